@@ -1,8 +1,10 @@
-"""Holds the tree against three rules that no linter has.
+"""Holds the tree against rules that no linter has.
 
 1. No dead module: each is imported, directly or not, by a command (the table in ``wharfinger/__main__.py``).
 2. No untested module: ``wharfinger/part/x.py`` has ``tests/part/test_x.py``.
-3. With ``--coverage coverage.json``: each module was measured, and its lines and branches are covered to at least
+3. No folder has more than MOST_MODULES modules, and each room (a folder of a part) says in its ``__init__.py`` what it is.
+4. No modules import each other in a circle, imports for type checkers counted, but for those of HEART.
+5. With ``--coverage coverage.json``: each module was measured, and its lines and branches are covered to at least
    MODULE_FLOOR percent, so that a well-tested part cannot hide a module nobody runs.
 
 Exit code 1 and one line a finding.
@@ -18,32 +20,38 @@ import grimp
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = sorted(path.name for path in (ROOT / "wharfinger").iterdir() if path.is_dir() and path.name != "__pycache__")
 MODULE_FLOOR = 75.0
+MOST_MODULES = 20
+HEART = frozenset(
+    f"wharfinger.runtime.core.{name}"
+    for name in ("runtime", "operations", "task_reports", "global_rounds", "decision_reporting", "release_events")
+)
+"""One class in several files, until it is taken apart."""
 
 
 def main() -> int:
-    """Run the checks; with --coverage only the third."""
+    """Run the checks; with --coverage only that of coverage."""
     sys.path.insert(0, str(ROOT))
     if "--coverage" in sys.argv:
         findings = below_floor(Path(sys.argv[sys.argv.index("--coverage") + 1]))
     else:
-        findings = [*dead_modules(), *untested_modules()]
+        graph = grimp.build_graph(*(f"wharfinger.{part}" for part in PARTS), cache_dir=None)
+        findings = [*dead_modules(graph), *untested_modules(), *rooms(), *circles(graph)]
     for finding in findings:
         print(finding)
     return 1 if findings else 0
 
 
-def dead_modules() -> list[str]:
+def dead_modules(graph: grimp.ImportGraph) -> list[str]:
     """Modules that no command reaches."""
     from wharfinger.__main__ import COMMANDS
 
-    graph = grimp.build_graph(*(f"wharfinger.{part}" for part in PARTS), cache_dir=None)
     alive = {f"wharfinger.{command.part}.{command.module}" for command in COMMANDS} | imported_by_the_composition_root()
     missing = sorted(alive - graph.modules)
     frontier = alive & graph.modules
     while frontier:
         reached = set().union(*(graph.find_modules_directly_imported_by(module) for module in frontier))
         # Importing a.b.c runs the packages above it too.
-        reached |= {name.rpartition(".")[0] for name in reached}
+        reached |= {parent for name in reached for parent in packages_above(name)}
         frontier = (reached & graph.modules) - alive
         alive |= frontier
     packages = {f"wharfinger.{part}" for part in PARTS}
@@ -51,6 +59,12 @@ def dead_modules() -> list[str]:
     return [f"missing: {name} (named in wharfinger/__main__.py)" for name in missing] + [
         f"dead module: {name} is imported by no command" for name in dead
     ]
+
+
+def packages_above(name: str) -> list[str]:
+    """``a`` and ``a.b`` of ``a.b.c``."""
+    parts = name.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts))]
 
 
 def imported_by_the_composition_root() -> set[str]:
@@ -68,6 +82,44 @@ def untested_modules() -> list[str]:
         if module.name != "__init__.py" and not (ROOT / expected).is_file():
             findings.append(f"untested module: {module} has no {expected}")
     return findings
+
+
+def rooms() -> list[str]:
+    """Folders that are too full, and rooms that do not say what they are."""
+    findings = []
+    for folder in sorted({(ROOT / module).parent for module in modules_of_the_parts()}):
+        name = folder.relative_to(ROOT)
+        modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+        if len(modules) > MOST_MODULES:
+            findings.append(f"full room: {name} has {len(modules)} modules, more than {MOST_MODULES}")
+        init = folder / "__init__.py"
+        if len(name.parts) > 2 and not (init.is_file() and ast.get_docstring(ast.parse(init.read_text()))):
+            findings.append(f"silent room: {name}/__init__.py does not say what it is")
+    return findings
+
+
+def circles(graph: grimp.ImportGraph) -> list[str]:
+    """Modules that import each other, directly or not."""
+    left = {module: graph.find_modules_directly_imported_by(module) & graph.modules for module in graph.modules}
+    # Whoever imports nothing that is left, or is imported by nothing that is left, is in no circle.
+    while True:
+        imported = set().union(*left.values())
+        free = {module for module, imports in left.items() if not imports or module not in imported}
+        if not free:
+            break
+        left = {module: imports - free for module, imports in left.items() if module not in free}
+    reached = {module: reachable(module, left) for module in left}
+    circles = {frozenset(other for other in reached[module] if module in reached[other]) for module in left}
+    return [f"circle of imports: {', '.join(sorted(circle))}" for circle in circles if circle and not circle <= HEART]
+
+
+def reachable(module: str, imports: dict[str, set[str]]) -> set[str]:
+    """What a module imports, directly or not."""
+    found, frontier = set(), set(imports[module])
+    while frontier:
+        found |= frontier
+        frontier = set().union(*(imports[name] for name in frontier)) - found
+    return found
 
 
 def below_floor(report: Path) -> list[str]:

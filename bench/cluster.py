@@ -11,15 +11,15 @@ import trio
 
 from bench.measure import Ratio, compare, compare_async
 from bench.samples import SETTINGS, SETTINGS_SCHEMA
-from tests.cluster.client_contract import config_map, widget_crd
-from tests.cluster.clusters import memory_cluster
-from wharfinger.cluster.control_plane.memory_storage import MemoryStorage
-from wharfinger.cluster.control_plane.sqlite_storage import open_sqlite_storage
-from wharfinger.cluster.control_plane.storage import Collection, Key, Storage
-from wharfinger.cluster.object_waits import wait_ready
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, encode_json, find_object, find_str
-from wharfinger.runtime.own_crds import CRD
+from tests.cluster.support.client_contract import config_map, widget_crd
+from tests.cluster.support.clusters import memory_cluster
+from wharfinger.cluster.watch.object_waits import wait_ready
+from wharfinger.control_plane.storage.interface import Collection, Key, Storage
+from wharfinger.control_plane.storage.memory import MemoryStorage
+from wharfinger.control_plane.storage.sqlite import open_sqlite_storage
+from wharfinger.formats.json.value import JsonObject, encode_json, find_object, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.resources.custom_resources import CRD
 
 PUTS: Final = 200
 OBJECTS: Final = 1_000

@@ -88,7 +88,7 @@ def _server(folder: Path, *, data: bool) -> Iterator[tuple[int, int, str]]:
     token = "t" * 32
     (folder / "token").write_text(token)
     (folder / "token").chmod(0o600)
-    command = [sys.executable, "-m", "wharfinger", "control-plane", "--until-stdin-ends"]
+    command = [sys.executable, "-m", "wharfinger", "control-plane", "--no-tls", "--until-stdin-ends"]
     command += ["--kubeconfig", str(folder / "kubeconfig"), "--token-file", str(folder / "token")]
     command += ["--data", str(folder / "data.db")] if data else []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from wharfinger.formats.json_value import decode_json, find_str
+from wharfinger.formats.json.value import decode_json, find_str
 
 PATIENCE_S: Final = 120.0
 BODY_BYTES: Final = 2048

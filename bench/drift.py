@@ -10,19 +10,19 @@ from typing import Final
 import trio
 
 from bench.measure import Ratio, compare, repeated
-from tests.cluster.drift_bench import DEPLOYMENT, MANAGER, drift_bench, yaml_object
-from tests.cluster.drift_keeper import OWNER
-from wharfinger.cluster.applied_objects import AppliedObjects
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.desired import DesiredObject, desired_table, identity_of
-from wharfinger.cluster.drift import find_drift
-from wharfinger.cluster.drift_ignored import BUILT_IN
-from wharfinger.cluster.drift_monitor import DriftMonitor
-from wharfinger.cluster.ownership import owned
-from wharfinger.cluster.resource import ObjectKey
+from tests.cluster.support.drift_bench import DEPLOYMENT, MANAGER, drift_bench, yaml_object
+from tests.cluster.support.drift_keeper import OWNER
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.drift.comparison import find_drift
+from wharfinger.cluster.drift.ignored import BUILT_IN
+from wharfinger.cluster.drift.monitor import DriftMonitor
+from wharfinger.cluster.objects.applied_objects import AppliedObjects
+from wharfinger.cluster.objects.desired import DesiredObject, desired_table, identity_of
+from wharfinger.cluster.objects.ownership import owned
 from wharfinger.cluster.tables.transaction import write
-from wharfinger.formats.json_value import JsonObject, as_object, canonical_json, decode_json, encode_json, find_object
-from wharfinger.formats.packed_json import PackedJson
+from wharfinger.formats.json.packed_json import PackedJson
+from wharfinger.formats.json.value import JsonObject, as_object, canonical_json, decode_json, encode_json, find_object
+from wharfinger.kube.resource import ObjectKey
 
 OBJECTS: Final = 1_200
 EVENTS: Final = 2_000

@@ -17,14 +17,14 @@ from croniter import croniter
 
 from bench.measure import Ratio, compare, repeated
 from bench.samples import SETTINGS, SETTINGS_SCHEMA, archive_of
-from wharfinger.formats.archive import ArchiveLimits, extract_tar
+from wharfinger.formats.archives.archive import ArchiveLimits, extract_tar
 from wharfinger.formats.cron import parse_cron
-from wharfinger.formats.json_patch import apply_json_patch
-from wharfinger.formats.json_value import JsonValue
-from wharfinger.formats.openapi_schema import compile_schema
-from wharfinger.formats.schema_conversion import to_json_schema
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.schemas.conversion import to_json_schema
+from wharfinger.formats.schemas.openapi_schema import compile_schema
 from wharfinger.formats.version_constraint import parse_constraint
-from wharfinger.formats.yaml_reader import read_yaml_all
+from wharfinger.formats.yaml.reader import read_yaml_all
+from wharfinger.kube.json_patch import apply_json_patch
 
 TIMES = 1000
 SLOWLY = 100

@@ -17,20 +17,20 @@ from typing import Final
 import trio
 
 from bench.measure import ROUNDS, Ratio
-from tests.runtime.test_hook_runs import bash, config_map, hooked
-from tests.runtime.world import Ground, World, open_ground
-from wharfinger.cluster.informer import Informer, open_informer
-from wharfinger.cluster.release_engine import ReleaseEngine
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, find_str
-from wharfinger.hooks.containment import NO_CONTAINMENT, Containment
-from wharfinger.hooks.containment_options import FILE_BYTES
-from wharfinger.hooks.hook_services import HookServices
-from wharfinger.hooks.process_runner import ProcessHookRunner
+from tests.runtime.support.world import Ground, World, open_ground
+from tests.runtime.tasks.test_hook_runs import bash, config_map, hooked
+from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.hooks.containment.containment import NO_CONTAINMENT, Containment
+from wharfinger.hooks.containment.options import FILE_BYTES
+from wharfinger.hooks.running.hook_services import HookServices
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.kube.resource import ObjectKey
 from wharfinger.process.command import Limits
 from wharfinger.queue.slots_machine import SlotLimits
-from wharfinger.runtime.instance import Tools
-from wharfinger.runtime.resources import CONFIG_MAP
+from wharfinger.runtime.package.instance import Tools
+from wharfinger.runtime.resources.resources import CONFIG_MAP
 
 RUNS: Final = 10
 DEFAULT: Final = Containment(file_bytes=FILE_BYTES)

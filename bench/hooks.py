@@ -13,23 +13,23 @@ import jq
 import trio
 
 from bench.measure import Ratio, compare_async
-from tests.cluster.client_contract import CONFIG_MAP, config_map
-from tests.cluster.clusters import memory_cluster
-from tests.cluster.test_discovery import CORE, GROUPS, POD
-from tests.hooks.bindings import binding
-from tests.hooks.scripts import bash, run_of
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.connection import Connection
-from wharfinger.cluster.http_client import open_client
-from wharfinger.cluster.informer import open_informer
-from wharfinger.cluster.shared_watches import open_shared_watches
-from wharfinger.formats.json_value import JsonObject, canonical_json, find_object
-from wharfinger.hooks.config_bindings import KubernetesBinding
-from wharfinger.hooks.filters import Filters
-from wharfinger.hooks.jq_pool import open_jq_pool
-from wharfinger.hooks.monitor import Monitor, open_monitors
-from wharfinger.hooks.monitor_core import MonitorEvent
-from wharfinger.hooks.process_runner import ProcessHookRunner
+from tests.cluster.api.test_discovery import CORE, GROUPS, POD
+from tests.cluster.support.client_contract import CONFIG_MAP, config_map
+from tests.cluster.support.clusters import memory_cluster
+from tests.hooks.support.bindings import binding
+from tests.hooks.support.scripts import bash, run_of
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.connection import Connection
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.cluster.watch.informer import open_informer
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.formats.json.value import JsonObject, canonical_json, find_object
+from wharfinger.hooks.config.bindings import KubernetesBinding
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.hooks.watching.filters import Filters
+from wharfinger.hooks.watching.jq_pool import open_jq_pool
+from wharfinger.hooks.watching.monitor import Monitor, open_monitors
+from wharfinger.hooks.watching.monitor_core import MonitorEvent
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Limits
 

@@ -18,42 +18,42 @@ from typing import Final, TypeVar, cast
 import trio
 
 from bench.measure import Ratio
-from tests.packages.charts import write
-from wharfinger.cluster.client import ClusterClient, ObjectList
-from wharfinger.cluster.errors import NotFoundError
-from wharfinger.cluster.raw_object import RawEvent, RawPage
-from wharfinger.cluster.release_engine import ReleaseEngine
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.cluster.work_queue import WorkKeys
-from wharfinger.formats.json_value import JsonObject
-from wharfinger.hooks.config_reader import ProcessConfigReader
-from wharfinger.hooks.filters import Filters
-from wharfinger.hooks.hook_services import HookServices
-from wharfinger.hooks.jq_pool import open_jq_pool
-from wharfinger.hooks.process_runner import ProcessHookRunner
-from wharfinger.packages.cel_pool import Rules, open_cel_pool
+from tests.packages.support.charts import write
+from wharfinger.cluster.api.client import ClusterClient, ObjectList
+from wharfinger.cluster.api.errors import NotFoundError
+from wharfinger.cluster.api.raw_object import RawEvent, RawPage
+from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.cluster.watch.work_queue import WorkKeys
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.hooks.running.config_reader import ProcessConfigReader
+from wharfinger.hooks.running.hook_services import HookServices
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.hooks.watching.filters import Filters
+from wharfinger.hooks.watching.jq_pool import open_jq_pool
+from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.helm_renderer import HelmRenderer
-from wharfinger.packages.manifest import read_manifest
-from wharfinger.packages.pusher import pack_package
-from wharfinger.packages.registry import Descriptor, Manifest, Registry
-from wharfinger.packages.source import FolderSource, Source
-from wharfinger.packages.store import Store
+from wharfinger.packages.registry.manifest import read_manifest
+from wharfinger.packages.registry.pusher import pack_package
+from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
+from wharfinger.packages.registry.source import FolderSource, Source
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer
+from wharfinger.packages.settings.cel_pool import Rules, open_cel_pool
+from wharfinger.packages.store.store import Store
 from wharfinger.process.command import Limits
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import SlotLimits
-from wharfinger.runtime.identity import AppId
-from wharfinger.runtime.instance import Tools
-from wharfinger.runtime.journal import Journal
-from wharfinger.runtime.limited_client import LimitedClient
-from wharfinger.runtime.package_status import PackageStatus
-from wharfinger.runtime.resources import PackageSpec
-from wharfinger.runtime.runtime import Runtime
-from wharfinger.runtime.service import Facts, open_runtime
-from wharfinger.runtime.settings import ResolvedSettings
-from wharfinger.runtime.status_writer import StatusWriter
-from wharfinger.runtime.summary import State, summarize
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.core.service import Facts, open_runtime
+from wharfinger.runtime.daemon.limited_client import LimitedClient
+from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.package.instance import Tools
+from wharfinger.runtime.resources.identity import AppId
+from wharfinger.runtime.resources.resources import PackageSpec
+from wharfinger.runtime.resources.settings import ResolvedSettings
+from wharfinger.runtime.status.package_status import PackageStatus
+from wharfinger.runtime.status.summary import State, summarize
+from wharfinger.runtime.status.writer import StatusWriter
 
 _Item = TypeVar("_Item")
 

@@ -16,14 +16,14 @@ from typing import Final, cast
 import trio
 
 from bench.measure import Ratio
-from tests.hooks.bindings import binding
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.raw_object import RawEvent, RawObject, RawPage, read_raw_object
-from wharfinger.cluster.resource import ResourceType
-from wharfinger.cluster.shared_watches import open_shared_watches
-from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json
-from wharfinger.hooks.jq_pool import open_jq_pool
-from wharfinger.hooks.monitor import Monitor, open_monitors
+from tests.hooks.support.bindings import binding
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.raw_object import RawEvent, RawObject, RawPage, read_raw_object
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json
+from wharfinger.hooks.watching.jq_pool import open_jq_pool
+from wharfinger.hooks.watching.monitor import Monitor, open_monitors
+from wharfinger.kube.resource import ResourceType
 
 OBJECTS: Final = int(os.environ.get("WHARFINGER_BENCH_OBJECTS", "20000"))
 OBJECT_BYTES: Final = 5 * 1024

@@ -18,14 +18,14 @@ import yaml
 from bench.measure import Ratio, compare, compare_async
 from bench.samples import SETTINGS_SCHEMA, archive_of
 from tests.registry_server import open_registry_server
-from wharfinger.formats.archive import extract_layers
-from wharfinger.formats.yaml_writer import write_yaml
-from wharfinger.packages.definition import read_definition
-from wharfinger.packages.folder_registry import FolderRegistry
-from wharfinger.packages.helm_renderer import HelmRenderer
-from wharfinger.packages.oci_registry import open_registry
-from wharfinger.packages.render_cache import CachingRenderer
-from wharfinger.packages.renderer import RenderRequest
+from wharfinger.formats.archives.archive import extract_layers
+from wharfinger.formats.yaml.writer import write_yaml
+from wharfinger.packages.definition.definition import read_definition
+from wharfinger.packages.registry.folder_registry import FolderRegistry
+from wharfinger.packages.registry.oci_registry import open_registry
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer
+from wharfinger.packages.rendering.render_cache import CachingRenderer
+from wharfinger.packages.rendering.renderer import RenderRequest
 
 MEGABYTES = 30
 FILES = 400

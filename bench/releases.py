@@ -21,19 +21,19 @@ import httpx
 import trio
 
 from bench.measure import Ratio
-from tests.packages.charts import write
+from tests.packages.support.charts import write
 from tests.programs import WHARFINGER, program
 from tests.registry_server import open_registry_server
-from tests.runtime.world import World, open_world
-from wharfinger.cluster.connection import load_connection
-from wharfinger.cluster.control_plane.memory_transport import MemoryTransport
-from wharfinger.cluster.http_client import HttpClusterClient, open_client
-from wharfinger.cluster.informer import open_informer
-from wharfinger.cluster.resource import ResourceType, name_of
-from wharfinger.cluster.watch_type import WatchType
-from wharfinger.formats.json_value import JsonObject, find_int, find_str
-from wharfinger.runtime.resources import APPLICATION
-from wharfinger.runtime.scheduler_events import Rescheduled
+from tests.runtime.support.world import World, open_world
+from wharfinger.cluster.api.connection import load_connection
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.cluster.watch.informer import open_informer
+from wharfinger.control_plane.http.memory_transport import MemoryTransport
+from wharfinger.formats.json.value import JsonObject, find_int, find_str
+from wharfinger.kube.resource import ResourceType, name_of
+from wharfinger.runtime.resources.resources import APPLICATION
+from wharfinger.runtime.scheduler.events import Rescheduled
 
 PACKAGES: Final = int(os.environ.get("WHARFINGER_BENCH_PACKAGES", "200"))
 HELM_INSTALLS: Final = max(10, PACKAGES // 5)

@@ -13,10 +13,10 @@ from typing import Final
 import trio
 
 from bench.measure import Ratio, compare_async
-from tests.runtime.test_hook_runs import bash, hooked
-from tests.runtime.world import World, open_ground, open_world
-from wharfinger.runtime.runtime import Runtime
-from wharfinger.runtime.summary import summarize
+from tests.runtime.support.world import World, open_ground, open_world
+from tests.runtime.tasks.test_hook_runs import bash, hooked
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.status.summary import summarize
 
 PACKAGES: Final = 20
 LOOK_S: Final = 0.005

@@ -5,7 +5,7 @@ import tarfile
 from collections.abc import Iterable
 from typing import Final
 
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json.value import JsonObject
 
 _GROUPS: Final = (
     "alerts",

@@ -8,19 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from bench.measure import Ratio, compare
-from tests.runtime.nodes import node
-from wharfinger.runtime.scheduler_events import (
-    Completed,
-    Event,
-    IntentSet,
-    NodeAdded,
-    Rescheduled,
-    Resumed,
-    Schedule,
-)
-from wharfinger.runtime.scheduler_graph import Node
-from wharfinger.runtime.scheduler_machine import step
-from wharfinger.runtime.scheduler_state import Graph
+from tests.runtime.support.nodes import node
+from wharfinger.runtime.scheduler.events import Completed, Event, IntentSet, NodeAdded, Rescheduled, Resumed, Schedule
+from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.scheduler.machine import step
+from wharfinger.runtime.scheduler.state import Graph
 
 MANY: Final = 10_000
 FEW: Final = 100

@@ -21,12 +21,12 @@ import msgspec
 import trio
 
 from bench.measure import Ratio
-from wharfinger.cluster.connection import Connection
-from wharfinger.cluster.http_client import open_client
-from wharfinger.cluster.raw_object import OnRawChange, RawChange
-from wharfinger.cluster.resource import ResourceType
-from wharfinger.cluster.shared_watches import open_shared_watches
-from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json
+from wharfinger.cluster.api.connection import Connection
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.cluster.api.raw_object import OnRawChange, RawChange
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
+from wharfinger.kube.resource import ResourceType
 
 POD: Final = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 RATE: Final = 2_000

@@ -59,7 +59,7 @@ if ! works || [ "$(cat "$stamp" 2>/dev/null)" != "$want" ]; then
     works || "$python" -m venv --clear .venv || fail "could not make a virtual environment"
     # A relative path: pip takes a space in PIP_CONSTRAINT for the end of a path.
     PIP_CONSTRAINT=constraints.txt .venv/bin/python -m pip install --quiet --disable-pip-version-check \
-        -c constraints.txt -e '.[dev]' ||
+        -c constraints.txt -e '.[dev,embedded]' ||
         fail "pip could not install what constraints.txt names; \`rm -rf .venv\` makes the next try start afresh"
     printf '%s' "$want" >"$stamp"
 fi

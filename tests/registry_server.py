@@ -16,7 +16,7 @@ from pathlib import Path
 
 import trio
 
-from wharfinger.packages.address import RegistryAddress
+from wharfinger.packages.registry.address import RegistryAddress
 
 USER = "porter"
 PASSWORD = "s3cret-pass"

@@ -8,29 +8,29 @@ from typing import Final
 
 from tests.spec_cases import Coverage, Elsewhere
 
-_ENGINE: Final = "tests/cluster/test_release_engine.py::"
-_UPGRADE: Final = "tests/cluster/test_release_upgrade.py::"
+_ENGINE: Final = "tests/cluster/releases/test_engine.py::"
+_UPGRADE: Final = "tests/cluster/releases/test_upgrade.py::"
 _KEPT: Final = "tests/cluster/test_releases_kept.py::"
-_UNINSTALL: Final = "tests/cluster/test_release_uninstall.py::"
-_REMOVAL: Final = "tests/cluster/test_removal.py::"
-_OWNERSHIP: Final = "tests/cluster/test_ownership.py::"
-_MONITOR: Final = "tests/cluster/test_drift_monitor.py::"
+_UNINSTALL: Final = "tests/cluster/releases/test_uninstall.py::"
+_REMOVAL: Final = "tests/cluster/apply/test_removal.py::"
+_OWNERSHIP: Final = "tests/cluster/objects/test_ownership.py::"
+_MONITOR: Final = "tests/cluster/drift/test_monitor.py::"
 _APART: Final = "tests/cluster/test_drift_apart.py::"
-_READINESS: Final = "tests/cluster/test_readiness.py::"
-_HEALTH: Final = "tests/cluster/test_health.py::"
-_HEALTHS: Final = "tests/cluster/test_health_monitor.py::"
-_ENDPOINTS: Final = "tests/cluster/test_endpoints.py::"
+_READINESS: Final = "tests/cluster/watch/test_readiness.py::"
+_HEALTH: Final = "tests/cluster/health/test_health.py::"
+_HEALTHS: Final = "tests/cluster/health/test_monitor.py::"
+_ENDPOINTS: Final = "tests/cluster/api/test_endpoints.py::"
 _SPEC: Final = "tests/runtime/test_spec_apply.py::"
-_KEEPING: Final = "tests/runtime/test_keeping.py::"
-_OPERATIONS: Final = "tests/runtime/test_operations.py::"
-_PURGE: Final = "tests/runtime/test_purge.py::"
-_CRDS: Final = "tests/runtime/test_crd_tasks.py::"
-_PACKED: Final = "tests/packages/test_values.py::"
+_KEEPING: Final = "tests/runtime/core/test_release_events.py::"
+_OPERATIONS: Final = "tests/runtime/core/test_operations.py::"
+_PURGE: Final = "tests/runtime/tasks/test_purge.py::"
+_CRDS: Final = "tests/runtime/tasks/test_crd_tasks.py::"
+_PACKED: Final = "tests/packages/settings/test_values.py::"
 
 IDENTITY: Final[dict[str, Coverage]] = {
     "release name and namespace are the package's": (
         _SPEC + "test_objects_and_records_say_whose_release_they_are_of",
-        "tests/runtime/test_identity.py::test_a_release_has_at_most_53_characters",
+        "tests/runtime/resources/test_identity.py::test_a_release_has_at_most_53_characters",
     ),
     "labels and annotations of resources": (
         _SPEC + "test_objects_and_records_say_whose_release_they_are_of",
@@ -38,7 +38,7 @@ IDENTITY: Final[dict[str, Coverage]] = {
         _OWNERSHIP + "test_owned_marks_a_copy",
     ),
     "labels of the release": (
-        "tests/cluster/test_release.py::test_labels_that_are_helms_own_are_not_the_users",
+        "tests/cluster/records/test_release.py::test_labels_that_are_helms_own_are_not_the_users",
         _SPEC + "test_maintenance_is_one_revision_where_it_begins_and_one_where_it_ends",
     ),
     "operation timeout": Elsewhere(
@@ -53,8 +53,8 @@ IDENTITY: Final[dict[str, Coverage]] = {
 
 UPGRADE: Final[dict[str, Coverage]] = {
     "1 is it a chart": (
-        "tests/runtime/test_run_tasks.py::test_a_package_without_a_chart_has_hooks_only",
-        "tests/packages/test_helm_renderer.py::test_no_chart_at_all",
+        "tests/runtime/tasks/test_run_tasks.py::test_a_package_without_a_chart_has_hooks_only",
+        "tests/packages/rendering/test_helm_renderer.py::test_no_chart_at_all",
     ),
     "2 under maintenance a marked, deployed release is left": (
         _OPERATIONS + "test_under_maintenance_what_people_change_is_left_to_them"
@@ -73,7 +73,7 @@ UPGRADE: Final[dict[str, Coverage]] = {
     "5 needed: a foreign release": _KEPT + "test_what_helm_installed_is_applied_though_it_reads_the_same",
     "5 needed: another checksum": (
         _ENGINE + "test_what_makes_a_revision",
-        "tests/cluster/test_release_request.py::test_anything_else_is_another",
+        "tests/cluster/releases/test_request.py::test_anything_else_is_another",
     ),
     "5 needed: a resource is absent": (
         _ENGINE + "test_what_is_deleted_comes_back_by_itself",
@@ -85,21 +85,21 @@ UPGRADE: Final[dict[str, Coverage]] = {
     ),
     "6 needed: progress is told": (
         "tests/cluster/test_release_words.py::test_only_objects_of_the_release_are_waited_for_each_told_once",
-        "tests/runtime/test_status.py::test_progress_is_told_while_something_is_under_way",
+        "tests/runtime/status/test_transitions.py::test_progress_is_told_while_something_is_under_way",
     ),
     "reasons": (
-        "tests/runtime/test_failures.py::test_every_expected_error_has_its_word",
-        "tests/runtime/test_reasons.py::test_every_failure_and_every_gate_has_its_word",
+        "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_word",
+        "tests/runtime/status/test_reasons.py::test_every_failure_and_every_gate_has_its_word",
     ),
 }
 
 REMOVAL: Final[dict[str, Coverage]] = {
     "Delete uninstalls": (
         _UNINSTALL + "test_uninstall",
-        "tests/runtime/test_runtime.py::test_a_removal_leaves_nothing_and_the_name_can_be_used_again",
+        "tests/runtime/core/test_runtime.py::test_a_removal_leaves_nothing_and_the_name_can_be_used_again",
     ),
     "Render leaves the release alone": (
-        "tests/runtime/test_rendering.py::test_rendering_for_who_asks_leaves_the_release_alone"
+        "tests/runtime/tasks/test_rendering.py::test_rendering_for_who_asks_leaves_the_release_alone"
     ),
     "GetConversionWebhooks": (
         _CRDS + "test_conversion_webhooks_are_there_before_the_release_and_belong_to_it",
@@ -119,14 +119,14 @@ REMOVAL: Final[dict[str, Coverage]] = {
 VALUES: Final[dict[str, Coverage]] = {
     "context of an application": _PACKED + "test_what_templates_of_an_application_see",
     "context of a module": _PACKED + "test_what_templates_of_a_module_see",
-    "layers": (_PACKED + "test_layers", "tests/runtime/test_values.py::test_the_layers_in_their_order"),
+    "layers": (_PACKED + "test_layers", "tests/runtime/tasks/test_values.py::test_the_layers_in_their_order"),
     "defaults only fill what is absent": (
         _PACKED + "test_layers",
         _PACKED + "test_without_schemas_there_are_no_defaults",
     ),
     "patches are compacted": (
-        "tests/hooks/test_values_patch.py::test_compacted_patches_give_what_the_patches_gave",
-        "tests/hooks/test_values_patch.py::test_what_fits_no_more_is_passed_over",
+        "tests/hooks/running/test_values_patch.py::test_compacted_patches_give_what_the_patches_gave",
+        "tests/hooks/running/test_values_patch.py::test_what_fits_no_more_is_passed_over",
     ),
     "effective settings": _PACKED + "test_effective_settings_have_defaults_and_nothing_of_the_values",
 }

@@ -19,20 +19,20 @@ class Elsewhere:
 
 Coverage: TypeAlias = str | tuple[str, ...] | Elsewhere
 
-_MACHINE: Final = "tests/runtime/test_scheduler_machine.py::"
+_MACHINE: Final = "tests/runtime/scheduler/test_machine.py::"
 _VOTES: Final = "tests/runtime/test_scheduler_votes.py::"
-_SCHEDULER: Final = "tests/runtime/test_scheduler.py::"
-_RULES: Final = "tests/runtime/test_rules.py::"
+_SCHEDULER: Final = "tests/runtime/scheduler/test_scheduler.py::"
+_RULES: Final = "tests/runtime/scheduler/test_rules.py::"
 _QUEUE: Final = "tests/queue/test_service.py::"
 _STOPPING: Final = "tests/queue/test_service_stopping.py::"
-_STORE: Final = "tests/packages/test_disk_store.py::"
+_STORE: Final = "tests/packages/store/test_disk_store.py::"
 _FAULTS: Final = "tests/packages/test_disk_store_faults.py::"
 _SPEC_STORE: Final = "tests/packages/test_spec_store.py::"
-_DEFINITION: Final = "tests/packages/test_definition.py::"
-_STATUS: Final = "tests/runtime/test_status.py::"
-_ROUTES: Final = "tests/debug/test_routes.py::"
-_RUNTIME: Final = "tests/runtime/test_runtime.py::"
-_CONTROLLER: Final = "tests/runtime/test_controller.py::"
+_DEFINITION: Final = "tests/packages/definition/test_definition.py::"
+_STATUS: Final = "tests/runtime/status/test_transitions.py::"
+_ROUTES: Final = "tests/debug/server/test_routes.py::"
+_RUNTIME: Final = "tests/runtime/core/test_runtime.py::"
+_CONTROLLER: Final = "tests/runtime/controllers/test_controller.py::"
 _WORDS: Final = "tests/cluster/test_release_words.py::"
 _SPEC_CONTROLLER: Final = "tests/runtime/test_spec_controller.py::"
 
@@ -75,7 +75,7 @@ SCHEDULER: Final[dict[str, Coverage]] = {
         "enabling a module cancels nobody's work (weakness 13); definitions are ensured before what uses them",
         (
             _MACHINE + "test_enabling_a_module_cancels_nobodys_work",
-            "tests/runtime/test_crd_tasks.py::test_a_package_may_use_kinds_of_another_that_it_does_not_name",
+            "tests/runtime/tasks/test_crd_tasks.py::test_a_package_may_use_kinds_of_another_that_it_does_not_name",
         ),
     ),
     "DynamicRule EnablesOverFloor": _VOTES + "test_dynamic_rule_enables_over_floor",
@@ -120,7 +120,7 @@ STORE: Final[dict[str, Coverage]] = {
     "Deploy cancelled": _STORE + "test_cancelled_at_each_await_nothing_partial_is_published",
     "Deploy registry error as a status error": (
         _FAULTS + "test_a_transfer_that_fails_leaves_nothing",
-        "tests/runtime/test_failures.py::test_every_expected_error_has_its_word",
+        "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_word",
     ),
     "partial download not published and retry works": (
         _FAULTS + "test_a_transfer_that_fails_leaves_nothing",
@@ -172,7 +172,7 @@ LOADER: Final[dict[str, Coverage]] = {
     "dto definition": (_DEFINITION + "test_what_is_wrong_is_said_with_its_file", _DEFINITION + "test_module_yaml"),
     "values loader": (
         _DEFINITION + "test_values_are_flat_or_in_a_section",
-        "tests/packages/test_values.py::test_layers",
+        "tests/packages/settings/test_values.py::test_layers",
     ),
 }
 
@@ -182,16 +182,16 @@ HOOKS: Final[dict[str, Coverage]] = {
     ),
     "every hook reachable for wiring": (
         "tests/hooks/test_spec_hooks.py::test_all_bindings_of_one_file_survive_and_can_be_reached",
-        "tests/hooks/test_package_hooks.py::test_two_equal_bindings_of_a_hook_have_a_monitor_each",
+        "tests/hooks/running/test_package_hooks.py::test_two_equal_bindings_of_a_hook_have_a_monitor_each",
     ),
     "insertion order": (
-        "tests/hooks/test_discovery.py::test_hooks_come_in_the_order_of_their_paths_with_what_they_ask_for"
+        "tests/hooks/running/test_discovery.py::test_hooks_come_in_the_order_of_their_paths_with_what_they_ask_for"
     ),
     "returned slice is a copy": "tests/hooks/test_spec_hooks.py::test_what_is_handed_out_cannot_be_changed",
 }
 
 STATUS: Final[dict[str, Coverage]] = {
-    "countProgress table": "tests/runtime/test_progress.py::test_count",
+    "countProgress table": "tests/runtime/status/test_progress.py::test_count",
     "SetMaintenanceMode seed Unknown, on, off clears": _STATUS + "test_maintenance_seeded_on_and_off",
     "SetMaintenanceMode notifies only on change": (
         _STATUS + "test_maintenance_seeded_on_and_off",
@@ -205,14 +205,14 @@ STATUS: Final[dict[str, Coverage]] = {
         "what is not there yet is named, also what waits for its turn: that is what people wait for, and what is done is not",
         (
             _WORDS + "test_only_objects_of_the_release_are_waited_for_each_told_once",
-            "tests/runtime/test_rendering.py::test_what_is_waited_for_is_named_in_order_and_not_without_end",
+            "tests/runtime/tasks/test_rendering.py::test_what_is_waited_for_is_named_in_order_and_not_without_end",
         ),
     ),
     "waitingFor queued named if none started": (
-        "tests/cluster/test_release_upgrade.py::test_progress_names_what_is_not_applied_and_why"
+        "tests/cluster/releases/test_upgrade.py::test_progress_names_what_is_not_applied_and_why"
     ),
     "waitingFor dedupe": (
-        "tests/runtime/test_progress.py::test_every_object_is_counted_once",
+        "tests/runtime/status/test_progress.py::test_every_object_is_counted_once",
         _WORDS + "test_only_objects_of_the_release_are_waited_for_each_told_once",
     ),
     "waitingFor bookkeeping excluded": (
@@ -220,20 +220,20 @@ STATUS: Final[dict[str, Coverage]] = {
         _WORDS + "test_an_upgrade_that_has_nothing_to_do_waits_for_nobody",
     ),
     "condition rules": (
-        "tests/runtime/test_conditions.py::test_every_failure_in_every_phase",
-        "tests/runtime/test_conditions.py::test_what_is_removed_is_false_and_keeps_its_last_words",
+        "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
+        "tests/runtime/status/test_conditions.py::test_what_is_removed_is_false_and_keeps_its_last_words",
     ),
     "summary": (
-        "tests/runtime/test_summary.py::test_what_stands_over_what",
-        "tests/runtime/test_package_status.py::test_phase",
+        "tests/runtime/status/test_summary.py::test_what_stands_over_what",
+        "tests/runtime/status/test_package_status.py::test_phase",
     ),
     "health reducers": (
-        "tests/cluster/test_readiness.py::test_cases",
-        "tests/cluster/test_health.py::test_a_release_in_one_word",
+        "tests/cluster/watch/test_readiness.py::test_cases",
+        "tests/cluster/health/test_health.py::test_a_release_in_one_word",
     ),
     "endpoints": (
-        "tests/cluster/test_endpoints.py::test_an_ingress_gives_its_hosts_and_paths",
-        "tests/cluster/test_endpoints.py::test_only_what_is_marked_is_told_and_the_mark_describes_it",
+        "tests/cluster/api/test_endpoints.py::test_an_ingress_gives_its_hosts_and_paths",
+        "tests/cluster/api/test_endpoints.py::test_only_what_is_marked_is_told_and_the_mark_describes_it",
         "tests/runtime/test_spec_apply.py::test_where_it_can_be_reached_is_told_whether_or_not_anything_is_applied",
     ),
 }
@@ -242,7 +242,7 @@ API: Final[dict[str, Coverage]] = {
     "public tree hides packages": Elsewhere(
         "there is no public listener: one socket, which only its owner may open, and still nothing secret in it",
         (
-            "tests/debug/test_socket_file.py::test_only_its_owner_may_use_it_whatever_the_umask",
+            "tests/debug/server/test_socket_file.py::test_only_its_owner_may_use_it_whatever_the_umask",
             _ROUTES + "test_what_a_package_names_as_secret_is_in_no_answer",
             _ROUTES + "test_nothing_is_a_silent_default",
         ),
@@ -251,7 +251,7 @@ API: Final[dict[str, Coverage]] = {
     "output param": (_ROUTES + "test_documents", _ROUTES + "test_nothing_is_a_silent_default"),
     "render error mapping": (
         _ROUTES + "test_a_package_that_goes_while_it_is_rendered",
-        "tests/debug/test_client.py::test_a_daemon_that_cannot_render",
+        "tests/debug/client/test_client.py::test_a_daemon_that_cannot_render",
     ),
     "readyz follows converge": Elsewhere(
         "readiness is that of the daemon; one package that never settles must not take the daemon out of service",
@@ -268,29 +268,29 @@ TASKS: Final[dict[str, Coverage]] = {
         (_STOPPING + "test_a_queue_is_removed_by_another_task_that_its_on_done_wakes",),
     ),
     "Cleanup task idempotent": (
-        "tests/runtime/test_lifecycle.py::test_the_guard_of_complete_removal_in_both_directions",
+        "tests/runtime/lifecycle/test_store.py::test_the_guard_of_complete_removal_in_both_directions",
         "tests/runtime/test_simulation.py::TestSimulation",
     ),
     "Cleanup task label": Elsewhere("the clean-up is in no queue and so in no dump"),
     "ensurecrd": (
-        "tests/runtime/test_crd_tasks.py::test_a_package_may_use_kinds_of_another_that_it_does_not_name",
-        "tests/runtime/test_crd_tasks.py::test_a_broken_definition_stops_its_own_package_only_and_says_so",
+        "tests/runtime/tasks/test_crd_tasks.py::test_a_package_may_use_kinds_of_another_that_it_does_not_name",
+        "tests/runtime/tasks/test_crd_tasks.py::test_a_broken_definition_stops_its_own_package_only_and_says_so",
     ),
     "orphans": (
-        "tests/runtime/test_purge.py::test_declared_kinds_are_deleted_and_nothing_else",
-        "tests/runtime/test_purge.py::test_a_declaration_that_cannot_be_read_is_passed_over",
-        "tests/runtime/test_purge.py::test_what_the_server_refuses_holds_up_nothing_else_and_is_tried_again",
+        "tests/runtime/tasks/test_purge.py::test_declared_kinds_are_deleted_and_nothing_else",
+        "tests/runtime/tasks/test_purge.py::test_a_declaration_that_cannot_be_read_is_passed_over",
+        "tests/runtime/tasks/test_purge.py::test_what_the_server_refuses_holds_up_nothing_else_and_is_tried_again",
     ),
 }
 
 SETTINGS: Final[dict[str, Coverage]] = {
     "CEL": (
-        "tests/formats/test_cel.py::test_what_rules_can_say",
-        "tests/formats/test_cel_rules.py::test_on_every_level",
+        "tests/formats/cel/test_engine.py::test_what_rules_can_say",
+        "tests/formats/cel/test_rules.py::test_on_every_level",
     ),
-    "immutable": "tests/formats/test_schema_immutable.py::test_changes",
+    "immutable": "tests/formats/schemas/test_immutable.py::test_changes",
     "grants": Elsewhere("there are no projects with a catalogue of what their packages may use"),
-    "conversions": "tests/packages/test_conversions.py::test_settings_are_brought_to_the_newest",
+    "conversions": "tests/packages/definition/test_conversions.py::test_settings_are_brought_to_the_newest",
 }
 
 _NO_VERSION_RESOURCES: Final = "there are no resources for versions of packages: a registry says what there is"
@@ -305,8 +305,8 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
     "version-is-draft": Elsewhere(_NO_VERSION_RESOURCES),
     "repository-not-found": _RUNTIME + "test_a_missing_repository_is_said_and_its_arrival_wakes",
     "successful-reconcile": _RUNTIME + "test_an_application_becomes_ready_and_is_applied",
-    "successful-reconcile all-falses": "tests/runtime/test_conditions.py::test_every_failure_in_every_phase",
-    "successful-reconcile some-falses": "tests/runtime/test_conditions.py::test_every_failure_in_every_phase",
+    "successful-reconcile all-falses": "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
+    "successful-reconcile some-falses": "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
     "repeated-reconcile": (
         _CONTROLLER + "test_a_status_that_is_as_it_should_be_is_not_written",
         "tests/runtime/test_runtime_methods.py::test_a_wish_that_is_told_twice_is_one_wish",
@@ -322,12 +322,12 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
         _SPEC_CONTROLLER + "test_a_repository_that_is_corrected_wakes_who_failed_for_it",
         "tests/runtime/test_controller_inputs.py::test_a_new_password_alone_disturbs_nobody_who_runs",
     ),
-    "maintenance-mode": "tests/runtime/test_operations.py::test_under_maintenance_what_people_change_is_left_to_them",
+    "maintenance-mode": "tests/runtime/core/test_operations.py::test_under_maintenance_what_people_change_is_left_to_them",
     "update-settings": _RUNTIME + "test_new_settings_are_applied_without_a_download",
     "delete": _RUNTIME + "test_a_removal_leaves_nothing_and_the_name_can_be_used_again",
     "delete-not-attached": (
         _RUNTIME + "test_a_package_of_an_earlier_process_is_removed_too",
-        "tests/runtime/test_run_tasks.py::test_uninstalling_a_name_that_never_could_be_installed_is_success",
+        "tests/runtime/tasks/test_run_tasks.py::test_uninstalling_a_name_that_never_could_be_installed_is_success",
     ),
     "delete-already-released": _CONTROLLER + "test_another_ones_finalizer_is_kept",
     "delete-after-version-edit": (

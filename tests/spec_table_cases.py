@@ -59,7 +59,7 @@ TABLES: Final[dict[str, Coverage]] = {
     "empty keys": _SNAPSHOT + "test_empty_keys",
     "WriteJSON": Elsewhere(
         "rows are values of the program; what is shown of releases is written by who shows it",
-        ("tests/debug/test_statistics_encoding.py::test_it_comes_back",),
+        ("tests/debug/encoding/test_statistics.py::test_it_comes_back",),
     ),
     "nonUniqueKey": _SNAPSHOT + "test_non_unique_keys_do_not_run_into_each_other",
     "name validation": (_TABLE + "test_names", _TABLE + "test_names_that_may_not_be"),
@@ -78,7 +78,7 @@ TABLES: Final[dict[str, Coverage]] = {
     "Quick": _RANDOM,
     "HTTP x7": Elsewhere(
         "tables are not served: what people ask for is packages, drift and health, and how much there is, as metrics",
-        ("tests/runtime/test_release_metrics.py::test_what_was_applied_is_counted",),
+        ("tests/runtime/inspection/test_release_metrics.py::test_what_was_applied_is_counted",),
     ),
     "LPM x5": Elsewhere("no row has an address: nothing is looked up by its longest prefix"),
     "part index duplicate keys": _TABLES + "test_contents.py::test_part_index_duplicate_keys",
@@ -218,7 +218,7 @@ WEAKNESSES: Final[dict[int, tuple[str, tuple[str, ...]]]] = {
         (
             _WEAK + "test_7_a_row_that_was_replaced_says_so",
             _WEAK + "test_7_it_says_so_until_it_is_done",
-            "tests/cluster/test_apply_operations.py::test_unless_it_may_be_another_by_now",
+            "tests/cluster/apply/test_operations.py::test_unless_it_may_be_another_by_now",
         ),
     ),
     8: (
@@ -245,7 +245,7 @@ WEAKNESSES: Final[dict[int, tuple[str, tuple[str, ...]]]] = {
         "unique values are not",
         (
             _TRANSACTION + "test_unique_secondary_keys",
-            "tests/cluster/test_survey.py::test_one_object_has_one_owner_even_before_it_is_written",
+            "tests/cluster/releases/test_preflight.py::test_one_object_has_one_owner_even_before_it_is_written",
         ),
     ),
     14: (

@@ -7,11 +7,11 @@ from tests.spec_cases import Coverage, Elsewhere
 MUST_HAVE_A_TEST: Final = frozenset({1, 2, 3, 4, 7, 8, 9, 10, 11, 14, 15, 16, 17, 18, 19, 23})
 """Those that a reason alone does not answer."""
 
-_LIFECYCLE: Final = "tests/runtime/test_lifecycle.py::"
-_STORE: Final = "tests/packages/test_disk_store.py::"
+_LIFECYCLE: Final = "tests/runtime/lifecycle/test_store.py::"
+_STORE: Final = "tests/packages/store/test_disk_store.py::"
 _STOPPING: Final = "tests/queue/test_service_stopping.py::"
 _APART: Final = "tests/cluster/test_drift_apart.py::"
-_HEALTH: Final = "tests/cluster/test_health_monitor.py::"
+_HEALTH: Final = "tests/cluster/health/test_monitor.py::"
 _SPEC: Final = "tests/runtime/test_spec_controller.py::"
 
 WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
@@ -27,7 +27,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         "Complete without the number of its run",
         (
             "tests/runtime/test_spec_scheduler.py::test_a_reschedule_while_its_run_ends_is_not_completed_by_it",
-            "tests/runtime/test_scheduler_machine.py::test_a_run_that_was_superseded_completes_nothing",
+            "tests/runtime/scheduler/test_machine.py::test_a_run_that_was_superseded_completes_nothing",
             "tests/queue/test_service.py::test_nobody_is_told_when_the_scope_is_cancelled_by_the_last_thing_a_run_does",
         ),
     ),
@@ -60,9 +60,9 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     6: (
         "legal names refused, links dropped, parents missing",
         (
-            "tests/formats/test_archive_tree.py::test_legal_names",
-            "tests/formats/test_archive_tree.py::test_links_inside_the_tree_whether_or_not_the_target_is_there",
-            "tests/formats/test_archive_tree.py::test_parents_that_the_archive_left_out_are_made_once",
+            "tests/formats/archives/test_archive_tree.py::test_legal_names",
+            "tests/formats/archives/test_archive_tree.py::test_links_inside_the_tree_whether_or_not_the_target_is_there",
+            "tests/formats/archives/test_archive_tree.py::test_parents_that_the_archive_left_out_are_made_once",
         ),
     ),
     7: (
@@ -76,14 +76,14 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         "events after a disable make queues that nobody removes",
         (
             _SPEC + "test_events_after_a_disable_and_a_removal_make_no_queue",
-            "tests/runtime/test_start_tasks.py::test_event_hooks_stop_with_the_package",
+            "tests/runtime/tasks/test_start_tasks.py::test_event_hooks_stop_with_the_package",
         ),
     ),
     9: (
         "a closed channel of events spins",
         (
-            "tests/runtime/test_service.py::test_events_and_ticks_reach_the_runtime",
-            "tests/hooks/test_hook_services.py::test_once_closed_nothing_is_started",
+            "tests/runtime/core/test_service.py::test_events_and_ticks_reach_the_runtime",
+            "tests/hooks/running/test_hook_services.py::test_once_closed_nothing_is_started",
         ),
     ),
     10: (
@@ -92,31 +92,31 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     ),
     11: (
         "one broken definition holds every package",
-        "tests/runtime/test_crd_tasks.py::test_a_broken_definition_stops_its_own_package_only_and_says_so",
+        "tests/runtime/tasks/test_crd_tasks.py::test_a_broken_definition_stops_its_own_package_only_and_says_so",
     ),
     12: (
         "enabled scripts run inside the scheduler, without an end, at every pass",
         (
-            "tests/hooks/test_enabled_script.py::test_a_script_that_does_not_end_is_ended_before_the_runner_would",
+            "tests/hooks/running/test_enabled_script.py::test_a_script_that_does_not_end_is_ended_before_the_runner_would",
             "tests/runtime/test_scheduler_votes.py::test_a_vote_that_is_due_holds_the_node_and_the_orders_above",
         ),
     ),
     13: (
         "enabling a module cancels all work",
-        "tests/runtime/test_scheduler_machine.py::test_enabling_a_module_cancels_nobodys_work",
+        "tests/runtime/scheduler/test_machine.py::test_enabling_a_module_cancels_nobodys_work",
     ),
     14: (
         "of several unmet dependencies a random one is told",
         (
-            "tests/runtime/test_rules.py::test_dependencies",
-            "tests/runtime/test_rules.py::test_what_is_unmet_is_told_in_the_same_words_however_it_was_written_down",
+            "tests/runtime/scheduler/test_rules.py::test_dependencies",
+            "tests/runtime/scheduler/test_rules.py::test_what_is_unmet_is_told_in_the_same_words_however_it_was_written_down",
             "tests/runtime/test_scheduler_rules.py::test_effects_do_not_depend_on_the_order_of_insertion",
         ),
     ),
     15: (
         "drift is absence only, one list that fails makes all unknown, looking holds every package, pauses are lost",
         (
-            "tests/cluster/test_drift_monitor.py::test_a_field_that_somebody_changes_is_taken_back",
+            "tests/cluster/drift/test_monitor.py::test_a_field_that_somebody_changes_is_taken_back",
             "tests/cluster/test_drift_random.py::test_exactly_what_others_changed_is_found",
             "tests/runtime/test_kept.py::test_what_somebody_changes_is_taken_back_or_told",
             _APART + "test_a_kind_that_cannot_be_listed_makes_no_other_one_unknown",
@@ -130,57 +130,57 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         (
             "tests/cluster/test_health_workloads.py::test_daemon_sets_and_jobs_are_observed_to_the_word",
             _HEALTH + "test_a_release_becomes_healthy_and_every_change_of_words_is_told",
-            "tests/cluster/test_health.py::test_a_message_is_a_difference_and_one_more_ready_object_is_none",
-            "tests/runtime/test_keeping.py::test_what_breaks_down_is_told_until_it_is_back",
+            "tests/cluster/health/test_health.py::test_a_message_is_a_difference_and_one_more_ready_object_is_none",
+            "tests/runtime/core/test_release_events.py::test_what_breaks_down_is_told_until_it_is_back",
         ),
     ),
     17: (
         "values changed after helm are followed once; patches grow without end and are lost on reload",
         (
-            "tests/runtime/test_run_tasks.py::test_after_helm_hooks_that_change_values_are_followed_until_they_rest",
-            "tests/runtime/test_run_tasks.py::test_hooks_that_never_rest_are_named_instead_of_being_run_for_ever",
-            "tests/hooks/test_values_patch.py::test_the_last_word_about_a_path_counts_and_paths_are_sorted",
-            "tests/runtime/test_package_state.py::test_a_state_is_there_for_who_comes_next",
+            "tests/runtime/tasks/test_run_tasks.py::test_after_helm_hooks_that_change_values_are_followed_until_they_rest",
+            "tests/runtime/tasks/test_run_tasks.py::test_hooks_that_never_rest_are_named_instead_of_being_run_for_ever",
+            "tests/hooks/running/test_values_patch.py::test_the_last_word_about_a_path_counts_and_paths_are_sorted",
+            "tests/runtime/lifecycle/test_package_state.py::test_a_state_is_there_for_who_comes_next",
         ),
     ),
     18: (
         "permanent errors are tried for ever like transient ones",
         (
             "tests/queue/test_service.py::test_a_permanent_failure_parks_until_an_input_changes",
-            "tests/runtime/test_failures.py::test_every_expected_error_has_its_word",
-            "tests/runtime/test_runtime.py::test_what_cannot_be_rendered_is_stalled_until_the_settings_change",
+            "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_word",
+            "tests/runtime/core/test_runtime.py::test_what_cannot_be_rendered_is_stalled_until_the_settings_change",
         ),
     ),
     19: (
         "a wish is adopted and dies with a removal; a change of maintenance alone is not seen; the guard is inverted",
         (
-            "tests/runtime/test_lifecycle_machine.py::test_the_guard_of_the_removal_in_both_directions",
+            "tests/runtime/lifecycle/test_lifecycle_machine.py::test_the_guard_of_the_removal_in_both_directions",
             _LIFECYCLE + "test_a_package_created_again_during_its_removal_is_told_to_come_again_and_is_new_afterwards",
-            "tests/runtime/test_desired_state.py::test_each_field_has_its_change_and_its_kind",
+            "tests/runtime/lifecycle/test_desired_state.py::test_each_field_has_its_change_and_its_kind",
             "tests/runtime/test_simulation.py::test_a_wish_during_a_removal_comes_true_afterwards",
             "tests/runtime/test_runtime_methods.py::test_a_wish_during_a_removal_is_heard_when_that_is_over",
         ),
     ),
     20: (
         "every file without an extension is executed",
-        "tests/hooks/test_discovery.py::test_nothing_is_run_that_is_not_a_hook_and_no_hook_in_any_other_way",
+        "tests/hooks/running/test_discovery.py::test_nothing_is_run_that_is_not_a_hook_and_no_hook_in_any_other_way",
     ),
     21: (
         "a state told by a fake error; wrong labels",
-        "tests/runtime/test_pipeline.py::test_the_tasks_of_each_operation",
+        "tests/runtime/tasks/test_pipeline.py::test_the_tasks_of_each_operation",
     ),
     22: (
         "the version is read from the file system; images of what is removed stay",
         (
-            "tests/packages/test_definition.py::test_the_version_is_the_packages_own",
-            "tests/packages/test_disk_store.py::test_collecting",
+            "tests/packages/definition/test_definition.py::test_the_version_is_the_packages_own",
+            "tests/packages/store/test_disk_store.py::test_collecting",
         ),
     ),
     23: (
         "items are not descended; a missing key passes a rule",
         (
-            "tests/formats/test_cel_rules.py::test_on_every_level",
-            "tests/formats/test_cel_rules.py::test_a_key_that_is_not_there_never_passes_a_rule",
+            "tests/formats/cel/test_rules.py::test_on_every_level",
+            "tests/formats/cel/test_rules.py::test_a_key_that_is_not_there_never_passes_a_rule",
         ),
     ),
     24: ("a hint for listing tags is trusted", Elsewhere("tags are not listed: a version is asked for by its name")),

@@ -56,18 +56,56 @@ def append(path: str, text: str) -> Callable[[Path], None]:
     return plant
 
 
+def crowd(folder: str, count: int) -> Callable[[Path], None]:
+    def plant(tree: Path) -> None:
+        for number in range(count):
+            append(f"{folder}/more_{number}.py", '"""One more."""\n')(tree)
+
+    return plant
+
+
 PLANTED = [
     pytest.param(
-        append("wharfinger/queue/scope.py", "\nimport wharfinger.cluster.client\n"),
+        append("wharfinger/queue/scope.py", "\nimport wharfinger.cluster.api.client\n"),
         IMPORT_CONTRACT,
-        "wharfinger.queue.scope -> wharfinger.cluster.client",
+        "wharfinger.queue.scope -> wharfinger.cluster.api.client",
         id="layering-violation",
     ),
     pytest.param(
-        append("wharfinger/debug/table.py", "\nimport wharfinger.runtime.daemon\n"),
+        append("wharfinger/debug/printing/table.py", "\nimport wharfinger.runtime.daemon.daemon\n"),
         IMPORT_CONTRACT,
-        "wharfinger.debug.table -> wharfinger.runtime.daemon",
+        "wharfinger.debug.printing.table -> wharfinger.runtime.daemon.daemon",
         id="debug-sees-the-runtime",
+    ),
+    pytest.param(
+        append("wharfinger/cluster/api/client.py", "\nimport wharfinger.control_plane.service\n"),
+        IMPORT_CONTRACT,
+        "wharfinger.cluster.api.client -> wharfinger.control_plane.service",
+        id="client-sees-the-server",
+    ),
+    pytest.param(
+        append("wharfinger/runtime/status/reasons.py", "\nimport wharfinger.runtime.tasks.applying\n"),
+        IMPORT_CONTRACT,
+        "wharfinger.runtime.status.reasons -> wharfinger.runtime.tasks.applying",
+        id="lower-room-sees-a-higher-one",
+    ),
+    pytest.param(
+        crowd("wharfinger/queue", 21),
+        MODULES,
+        "full room: wharfinger/queue has 36 modules, more than 20",
+        id="full-room",
+    ),
+    pytest.param(
+        append("wharfinger/queue/deeper/scope.py", '"""A room."""\n'),
+        MODULES,
+        "silent room: wharfinger/queue/deeper/__init__.py does not say what it is",
+        id="silent-room",
+    ),
+    pytest.param(
+        append("wharfinger/queue/state.py", "\nimport wharfinger.queue.machine\n"),
+        MODULES,
+        "circle of imports: wharfinger.queue.machine, wharfinger.queue.state",
+        id="circle",
     ),
     pytest.param(append("wharfinger/queue/scope.py", "\nBROKEN: int = 'text'\n"), MYPY, "assignment", id="type-error"),
     pytest.param(

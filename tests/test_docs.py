@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.programs import run
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
-from wharfinger.formats.openapi_schema import compile_schema
-from wharfinger.formats.yaml_reader import read_yaml, read_yaml_all
-from wharfinger.runtime.apply_options import add_apply
-from wharfinger.runtime.conditions import KINDS
-from wharfinger.runtime.own_crds import own_crds
-from wharfinger.runtime.reasons import Again, Reason
-from wharfinger.runtime.repositories import read_repository
-from wharfinger.runtime.resources import read_application, read_module
-from wharfinger.runtime.summary import State
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
+from wharfinger.formats.schemas.openapi_schema import compile_schema
+from wharfinger.formats.yaml.reader import read_yaml, read_yaml_all
+from wharfinger.runtime.resources.apply_options import add_apply
+from wharfinger.runtime.resources.custom_resources import own_crds
+from wharfinger.runtime.resources.repositories import read_repository
+from wharfinger.runtime.resources.resources import read_application, read_module
+from wharfinger.runtime.status.conditions import KINDS
+from wharfinger.runtime.status.reasons import Again, Reason
+from wharfinger.runtime.status.summary import State
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("changelog.d/*.md")])

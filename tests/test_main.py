@@ -38,9 +38,30 @@ def test_version_loads_no_part() -> None:
 def test_a_command_loads_its_own_part_only() -> None:
     code = (
         "import sys; from wharfinger.__main__ import build_parser; build_parser('get');"
-        "sys.exit(any(m in sys.modules for m in ('wharfinger.runtime.daemon', 'wharfinger.cluster.client', 'kubernetes')))"
+        "loaded = ('wharfinger.runtime.daemon.daemon', 'wharfinger.cluster.api.client', 'kubernetes');"
+        "sys.exit(any(m in sys.modules for m in loaded))"
     )
     assert run(sys.executable, "-c", code).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        "main(['run', '--help'])",
+        "importlib.import_module('wharfinger.runtime.daemon.daemon')",
+        "main(['package', 'lint', folder, '--no-templates'])",
+    ],
+    ids=["run-help", "daemon", "package-lint"],
+)
+def test_only_who_serves_it_loads_the_control_plane(act: str, tmp_path: Path) -> None:
+    (tmp_path / "package.yaml").write_text("name: web\nversion: 1.0.0\ntype: Application\n")
+    code = (
+        f"import importlib, sys; from wharfinger.__main__ import main; folder = {str(tmp_path)!r}\n"
+        f"try:\n    {act}\nexcept SystemExit:\n    pass\n"
+        "sys.exit(any(m.startswith('wharfinger.control_plane') for m in sys.modules))"
+    )
+    done = run(sys.executable, "-c", code)
+    assert done.returncode == 0, done.stdout
 
 
 def test_no_command_prints_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,8 +180,8 @@ def test_a_stream_that_a_command_does_not_need_may_be_closed(closed: str) -> Non
 
 def test_an_answer_of_a_daemon_that_nobody_takes_is_one_line(tmp_path: Path) -> None:
     code = (
-        "import trio, sys\nfrom pathlib import Path\nfrom tests.debug.canned import CannedInspector\n"
-        "from wharfinger.debug.server import open_debug_server\n"
+        "import trio, sys\nfrom pathlib import Path\nfrom tests.debug.support.canned import CannedInspector\n"
+        "from wharfinger.debug.server.server import open_debug_server\n"
         "async def main():\n"
         f"    async with open_debug_server(Path({str(tmp_path / 'socket')!r}), CannedInspector()):\n"
         "        command = [sys.executable, '-m', 'wharfinger', *sys.argv[1:]]\n"

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 import wharfinger
 
 if TYPE_CHECKING:
-    from wharfinger.formats.json_value import JsonObject
-    from wharfinger.packages.conversions import JqRunner
-    from wharfinger.packages.package_check import CheckFinding
+    from wharfinger.formats.json.value import JsonObject
+    from wharfinger.packages.author.package_check import CheckFinding
+    from wharfinger.packages.definition.conversions import JqRunner
     from wharfinger.runtime.inspector import Inspector
 
 _PROGRAM: Final = "wharfinger"
@@ -58,22 +58,22 @@ class Command:
 
 
 COMMANDS: Final = (
-    Command("run", "runtime", "run the daemon against a cluster"),
+    Command("run", "runtime", "run the daemon against a cluster", module="daemon.commands"),
     Command(
         "plan",
         "runtime",
         "say without a cluster which packages would be on, and in which order",
-        module="plan_commands",
+        module="plan.commands",
     ),
-    Command("control-plane", "cluster", "serve an embedded Kubernetes control plane on loopback"),
+    Command("control-plane", "control_plane", "serve an embedded Kubernetes control plane on loopback"),
     Command("package", "packages", "check and lint packages, push them to a registry, look at them there"),
-    Command("hook", "hooks", "run a hook of a package without a cluster"),
+    Command("hook", "hooks", "run a hook of a package without a cluster", module="author.commands"),
     Command("get", "debug", "list what a running daemon looks after"),
     Command("why", "debug", "say why a package of a running daemon is as it is, and what to do"),
     Command("dump", "debug", "dump the state of a running daemon"),
     Command("queues", "debug", "look into the task queues of a running daemon"),
     Command("scheduler", "debug", "look into the scheduler of a running daemon"),
-    Command("graph", "debug", "draw what the packages of a running daemon need of each other", module="graph_commands"),
+    Command("graph", "debug", "draw what the packages of a running daemon need of each other", module="graph.commands"),
     Command("statistics", "debug", "count what a running daemon does and what waits"),
     Command("render", "debug", "render what a package of a running daemon would apply"),
     Command("validate", "debug", "ask a running daemon whether a package would take settings"),
@@ -228,10 +228,10 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
 @asynccontextmanager
 async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterator[None]:
     """The daemon's debug socket; `runtime` is given it from here because it must not know `debug`. Raises StartError."""
-    from wharfinger.debug.activation import inherited_listener  # noqa: PLC0415 - loaded by the daemon only
     from wharfinger.debug.errors import DebugSocketError  # noqa: PLC0415
-    from wharfinger.debug.server import open_debug_server  # noqa: PLC0415
-    from wharfinger.runtime.state_dir import StartError  # noqa: PLC0415
+    from wharfinger.debug.server.activation import inherited_listener  # noqa: PLC0415 - loaded by the daemon only
+    from wharfinger.debug.server.server import open_debug_server  # noqa: PLC0415
+    from wharfinger.runtime.controllers.state_dir import StartError  # noqa: PLC0415
 
     async with AsyncExitStack() as opened:
         try:
@@ -246,8 +246,8 @@ async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterato
 async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[None]:
     """The daemon's metrics on an address of this machine. Raises StartError."""
     from wharfinger.debug.errors import MetricsAddressError  # noqa: PLC0415 - loaded by the daemon only
-    from wharfinger.debug.metrics_listener import open_metrics_listener, read_metrics_address  # noqa: PLC0415
-    from wharfinger.runtime.state_dir import StartError  # noqa: PLC0415
+    from wharfinger.debug.server.metrics_listener import open_metrics_listener, read_metrics_address  # noqa: PLC0415
+    from wharfinger.runtime.controllers.state_dir import StartError  # noqa: PLC0415
 
     async with AsyncExitStack() as opened:
         try:
@@ -261,7 +261,7 @@ async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[N
 @asynccontextmanager
 async def _open_jq() -> AsyncIterator["JqRunner"]:
     """jq in a worker as the daemon has it; `packages` is given it from here because it must not know `hooks`."""
-    from wharfinger.hooks.jq_pool import open_jq_pool  # noqa: PLC0415 - only `package check` needs it
+    from wharfinger.hooks.watching.jq_pool import open_jq_pool  # noqa: PLC0415 - only `package check` needs it
 
     async with open_jq_pool(None, workers=1) as pool:
         yield pool
@@ -269,28 +269,34 @@ async def _open_jq() -> AsyncIterator["JqRunner"]:
 
 def _check_hooks(folder: Path) -> "tuple[CheckFinding, ...]":
     """What is wrong with the files of a package's hooks; `packages` is given it from here as well."""
-    from wharfinger.hooks.own_package import check_hook_files  # noqa: PLC0415 - only `package check` needs it
+    from wharfinger.hooks.author.local_package import check_hook_files  # noqa: PLC0415 - only `package check` needs it
 
     return check_hook_files(folder)
 
 
 def _add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """`package lint`; `packages` is given it from here because it must not know `hooks`, which are linted, too."""
-    from wharfinger.hooks.lint_command import add_lint  # noqa: PLC0415 - only `package` needs it
+    from wharfinger.hooks.author.lint_command import add_lint  # noqa: PLC0415 - only `package` needs it
 
     add_lint(actions, _refused_fields)
 
 
 def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":
     """Return what a server would refuse of a custom resource definition; `hooks` is given it from here."""
-    from wharfinger.cluster.control_plane.definition_check import refused_fields  # noqa: PLC0415 - most packages have none
+    # Late: most packages have no definitions, and `package lint` then loads no API server.
+    from wharfinger.kube.embedded_extra import missing_libraries  # noqa: PLC0415
+    from wharfinger.packages.errors import PackageError  # noqa: PLC0415
+
+    if problem := missing_libraries():
+        raise PackageError(f"definitions in crds/ cannot be checked: {problem}")
+    from wharfinger.control_plane.definition_check import refused_fields  # noqa: PLC0415
 
     return refused_fields(definition)
 
 
 def _chaos_problem(rules: str) -> str:
     """Return what is wrong with the rules of ``--chaos``, or ""; `runtime` is given it from here."""
-    from wharfinger.cluster.commands import faults_problem  # noqa: PLC0415 - only `run --chaos` needs it
+    from wharfinger.control_plane.commands import faults_problem  # noqa: PLC0415 - only `run --chaos` needs it
 
     return faults_problem(rules)
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.client_contract import CONTRACT
-from tests.cluster.clusters import loopback_cluster, memory_cluster
+from tests.cluster.support.client_contract import CONTRACT
+from tests.cluster.support.clusters import loopback_cluster, memory_cluster
 
 
 @pytest.mark.parametrize("name", CONTRACT)

@@ -8,24 +8,14 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.cluster.faulty_transport import (
-    Answer,
-    Reply,
-    in_turn,
-    json_reply,
-    status_reply,
-)
-from tests.cluster.scripted_client import Server, client_of
-from tests.cluster.test_discovery import POD
-from wharfinger.cluster.errors import (
-    ApiError,
-    NotFoundError,
-    UnknownKindError,
-)
-from wharfinger.cluster.http_client import HttpClusterClient
-from wharfinger.cluster.http_errors import MalformedAnswerError
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject
+from tests.cluster.api.test_discovery import POD
+from tests.cluster.support.faulty_transport import Answer, Reply, in_turn, json_reply, status_reply
+from tests.cluster.support.scripted_client import Server, client_of
+from wharfinger.cluster.api.errors import ApiError, NotFoundError, UnknownKindError
+from wharfinger.cluster.api.http_client import HttpClusterClient
+from wharfinger.cluster.api.http_errors import MalformedAnswerError
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey
 
 KEY = ObjectKey(POD, "prod", "web")
 

@@ -9,10 +9,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.cluster.drift_bench import yaml_object
-from tests.cluster.drift_keeper import CONFIG, EDITED, OWNER, drift_keeper, edit, value_of
-from wharfinger.cluster.desired import identity_of
-from wharfinger.formats.json_value import JsonObject
+from tests.cluster.support.drift_bench import yaml_object
+from tests.cluster.support.drift_keeper import CONFIG, EDITED, OWNER, drift_keeper, edit, value_of
+from wharfinger.cluster.objects.desired import identity_of
+from wharfinger.formats.json.value import JsonObject
 
 SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: prod}, data: {a: eA==}}"
 

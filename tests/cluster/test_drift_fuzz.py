@@ -7,14 +7,14 @@ from typing import Final
 
 import pytest
 
-from tests.cluster.drift_bench import DEPLOYMENT, MANAGER, yaml_object
+from tests.cluster.support.drift_bench import DEPLOYMENT, MANAGER, yaml_object
 from tests.scale import scaled
-from wharfinger.cluster.applied_objects import applied_of
-from wharfinger.cluster.drift import find_drift, without_ignored
-from wharfinger.cluster.drift_ignored import BUILT_IN
-from wharfinger.cluster.drift_policy import IgnoreRule, read_drift_policy
+from wharfinger.cluster.drift.comparison import find_drift, without_ignored
+from wharfinger.cluster.drift.ignored import BUILT_IN
+from wharfinger.cluster.objects.applied_objects import applied_of
+from wharfinger.cluster.objects.drift_policy import IgnoreRule, read_drift_policy
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, decode_json
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json
 
 pytestmark = pytest.mark.unmeasured
 

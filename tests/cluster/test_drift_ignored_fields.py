@@ -5,19 +5,11 @@ from typing import Final
 
 import pytest
 
-from tests.cluster.drift_bench import (
-    DEPLOYMENT,
-    MANAGER,
-    Change,
-    drift_bench,
-    patch,
-    replaced,
-    yaml_object,
-)
-from wharfinger.cluster.drift import without_ignored
-from wharfinger.cluster.drift_ignored import BUILT_IN
-from wharfinger.cluster.drift_policy import IgnoreRule
-from wharfinger.formats.json_value import JsonObject, find
+from tests.cluster.support.drift_bench import DEPLOYMENT, MANAGER, Change, drift_bench, patch, replaced, yaml_object
+from wharfinger.cluster.drift.comparison import without_ignored
+from wharfinger.cluster.drift.ignored import BUILT_IN
+from wharfinger.cluster.objects.drift_policy import IgnoreRule
+from wharfinger.formats.json.value import JsonObject, find
 
 AT: Final = "/spec/template/spec/containers"
 

@@ -9,13 +9,13 @@ from typing import Final
 import pytest
 import trio
 
-from tests.cluster.clusters import loopback_cluster
-from tests.cluster.drift_bench import DEPLOYMENT, MANAGER, yaml_object
-from wharfinger.cluster.applied_objects import applied_of
-from wharfinger.cluster.drift import find_drift
-from wharfinger.cluster.drift_ignored import BUILT_IN
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.yaml_writer import write_yaml
+from tests.cluster.support.clusters import loopback_cluster
+from tests.cluster.support.drift_bench import DEPLOYMENT, MANAGER, yaml_object
+from wharfinger.cluster.drift.comparison import find_drift
+from wharfinger.cluster.drift.ignored import BUILT_IN
+from wharfinger.cluster.objects.applied_objects import applied_of
+from wharfinger.formats.yaml.writer import write_yaml
+from wharfinger.kube.resource import ObjectKey
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on the PATH")
 

@@ -4,9 +4,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.cluster.drift_bench import yaml_object
-from tests.cluster.drift_keeper import CONFIG, EDITED, OWNER, RULES, drift_keeper, edit, value_of
-from wharfinger.formats.json_value import JsonObject
+from tests.cluster.support.drift_bench import yaml_object
+from tests.cluster.support.drift_keeper import CONFIG, EDITED, OWNER, RULES, drift_keeper, edit, value_of
+from wharfinger.formats.json.value import JsonObject
 
 
 @pytest.fixture

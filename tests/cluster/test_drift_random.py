@@ -12,16 +12,16 @@ from typing import Final, TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cluster.control_plane.bench import new_backend, thing, widgets
-from tests.cluster.drift_bench import MANAGER, yaml_object
+from tests.cluster.support.drift_bench import MANAGER, yaml_object
+from tests.control_plane.support.bench import new_backend, thing, widgets
 from tests.scale import scaled
-from wharfinger.cluster.applied_objects import Applied, applied_of
-from wharfinger.cluster.control_plane.options import WriteOptions
-from wharfinger.cluster.control_plane.patching import PatchType, patch
-from wharfinger.cluster.control_plane.updating import replace
-from wharfinger.cluster.drift import find_drift
-from wharfinger.cluster.drift_ignored import BUILT_IN
-from wharfinger.formats.json_value import (
+from wharfinger.cluster.drift.comparison import find_drift
+from wharfinger.cluster.drift.ignored import BUILT_IN
+from wharfinger.cluster.objects.applied_objects import Applied, applied_of
+from wharfinger.control_plane.verbs.options import WriteOptions
+from wharfinger.control_plane.verbs.patching import PatchType, patch
+from wharfinger.control_plane.verbs.updating import replace
+from wharfinger.formats.json.value import (
     JsonObject,
     JsonValue,
     as_object,

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.cluster.client_contract import config_map, key
+from tests.cluster.support.client_contract import config_map, key
 from tests.programs import PATIENCE_S, program
 from wharfinger.cluster import embedded
-from wharfinger.cluster.connection import load_connection
-from wharfinger.cluster.control_plane.sqlite_storage import open_sqlite_storage
+from wharfinger.cluster.api.connection import load_connection
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.embedded import EmbeddedError, open_embedded
-from wharfinger.cluster.http_client import HttpClusterClient, open_client
-from wharfinger.cluster.resource import name_of
+from wharfinger.control_plane.storage.sqlite import open_sqlite_storage
+from wharfinger.kube.resource import name_of
 from wharfinger.process.ledger import ProcessLedger, open_ledger
 
 
@@ -76,7 +76,7 @@ async def test_a_port_that_somebody_else_has_by_now_is_not_asked_for(tmp_path: P
 async def test_a_kubeconfig_that_says_nothing_is_written_anew(tmp_path: Path, ledger: ProcessLedger) -> None:
     (tmp_path / "kubeconfig").write_text("nonsense")
     async with open_embedded(tmp_path, ledger) as kubeconfig:
-        assert load_connection(kubeconfig).server.startswith("http://127.0.0.1:")
+        assert load_connection(kubeconfig).server.startswith("https://127.0.0.1:")
 
 
 async def test_the_block_is_cancelled_when_the_child_dies(tmp_path: Path, ledger: ProcessLedger) -> None:
@@ -141,7 +141,7 @@ async def test_what_a_service_is_told_is_not_told_to_the_child(tmp_path: Path, l
 
 
 def test_the_child_of_a_parent_that_was_killed_stops_by_itself(tmp_path: Path) -> None:
-    with program(sys.executable, "-m", "tests.cluster.embedded_parent", str(tmp_path)) as parent:
+    with program(sys.executable, "-m", "tests.cluster.support.embedded_parent", str(tmp_path)) as parent:
         pid = int(parent.wait_line(""))
         child = os.pidfd_open(pid)
         parent.process.kill()

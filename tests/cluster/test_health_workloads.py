@@ -9,11 +9,11 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.cluster.clusters import memory_cluster
-from tests.cluster.health_setup import health_setup, row
-from wharfinger.cluster.health_monitor import QUIET_S
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject
+from tests.cluster.support.clusters import memory_cluster
+from tests.cluster.support.health_setup import health_setup, row
+from wharfinger.cluster.health.monitor import QUIET_S
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey, ResourceType
 
 DAEMON_SET: Final = ResourceType("apps", "v1", "DaemonSet", "daemonsets", namespaced=True)
 JOB: Final = ResourceType("batch", "v1", "Job", "jobs", namespaced=True)

@@ -11,22 +11,22 @@ import msgspec
 import pytest
 import trio
 
-from tests.cluster.client_contract import CONFIG_MAP, key
-from tests.cluster.clusters import loopback_cluster
-from tests.cluster.release_bench import open_engine
-from tests.cluster.release_requests import config_map, deployment, objects_of, request
-from wharfinger.cluster.drift import Drift
-from wharfinger.cluster.drift_fights import Fight
-from wharfinger.cluster.engine_options import utc_now
-from wharfinger.cluster.health import Health
-from wharfinger.cluster.http_client import HttpClusterClient
-from wharfinger.cluster.ownership import Owner
-from wharfinger.cluster.release import ReleaseStatus
-from wharfinger.cluster.release_engine import ReleaseEngine
-from wharfinger.cluster.release_request import Outcome
-from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
-from wharfinger.cluster.resource import ObjectKey, name_of
-from wharfinger.formats.json_value import JsonObject, JsonValue, find
+from tests.cluster.support.client_contract import CONFIG_MAP, key
+from tests.cluster.support.clusters import loopback_cluster
+from tests.cluster.support.release_bench import open_engine
+from tests.cluster.support.release_requests import config_map, deployment, objects_of, request
+from wharfinger.cluster.api.http_client import HttpClusterClient
+from wharfinger.cluster.drift.comparison import Drift
+from wharfinger.cluster.drift.fights import Fight
+from wharfinger.cluster.health.health import Health
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.records.release import ReleaseStatus
+from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseStore
+from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.cluster.releases.options import utc_now
+from wharfinger.cluster.releases.request import Outcome
+from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.kube.resource import ObjectKey, name_of
 
 HELMS = ["helm", "helm3"]
 pytestmark = [

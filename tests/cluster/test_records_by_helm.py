@@ -13,17 +13,17 @@ import msgspec
 import pytest
 import trio
 
-from tests.cluster.clusters import loopback_cluster
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.fencing import Holder
-from wharfinger.cluster.ownership import Owner, owned
-from wharfinger.cluster.release import Release, ReleaseStatus, new_release
-from wharfinger.cluster.release_chunks import CHUNK_TYPE, STAND_IN
-from wharfinger.cluster.release_heads import ForeignChange, ReleaseHeads, open_release_heads
-from wharfinger.cluster.release_store import ReleaseStore
-from wharfinger.cluster.resource import name_of
-from wharfinger.cluster.shared_watches import open_shared_watches
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
+from tests.cluster.support.clusters import loopback_cluster
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.lease.fencing import Holder
+from wharfinger.cluster.objects.ownership import Owner, owned
+from wharfinger.cluster.records.release import Release, ReleaseStatus, new_release
+from wharfinger.cluster.records.release_chunks import CHUNK_TYPE, STAND_IN
+from wharfinger.cluster.records.release_heads import ForeignChange, ReleaseHeads, open_release_heads
+from wharfinger.cluster.records.release_store import ReleaseStore
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_str
+from wharfinger.kube.resource import name_of
 
 HELMS = ["helm", "helm3"]
 pytestmark = [

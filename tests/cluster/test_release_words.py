@@ -3,9 +3,9 @@
 import httpx
 from trio.testing import MockClock
 
-from tests.cluster.release_bench import bench
-from tests.cluster.release_requests import config_map, deployment, request
-from wharfinger.cluster.object_waits import Laggards
+from tests.cluster.support.release_bench import bench
+from tests.cluster.support.release_requests import config_map, deployment, request
+from wharfinger.cluster.watch.object_waits import Laggards
 
 
 async def test_only_objects_of_the_release_are_waited_for_each_told_once(autojump_clock: MockClock) -> None:

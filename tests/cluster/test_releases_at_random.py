@@ -7,13 +7,13 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.cluster.client_contract import key
-from tests.cluster.release_bench import Bench, bench
-from tests.cluster.release_requests import config_map, deployment, request
+from tests.cluster.support.client_contract import key
+from tests.cluster.support.release_bench import Bench, bench
+from tests.cluster.support.release_requests import config_map, deployment, request
 from tests.scale import scaled
-from wharfinger.cluster.errors import ClusterError
-from wharfinger.cluster.release_request import ReleaseRequest
-from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.releases.request import ReleaseRequest
+from wharfinger.formats.json.value import JsonObject, find_str
 
 pytestmark = pytest.mark.unmeasured
 

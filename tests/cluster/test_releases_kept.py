@@ -6,21 +6,21 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.cluster.client_contract import key, widget_crd
-from tests.cluster.release_bench import WIDGET, Bench, bench, cluster, open_engine
-from tests.cluster.release_requests import CHART, config_map, deployment, objects_of, request
-from wharfinger.cluster.drift import Drift
-from wharfinger.cluster.drift_fights import Fight
-from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
-from wharfinger.cluster.health import Health, HealthState
-from wharfinger.cluster.object_waits import Laggards
-from wharfinger.cluster.ownership import Owner
-from wharfinger.cluster.release import ReleaseStatus, new_release
-from wharfinger.cluster.release_engine import ReleaseEngine
-from wharfinger.cluster.release_request import Outcome
-from wharfinger.cluster.release_store import ReleaseStore
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
+from tests.cluster.support.client_contract import key, widget_crd
+from tests.cluster.support.release_bench import WIDGET, Bench, bench, cluster, open_engine
+from tests.cluster.support.release_requests import CHART, config_map, deployment, objects_of, request
+from wharfinger.cluster.drift.comparison import Drift
+from wharfinger.cluster.drift.fights import Fight
+from wharfinger.cluster.health.health import Health, HealthState
+from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.records.release import ReleaseStatus, new_release
+from wharfinger.cluster.records.release_store import ReleaseStore
+from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.cluster.releases.request import Outcome
+from wharfinger.cluster.watch.object_waits import Laggards
+from wharfinger.formats.json.value import JsonObject, find, find_list, find_str
+from wharfinger.kube.resource import ObjectKey
 
 OWNER = Owner("web", "default")
 

@@ -7,18 +7,18 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.cluster.client_contract import config_map as live_map
-from tests.cluster.client_contract import key
-from tests.cluster.release_bench import Bench, bench, cluster, open_engine
-from tests.cluster.release_requests import CHART, config_map, deployment, objects_of, request
-from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
-from wharfinger.cluster.engine_options import utc_now
-from wharfinger.cluster.errors import ApiError, ClusterError
-from wharfinger.cluster.fencing import Holder
-from wharfinger.cluster.ownership import Owner, owned
-from wharfinger.cluster.release import ReleaseStatus, new_release
-from wharfinger.cluster.release_store import ReleaseStore
-from wharfinger.formats.json_value import JsonObject
+from tests.cluster.support.client_contract import config_map as live_map
+from tests.cluster.support.client_contract import key
+from tests.cluster.support.release_bench import Bench, bench, cluster, open_engine
+from tests.cluster.support.release_requests import CHART, config_map, deployment, objects_of, request
+from wharfinger.cluster.api.errors import ApiError, ClusterError
+from wharfinger.cluster.lease.fencing import Holder
+from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.objects.ownership import Owner, owned
+from wharfinger.cluster.records.release import ReleaseStatus, new_release
+from wharfinger.cluster.records.release_store import ReleaseStore
+from wharfinger.cluster.releases.options import utc_now
+from wharfinger.formats.json.value import JsonObject
 
 OWNER = Owner("web", "default")
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from wharfinger.cluster.connection import Connection, ConnectionConfigError
-from wharfinger.cluster.errors import ClusterError, UnreachableError
-from wharfinger.cluster.http_client import open_client
+from wharfinger.cluster.api.connection import Connection, ConnectionConfigError
+from wharfinger.cluster.api.errors import ClusterError, UnreachableError
+from wharfinger.cluster.api.http_client import open_client
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
 

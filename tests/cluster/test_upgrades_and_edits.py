@@ -8,17 +8,17 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.cluster.client_contract import config_map as live_map
-from tests.cluster.client_contract import key
-from tests.cluster.release_bench import Clock
-from tests.cluster.release_requests import config_map, request
-from wharfinger.cluster.conflicts import FieldConflictError
-from wharfinger.cluster.connection import Connection
-from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
-from wharfinger.cluster.engine_options import EngineOptions
-from wharfinger.cluster.http_client import HttpClusterClient, open_client
-from wharfinger.cluster.release_engine import ReleaseEngine, open_release_engine
-from wharfinger.cluster.shared_watches import open_shared_watches
+from tests.cluster.support.client_contract import config_map as live_map
+from tests.cluster.support.client_contract import key
+from tests.cluster.support.release_bench import Clock
+from tests.cluster.support.release_requests import config_map, request
+from wharfinger.cluster.api.connection import Connection
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.fields.conflicts import FieldConflictError
+from wharfinger.cluster.releases.engine import ReleaseEngine, open_release_engine
+from wharfinger.cluster.releases.options import EngineOptions
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.control_plane.service import LOCAL, open_control_plane
 
 
 class LateAnswer(httpx.AsyncBaseTransport):

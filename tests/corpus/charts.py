@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from wharfinger.formats.json_value import JsonObject, as_object
-from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.formats.json.value import JsonObject, as_object
+from wharfinger.formats.yaml.reader import read_yaml
 
 CHARTS: Final = Path(__file__).resolve().parent.parent / "charts"
 NAMES: Final = tuple(sorted(path.name for path in CHARTS.iterdir()))

@@ -8,18 +8,18 @@ import trio
 
 from tests.corpus.charts import Version
 from tests.corpus.server import NAMESPACE, RELEASE
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.drift import Drift
-from wharfinger.cluster.drift_fights import Fight
-from wharfinger.cluster.engine_options import EngineOptions
-from wharfinger.cluster.health import Health
-from wharfinger.cluster.ownership import Owner
-from wharfinger.cluster.release_engine import ReleaseEngine, open_release_engine
-from wharfinger.cluster.release_request import ReleaseRequest, ReleaseResult, UninstallResult
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.cluster.shared_watches import open_shared_watches
-from wharfinger.packages.chart import read_chart
-from wharfinger.packages.renderer import Rendered
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.drift.comparison import Drift
+from wharfinger.cluster.drift.fights import Fight
+from wharfinger.cluster.health.health import Health
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.releases.engine import ReleaseEngine, open_release_engine
+from wharfinger.cluster.releases.options import EngineOptions
+from wharfinger.cluster.releases.request import ReleaseRequest, ReleaseResult, UninstallResult
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.charts.chart import read_chart
+from wharfinger.packages.rendering.renderer import Rendered
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from typing import Final
 import httpx
 import trio
 
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json.value import JsonObject
 
 BUSY_S: Final = 40
 """Longer than the client waits by itself, so that the engine hears of it."""

@@ -25,14 +25,14 @@ import trio
 from tests.corpus.charts import Version
 from tests.corpus.server import HELM_S, NAMESPACE, RELEASE, HelmFailedError, Server, make_namespace, open_server
 from tests.corpus.state import State, chosen, difference, everything, names_of, state_of, without_marks
-from tests.packages.charts import tool
+from tests.packages.support.charts import tool
 from tests.programs import ROOT, wharfinger
-from wharfinger.cluster.control_plane.backend import Backend
-from wharfinger.cluster.control_plane.storage import Change
-from wharfinger.cluster.errors import NotFoundError, UnknownKindError
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
-from wharfinger.formats.yaml_reader import YamlLimits, read_yaml, read_yaml_all
+from wharfinger.cluster.api.errors import NotFoundError, UnknownKindError
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.storage.interface import Change
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
+from wharfinger.formats.yaml.reader import YamlLimits, read_yaml, read_yaml_all
+from wharfinger.kube.resource import ObjectKey
 
 LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
 PATIENCE_S: Final = 300

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tests.corpus.charts import Version, unpack
-from tests.packages.charts import tool
-from wharfinger.packages.helm_output import read_output
-from wharfinger.packages.renderer import Rendered
+from tests.packages.support.charts import tool
+from wharfinger.packages.rendering.helm_output import read_output
+from wharfinger.packages.rendering.renderer import Rendered
 
 KUBE_VERSION = "v1.36.2"
 API_VERSIONS = ("gauges.example/v1/Gauge", "watch.example/v1/Watcher")

@@ -6,13 +6,13 @@ import trio
 
 from tests.corpus.charts import Version
 from tests.corpus.server import NAMESPACE, RELEASE
-from tests.packages.charts import tool
-from tests.packages.looking import given
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.formats.json_value import JsonObject, as_object
-from wharfinger.formats.yaml_reader import read_yaml
-from wharfinger.packages.helm_renderer import HelmRenderer
-from wharfinger.packages.renderer import Rendered, RenderRequest
+from tests.packages.support.charts import tool
+from tests.packages.support.looking import given
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.formats.json.value import JsonObject, as_object
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer
+from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 
 
 async def render(

@@ -11,11 +11,11 @@ import trio
 
 from tests.corpus.charts import Version
 from tests.corpus.state import State, state_of, wait_settled
-from wharfinger.cluster.connection import load_connection
-from wharfinger.cluster.control_plane.service import ControlPlane
-from wharfinger.cluster.control_plane.serving import Address, serve_control_plane
-from wharfinger.cluster.http_client import HttpClusterClient, open_client
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.cluster.api.connection import load_connection
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.control_plane.service import ControlPlane
+from wharfinger.control_plane.serving import Address, serve_control_plane
+from wharfinger.formats.json.value import JsonObject
 
 RELEASE: Final = "web"
 NAMESPACE: Final = "shop"

@@ -8,11 +8,11 @@ from tests.corpus.engines import Engine, open_engine
 from tests.corpus.faults import Call, Fault, FaultyNetwork
 from tests.corpus.rendered import Prepared
 from tests.corpus.server import make_namespace
-from wharfinger.cluster.connection import Connection
-from wharfinger.cluster.control_plane.service import LOCAL, ControlPlane, open_control_plane
-from wharfinger.cluster.http_client import HttpClusterClient, open_client
-from wharfinger.cluster.http_session import ClientOptions
-from wharfinger.cluster.release_request import ReleaseResult
+from wharfinger.cluster.api.connection import Connection
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.api.http_session import ClientOptions
+from wharfinger.cluster.releases.request import ReleaseResult
+from wharfinger.control_plane.service import LOCAL, ControlPlane, open_control_plane
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from typing import Final, TypeAlias
 
 import trio
 
-from wharfinger.cluster.control_plane.backend import Backend
-from wharfinger.cluster.control_plane.storage import Change
-from wharfinger.cluster.ownership import PROTECTED, RELEASE_LABEL, flattened
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
+from wharfinger.cluster.objects.ownership import PROTECTED, RELEASE_LABEL, flattened
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.storage.interface import Change
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 
 PATIENCE_S: Final = 60
 

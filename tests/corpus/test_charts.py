@@ -4,7 +4,7 @@ import pytest
 
 from tests.corpus.charts import NAMES
 from tests.corpus.rendered import Charts, Prepared
-from wharfinger.formats.json_value import JsonObject, find_object, find_str
+from wharfinger.formats.json.value import JsonObject, find_object, find_str
 
 MAKES = {
     "definitions in crds/": ("custom-resources", "umbrella", "layered", "assorted"),

@@ -18,11 +18,11 @@ from tests.corpus.rendered import Charts, Prepared
 from tests.corpus.simulated import Simulation, simulate
 from tests.corpus.state import State, difference, managers_of, marked, names_of, records_of, state_of, wait_settled
 from tests.scale import scaled
-from wharfinger.cluster.errors import ClusterError
-from wharfinger.cluster.ownership import is_kept
-from wharfinger.cluster.release import from_secret
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, JsonValue, find_str
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.objects.ownership import is_kept
+from wharfinger.cluster.records.release import from_secret
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
+from wharfinger.kube.resource import ObjectKey
 
 pytestmark = pytest.mark.unmeasured
 

@@ -11,7 +11,7 @@ from tests.corpus.plainly import plainly
 from tests.corpus.rendering import render
 from tests.corpus.server import NAMESPACE, RELEASE, HelmFailedError, Server, open_server
 from tests.corpus.state import everything, marked
-from wharfinger.formats.json_value import JsonValue, find, find_str
+from wharfinger.formats.json.value import JsonValue, find, find_str
 
 pytestmark = pytest.mark.unmeasured
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.corpus.charts import unpack
 from tests.corpus.installs import main
-from tests.packages.charts import chart
+from tests.packages.support.charts import chart
 
 pytestmark = pytest.mark.unmeasured
 

@@ -14,11 +14,11 @@ from tests.corpus.rendered import Charts
 from tests.corpus.simulated import Simulation, simulate
 from tests.corpus.state import State, is_protected, marked, names_of, state_of
 from tests.scale import FULL, scaled
-from wharfinger.cluster.health import HealthState
-from wharfinger.cluster.ownership import is_kept
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, JsonValue, find_list
-from wharfinger.packages.renderer import Rendered
+from wharfinger.cluster.health.health import HealthState
+from wharfinger.cluster.objects.ownership import is_kept
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_list
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.rendering.renderer import Rendered
 
 pytestmark = pytest.mark.unmeasured
 

@@ -29,12 +29,12 @@ from tests.corpus.state import (
     without_marks,
 )
 from tests.scale import FULL
-from wharfinger.cluster.ownership import is_kept
-from wharfinger.cluster.release import Release, from_secret
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
-from wharfinger.formats.yaml_reader import read_yaml_all
-from wharfinger.packages.renderer import Rendered
-from wharfinger.packages.subchart_crds import subchart_crds
+from wharfinger.cluster.objects.ownership import is_kept
+from wharfinger.cluster.records.release import Release, from_secret
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_str
+from wharfinger.formats.yaml.reader import read_yaml_all
+from wharfinger.packages.rendering.renderer import Rendered
+from wharfinger.packages.rendering.subchart_crds import subchart_crds
 
 pytestmark = pytest.mark.unmeasured
 

@@ -17,11 +17,11 @@ from tests.corpus.server import NAMESPACE, RELEASE, open_server
 from tests.corpus.simulated import simulate
 from tests.corpus.state import difference, names_of, records_of, without, without_marks
 from tests.scale import FULL
-from wharfinger.cluster.ownership import Owner
-from wharfinger.cluster.release import from_secret, to_secret
-from wharfinger.cluster.release_request import Outcome
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.records.release import from_secret, to_secret
+from wharfinger.cluster.releases.request import Outcome
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
 
 pytestmark = pytest.mark.unmeasured
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.debug.canned import CannedInspector
-from tests.debug.inspector_contract import check_inspector
-from tests.debug.samples import (
+from tests.debug.support.canned import CannedInspector
+from tests.debug.support.inspector_contract import check_inspector
+from tests.debug.support.samples import (
     BUSY,
     DAEMON,
     HOOK,
@@ -21,8 +21,8 @@ from tests.debug.samples import (
     package,
     task,
 )
-from wharfinger.formats.json_value import JsonObject
-from wharfinger.formats.schema_problems import Problem
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.schemas.problems import Problem
 from wharfinger.runtime.inspector import (
     ExplanationSnapshot,
     InvalidSettings,

@@ -16,8 +16,8 @@ import pytest
 import trio
 import yaml
 
-from tests.debug.canned import CannedInspector
-from tests.debug.samples import (
+from tests.debug.support.canned import CannedInspector
+from tests.debug.support.samples import (
     BUSY,
     HOOK_METRICS,
     HOSTILE,
@@ -31,6 +31,7 @@ from tests.debug.samples import (
     package,
     task,
 )
+from tests.programs import ROOT
 from wharfinger.debug.commands import (
     add_dump,
     add_get,
@@ -41,15 +42,15 @@ from wharfinger.debug.commands import (
     add_validate,
     add_why,
 )
-from wharfinger.debug.encoding import answer_to_json, queues_to_json
-from wharfinger.debug.explanation_encoding import explanation_to_json
-from wharfinger.debug.node_encoding import node_to_json, nodes_to_json
-from wharfinger.debug.node_text import node_lines
-from wharfinger.debug.package_encoding import package_to_json, packages_to_json
-from wharfinger.debug.routes import ELSEWHERE, MAX_SETTINGS
-from wharfinger.debug.server import open_debug_server
-from wharfinger.debug.statistics_encoding import statistics_to_json
-from wharfinger.formats.schema_problems import Problem
+from wharfinger.debug.encoding.encoding import answer_to_json, queues_to_json
+from wharfinger.debug.encoding.explanation import explanation_to_json
+from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
+from wharfinger.debug.encoding.package import package_to_json, packages_to_json
+from wharfinger.debug.encoding.statistics import statistics_to_json
+from wharfinger.debug.printing.node import node_lines
+from wharfinger.debug.server.routes import ELSEWHERE, MAX_SETTINGS
+from wharfinger.debug.server.server import open_debug_server
+from wharfinger.formats.schemas.problems import Problem
 from wharfinger.formats.terminal_text import is_safe
 from wharfinger.runtime.inspector import RenderSnapshot, ValidSettings
 
@@ -421,7 +422,7 @@ async def test_the_real_command_with_a_terminal_that_knows_ascii_only(tmp_path: 
             capture_stdout=True,
             capture_stderr=True,
             check=False,
-            cwd=Path(__file__).parents[2],
+            cwd=ROOT,
         )
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.endswith(b"1.2.2 -> 1.2.3   Ready   \\u2713 fertig\n")
@@ -441,7 +442,7 @@ async def test_a_reader_that_goes_away(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
-            cwd=Path(__file__).parents[2],
+            cwd=ROOT,
         )
         assert process.stdout is not None
         assert process.stderr is not None
@@ -457,7 +458,7 @@ def test_help_names_every_option() -> None:
         capture_output=True,
         text=True,
         check=True,
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
     )
     for word in ("packages", "NAME", "--output", "--socket", "WHARFINGER_SOCKET", "wide"):
         assert word in done.stdout

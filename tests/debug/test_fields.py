@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wharfinger.debug.fields import duration, find_flag, find_texts, read_flag, read_seconds, read_time, time_text
-from wharfinger.formats.json_value import JsonValue, ShapeError
+from wharfinger.formats.json.value import JsonValue, ShapeError
 
 
 @pytest.mark.parametrize(

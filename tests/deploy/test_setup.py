@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import ROOT
+
 pytestmark = pytest.mark.unmeasured
 
-ROOT = Path(__file__).resolve().parents[2]
 COREUTILS = (
     "sh",
     "env",

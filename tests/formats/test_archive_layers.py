@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.formats.tars import gz, hard_link, tar
-from tests.formats.test_archive import SMALL, tree
+from tests.formats.archives.test_archive import SMALL, tree
+from tests.formats.support.tars import gz, hard_link, tar
 from tests.scale import scaled
-from wharfinger.formats.archive import ArchiveLimits, ExtractReport, extract_layers
-from wharfinger.formats.archive_stream import ExtractionStoppedError
+from wharfinger.formats.archives.archive import ArchiveLimits, ExtractReport, extract_layers
+from wharfinger.formats.archives.archive_stream import ExtractionStoppedError
 from wharfinger.formats.errors import ArchiveError
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from wharfinger.formats.archive import extract_tar
+from wharfinger.formats.archives.archive import extract_tar
 from wharfinger.formats.errors import ArchiveError, FormatError, ProgramError
-from wharfinger.formats.json_value import JsonError, ShapeError, decode_json
-from wharfinger.formats.yaml_reader import YamlError, read_yaml
+from wharfinger.formats.json.value import JsonError, ShapeError, decode_json
+from wharfinger.formats.yaml.reader import YamlError, read_yaml
 
 
 @pytest.mark.parametrize("kind", [JsonError, ShapeError, YamlError, ArchiveError])

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats.fuzz_harness import FuzzFinding, fuzz
-from tests.formats.fuzz_inputs import make_input
-from tests.formats.fuzz_readers import BAD_TARGETS, TARGETS, check_tree, is_bad
+from tests.formats.support.fuzz_harness import FuzzFinding, fuzz
+from tests.formats.support.fuzz_inputs import make_input
+from tests.formats.support.fuzz_readers import BAD_TARGETS, TARGETS, check_tree, is_bad
 from tests.scale import scaled
 
 pytestmark = pytest.mark.unmeasured

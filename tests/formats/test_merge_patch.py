@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue, ShapeError
+from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, ShapeError
 from wharfinger.formats.merge_patch import merge_patch, overlaid
 
 RFC_EXAMPLES: Final[list[tuple[JsonValue, JsonValue, JsonValue]]] = [

@@ -10,10 +10,10 @@ import subprocess
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.formats.values import json_objects
-from tests.formats.yaml_table import ACCEPTED, ONLY_WE_REFUSE, REFUSED, WE_KEEP
-from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json, find, to_json
-from wharfinger.formats.yaml_writer import write_yaml
+from tests.formats.support.values import json_objects
+from tests.formats.support.yaml_table import ACCEPTED, ONLY_WE_REFUSE, REFUSED, WE_KEEP
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json, find, to_json
+from wharfinger.formats.yaml.writer import write_yaml
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
 

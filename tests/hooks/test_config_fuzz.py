@@ -4,10 +4,10 @@ import json
 import random
 
 from tests.scale import scaled
-from wharfinger.formats.json_value import JsonObject, JsonValue, find
-from wharfinger.hooks.config import read_hook_config
-from wharfinger.hooks.config_bindings import HookScope
-from wharfinger.hooks.config_problems import HookConfigError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.hooks.config.bindings import HookScope
+from wharfinger.hooks.config.config import read_hook_config
+from wharfinger.hooks.config.problems import HookConfigError
 
 # Documents whose pieces are put into each other.
 SEEDS: list[JsonObject] = [

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.hooks.configs import kubernetes, kubernetes_refused, read, refused
-from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.hooks.config_bindings import NamespaceSelector
-from wharfinger.hooks.config_schema import MAX_BINDINGS, MAX_NAMES
+from tests.hooks.support.configs import kubernetes, kubernetes_refused, read, refused
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.hooks.config.bindings import NamespaceSelector
+from wharfinger.hooks.config.schema import MAX_BINDINGS, MAX_NAMES
 
 
 def test_only_startup_may_have_an_order_below_zero() -> None:

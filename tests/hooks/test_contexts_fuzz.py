@@ -6,15 +6,15 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tests.hooks.configs import PODS
+from tests.hooks.support.configs import PODS
 from tests.scale import scaled
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, JsonValue, find
-from wharfinger.formats.packed_json import PackedJson
-from wharfinger.hooks.config_bindings import KubernetesBinding, ScheduleBinding, WatchVerb
-from wharfinger.hooks.context_file import Context, write_contexts
-from wharfinger.hooks.contexts import combined, event, helm_binding, on_startup, schedule, synchronization
-from wharfinger.hooks.monitor_core import Item, MonitorEvent
+from wharfinger.formats.json.packed_json import PackedJson
+from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.hooks.config.bindings import KubernetesBinding, ScheduleBinding, WatchVerb
+from wharfinger.hooks.watching.context_file import Context, write_contexts
+from wharfinger.hooks.watching.contexts import combined, event, helm_binding, on_startup, schedule, synchronization
+from wharfinger.hooks.watching.monitor_core import Item, MonitorEvent
+from wharfinger.kube.resource import ObjectKey, ResourceType
 
 POD = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 TEXTS = ["", "a", "pods", "é", "\x00", "\u2028", "<&>", '"\\', "🚢", "x" * 300, "snapshots", "groupName"]

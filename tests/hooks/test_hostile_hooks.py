@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.contained import (
+from tests.hooks.support.contained import (
     IS_ROOT,
     LIMITS,
     REPETITIONS,
@@ -26,13 +26,13 @@ from tests.hooks.contained import (
     state_folder,
     users,
 )
-from tests.hooks.scripts import bash, run_of
+from tests.hooks.support.scripts import bash, run_of
 from tests.process.children import alive_with
-from wharfinger.hooks.containment import Containment
+from wharfinger.hooks.containment.containment import Containment
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.process_runner import ProcessHookRunner
-from wharfinger.hooks.run_folder import PREFIX
-from wharfinger.hooks.runner import HookOutcome
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.hooks.running.run_folder import PREFIX
+from wharfinger.hooks.running.runner import HookOutcome
 from wharfinger.process.command import Limits
 from wharfinger.process.descendants import scan
 

@@ -3,15 +3,15 @@
 import pytest
 from trio.testing import MockClock
 
-from tests.cluster.client_contract import key, widget_crd
-from tests.cluster.clusters import memory_cluster
-from tests.hooks.bindings import binding
-from tests.hooks.python_filters import PythonFilters
-from tests.hooks.watching import ADDED, DELETED, HERE, VALUE, obj, settle, value_filters, watching, write
-from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.hooks.config_bindings import NamespaceSelector
+from tests.cluster.support.client_contract import key, widget_crd
+from tests.cluster.support.clusters import memory_cluster
+from tests.hooks.support.bindings import binding
+from tests.hooks.support.python_filters import PythonFilters
+from tests.hooks.support.watching import ADDED, DELETED, HERE, VALUE, obj, settle, value_filters, watching, write
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.hooks.config.bindings import NamespaceSelector
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.filters import FilterError
+from wharfinger.hooks.watching.filters import FilterError
 
 # -- filters that fail
 

@@ -6,15 +6,15 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.cluster.client_contract import key
-from tests.cluster.clusters import memory_cluster
-from tests.hooks.bindings import binding
-from tests.hooks.watching import MODIFIED, VALUE, obj, settle, value_filters, watching, write
-from wharfinger.cluster.shared_watches import open_shared_watches
-from wharfinger.hooks.config_bindings import KubernetesBinding
+from tests.cluster.support.client_contract import key
+from tests.cluster.support.clusters import memory_cluster
+from tests.hooks.support.bindings import binding
+from tests.hooks.support.watching import MODIFIED, VALUE, obj, settle, value_filters, watching, write
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.hooks.config.bindings import KubernetesBinding
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.monitor import Monitor, open_monitors
-from wharfinger.hooks.monitor_core import MonitorEvent
+from wharfinger.hooks.watching.monitor import Monitor, open_monitors
+from wharfinger.hooks.watching.monitor_core import MonitorEvent
 
 
 async def test_it_is_settled_once_all_that_was_seen_is_told(autojump_clock: MockClock) -> None:

@@ -3,10 +3,10 @@
 import pytest
 from trio.testing import MockClock
 
-from tests.cluster.client_contract import config_map, widget_crd
-from tests.cluster.clusters import memory_cluster
-from tests.hooks.patching import PATCHES, applied, data_of, exists, failed, meddled_cluster, patch_of
-from wharfinger.formats.json_value import JsonObject
+from tests.cluster.support.client_contract import config_map, widget_crd
+from tests.cluster.support.clusters import memory_cluster
+from tests.hooks.support.patching import PATCHES, applied, data_of, exists, failed, meddled_cluster, patch_of
+from wharfinger.formats.json.value import JsonObject
 
 FOREIGN = [
     {"operation": "Create", "object": config_map("a", namespace="kube-system")},

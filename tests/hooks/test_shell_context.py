@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.hooks.shell_hooks import counting_jq, run_body, run_hook, write_shell_hook
+from tests.hooks.support.shell_hooks import counting_jq, run_body, run_hook, write_shell_hook
 from tests.scale import scaled
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.json.value import JsonObject, JsonValue
 
 CONTEXT: JsonObject = {
     "binding": "pods",

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.shell_hooks import counting_jq, run_body, run_hook, write_shell_hook
-from wharfinger.formats.json_value import JsonObject
+from tests.hooks.support.shell_hooks import counting_jq, run_body, run_hook, write_shell_hook
+from wharfinger.formats.json.value import JsonObject
 
 
 def event(kind: str, binding: str = "pods") -> JsonObject:

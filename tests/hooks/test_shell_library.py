@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks import contained
-from tests.hooks.scripts import run_of, write_hook
-from tests.hooks.shell_hooks import run_body, run_hook, sandbox, write_shell_hook
-from wharfinger.hooks.config_reader import ProcessConfigReader
-from wharfinger.hooks.containment import Containment
+from tests.hooks.support import contained
+from tests.hooks.support.scripts import run_of, write_hook
+from tests.hooks.support.shell_hooks import run_body, run_hook, sandbox, write_shell_hook
+from wharfinger.hooks.containment.containment import Containment
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.hook_files import hook_file
-from wharfinger.hooks.process_runner import ProcessHookRunner
+from wharfinger.hooks.running.config_reader import ProcessConfigReader
+from wharfinger.hooks.running.hook_files import hook_file
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
 from wharfinger.hooks.shell_library import FOLDER, FRAMEWORK_DIR, binds, environment, install, missing_library_advice
 
 MAIN = "__main__() { echo handled; }"

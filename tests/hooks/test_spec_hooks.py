@@ -1,7 +1,7 @@
 """Cases of the public peer's hook storage: every binding of every hook is kept, in order, and nobody changes them."""
 
-from tests.hooks.hooked import hook
-from tests.hooks.test_package_hooks import unopened
+from tests.hooks.running.test_package_hooks import unopened
+from tests.hooks.support.hooked import hook
 
 BOTH = hook(
     "{configVersion: v1, onStartup: 3, beforeHelm: 1, afterHelm: 2, schedule: [{name: a, crontab: '* * * * *'},"

@@ -24,17 +24,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from tests.hooks.hooked import hook
-from tests.hooks.story_cluster import CONFIG_MAP, NAMESPACE, TEAM, StoryCluster
-from tests.hooks.story_reader import Reader
-from tests.hooks.watching import value_filters
+from tests.hooks.support.hooked import hook
+from tests.hooks.support.story_cluster import CONFIG_MAP, NAMESPACE, TEAM, StoryCluster
+from tests.hooks.support.story_reader import Reader
+from tests.hooks.support.watching import value_filters
 from tests.scale import scaled
-from wharfinger.cluster.shared_watches import open_shared_watches
-from wharfinger.hooks import monitor, package_hooks
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.hook_services import HookServices, open_hook_services
-from wharfinger.hooks.inbox import Inbox
-from wharfinger.hooks.monitor_backlog import Backlog
+from wharfinger.hooks.running import package_hooks
+from wharfinger.hooks.running.hook_services import HookServices, open_hook_services
+from wharfinger.hooks.running.inbox import Inbox
+from wharfinger.hooks.watching import monitor
+from wharfinger.hooks.watching.monitor_backlog import Backlog
 
 SMALL = 3
 NAMES, NAMESPACES = ("a", "b", "c"), ("one", "two")

@@ -1,4 +1,4 @@
-"""Both ways to frame an answer are held together in :mod:`.test_lean`; here is what h11's knows of its connection."""
+"""Both ways to frame an answer are held together in :mod:`~tests.httpd.test_lean`; here is what h11's knows of its connection."""
 
 import h11
 

@@ -1,6 +1,6 @@
 """The table of cluster-scoped kinds against the kinds that the control plane serves."""
 
-from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS
+from wharfinger.control_plane.catalog.builtin_kinds import BUILTIN_KINDS
 from wharfinger.kube.cluster_scoped import CLUSTER_SCOPED
 
 

@@ -15,18 +15,19 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.packages.charts import WEB_SERVICE, WEB_VERSION, chart, write
-from tests.packages.faulty_registry import Reply, open_faulty_registry, sample
-from tests.packages.real_jq import RealJq
-from tests.packages.test_settings_check import FILES
+from tests.packages.settings.test_check import FILES
+from tests.packages.support.charts import WEB_SERVICE, WEB_VERSION, chart, write
+from tests.packages.support.faulty_registry import Reply, open_faulty_registry, sample
+from tests.packages.support.real_jq import RealJq
+from tests.programs import ROOT
 from tests.registry_server import PASSWORD, USER, make_certificate, open_registry_server
 from wharfinger.__main__ import main
-from wharfinger.hooks.own_package import check_hook_files
-from wharfinger.packages.address import RegistryAddress
+from wharfinger.hooks.author.local_package import check_hook_files
 from wharfinger.packages.commands import add_package
 from wharfinger.packages.digest import digest_of
-from wharfinger.packages.manifest import HELM_CONFIG, MAX_MANIFEST, OCI_MANIFEST, write_manifest
-from wharfinger.packages.registry import Descriptor
+from wharfinger.packages.registry.address import RegistryAddress
+from wharfinger.packages.registry.manifest import HELM_CONFIG, MAX_MANIFEST, OCI_MANIFEST, write_manifest
+from wharfinger.packages.registry.registry import Descriptor
 
 
 @asynccontextmanager
@@ -288,7 +289,7 @@ def test_a_terminal_that_knows_ascii_only_is_shown_the_rest_as_escapes(tmp_path:
         env=environment,
         capture_output=True,
         check=False,
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
     )
     assert (done.returncode, done.stderr) == (1, b"")
     assert b"gr\\xf6\\xdfe\\u2713" in done.stdout

@@ -10,14 +10,14 @@ from typing import ParamSpec, TypeVar
 
 import pytest
 
-from tests.packages.memory_registry import MemoryRegistry, chart_archive, packed, put, put_image
-from tests.packages.store_help import REPOSITORY, bring, edit, listing
-from wharfinger.formats.archive import ArchiveLimits
-from wharfinger.packages.disk_files import discard
-from wharfinger.packages.disk_store import StoreLimits, open_store
+from tests.packages.support.memory_registry import MemoryRegistry, chart_archive, packed, put, put_image
+from tests.packages.support.store_help import REPOSITORY, bring, edit, listing
+from wharfinger.formats.archives.archive import ArchiveLimits
 from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError, StoreError
-from wharfinger.packages.manifest import package_layers
-from wharfinger.packages.tree import is_sound
+from wharfinger.packages.files.disk_files import discard
+from wharfinger.packages.registry.manifest import package_layers
+from wharfinger.packages.store.disk_store import StoreLimits, open_store
+from wharfinger.packages.store.tree import is_sound
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -163,7 +163,7 @@ async def test_a_state_folder_that_cannot_be(tmp_path: Path) -> None:
 async def test_a_full_disk_while_downloading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
-    monkeypatch.setattr("wharfinger.packages.disk_store._create", lambda path: io.FileIO("/dev/full", "wb"))
+    monkeypatch.setattr("wharfinger.packages.store.disk_store._create", lambda path: io.FileIO("/dev/full", "wb"))
     async with open_store(tmp_path) as store:
         with pytest.raises(StoreError, match="the disk is full"):
             await store.download(registry, REPOSITORY, manifest)
@@ -208,7 +208,7 @@ async def test_what_is_left_of_a_failure_is_deleted_beside_the_event_loop(
         threads.append(threading.current_thread() is threading.main_thread())
         discard(path)
 
-    monkeypatch.setattr("wharfinger.packages.disk_store.discard", noted)
+    monkeypatch.setattr("wharfinger.packages.store.disk_store.discard", noted)
     async with open_store(tmp_path) as store:
         await store.download(registry, REPOSITORY, manifest)
         with pytest.raises(ArtifactError):

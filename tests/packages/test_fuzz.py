@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.fuzz_child import TARGETS
+from tests.packages.support.fuzz_child import TARGETS
+from tests.programs import ROOT
 from tests.scale import scaled
 
 pytestmark = pytest.mark.unmeasured
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -22,7 +21,7 @@ def test_no_input_breaks_a_reader(target: str, tmp_path: Path) -> None:
     progress = tmp_path / "progress"
     progress.write_bytes(bytes(8))
     child = subprocess.run(
-        [sys.executable, "-m", "tests.packages.fuzz_child", target, "1", "0", str(count), str(progress), "10"],
+        [sys.executable, "-m", "tests.packages.support.fuzz_child", target, "1", "0", str(count), str(progress), "10"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.cluster.clusters import loopback_cluster
-from tests.packages.charts import WEB_SERVICE, chart, helm, tool
-from tests.packages.looking import given
-from wharfinger.cluster.connection import load_connection
-from wharfinger.cluster.http_client import HttpClusterClient
-from wharfinger.cluster.lookup_proxy import open_lookup_access
-from wharfinger.formats.json_value import JsonObject, as_object, decode_json, find
-from wharfinger.packages import helm_renderer
+from tests.cluster.support.clusters import loopback_cluster
+from tests.packages.support.charts import WEB_SERVICE, chart, helm, tool
+from tests.packages.support.looking import given
+from wharfinger.cluster.api.connection import load_connection
+from wharfinger.cluster.api.http_client import HttpClusterClient
+from wharfinger.cluster.releases.lookup_proxy import open_lookup_access
+from wharfinger.formats.json.value import JsonObject, as_object, decode_json, find
 from wharfinger.packages.errors import RenderError
-from wharfinger.packages.helm_renderer import ClusterLook, HelmRenderer, RenderLimits
-from wharfinger.packages.render_cache import CachingRenderer
-from wharfinger.packages.renderer import RenderRequest
+from wharfinger.packages.rendering import helm_renderer
+from wharfinger.packages.rendering.helm_renderer import ClusterLook, HelmRenderer, RenderLimits
+from wharfinger.packages.rendering.render_cache import CachingRenderer
+from wharfinger.packages.rendering.renderer import RenderRequest
 
 LOOK = '{{ (lookup "v1" "ConfigMap" "default" "seen").data | toJson | quote }}'
 REPORT = """\

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import write
-from wharfinger.packages.definition import Layout, read_definition
-from wharfinger.packages.package_file import PackageType
+from tests.packages.support.charts import write
+from wharfinger.packages.definition.definition import Layout, read_definition
+from wharfinger.packages.definition.package_file import PackageType
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.memory_registry import MemoryRegistry, put
-from tests.packages.store_help import bring, listing
-from wharfinger.packages.disk_store import StoreLimits, open_store
+from tests.packages.support.memory_registry import MemoryRegistry, put
+from tests.packages.support.store_help import bring, listing
+from wharfinger.packages.store.disk_store import StoreLimits, open_store
 
 NEVER_SPARE = StoreLimits(spare_s=0)
 

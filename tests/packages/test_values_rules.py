@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import chart, write
-from wharfinger.formats.json_value import JsonObject
-from wharfinger.packages.cel_pool import CelLimits, CelPool, open_cel_pool
-from wharfinger.packages.definition import Definition, read_definition
+from tests.packages.support.charts import chart, write
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.packages.definition.definition import Definition, read_definition
 from wharfinger.packages.errors import ArtifactError
-from wharfinger.packages.values import (
+from wharfinger.packages.settings.cel_pool import CelLimits, CelPool, open_cel_pool
+from wharfinger.packages.settings.values import (
     MAX_SHOWN,
     check_package_rules,
     check_settings,

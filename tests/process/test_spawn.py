@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.process.children import PATH, TAG, alive_with, shell
+from tests.programs import ROOT
 from wharfinger.process.command import Command
 from wharfinger.process.descendants import look, read_stat
 from wharfinger.process.errors import FileBusyError, LedgerError, SpawnError
@@ -21,8 +22,6 @@ from wharfinger.process.journal_file import JournalFile
 from wharfinger.process.ledger import ProcessLedger, open_ledger
 from wharfinger.process.proc_stat import MARKER
 from wharfinger.process.spawn import Spawned, spawn
-
-ROOT = Path(__file__).parents[2]
 
 
 @contextmanager

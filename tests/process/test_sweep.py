@@ -7,16 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from tests.process.children import PATH, TAG, alive_with, is_alive
+from tests.programs import ROOT
 from wharfinger.process.descendants import Mark, Seen, read_stat, scan
 from wharfinger.process.proc_stat import MARKER
 from wharfinger.process.sweep import Hunt, SweepResult, sweep, sweep_round
 
-ROOT = Path(__file__).parents[2]
 LONG = 30.0
 
 

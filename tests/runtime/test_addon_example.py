@@ -3,14 +3,14 @@
 import shutil
 from pathlib import Path
 
-from tests.packages.charts import ROOT
-from tests.runtime.world import World, open_world
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, as_object, find_str
-from wharfinger.formats.yaml_reader import read_yaml
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.modules_dir import open_modules_dir
-from wharfinger.runtime.resources import CONFIG_MAP
+from tests.programs import ROOT
+from tests.runtime.support.world import World, open_world
+from wharfinger.formats.json.value import JsonObject, as_object, find_str
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.controllers.modules_dir import open_modules_dir
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import CONFIG_MAP
 
 EXAMPLE = ROOT / "examples" / "addon-modules"
 

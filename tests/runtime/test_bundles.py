@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.packages.charts import write
-from tests.runtime.test_bring_tasks import has_reason
-from tests.runtime.world import Ground, World, one_error, open_ground
-from wharfinger.cluster.informer import open_informer
-from wharfinger.cluster.work_queue import WorkKeys
-from wharfinger.formats.json_value import JsonObject, find_str
-from wharfinger.runtime.controller import open_controller
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.package_status import PackageStatus
-from wharfinger.runtime.resources import APPLICATION, MODULE
-from wharfinger.runtime.service import Facts, open_runtime
-from wharfinger.runtime.status_writer import StatusWriter
+from tests.packages.support.charts import write
+from tests.runtime.support.world import Ground, World, one_error, open_ground
+from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.cluster.watch.informer import open_informer
+from wharfinger.cluster.watch.work_queue import WorkKeys
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.runtime.controllers.controller import open_controller
+from wharfinger.runtime.core.service import Facts, open_runtime
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import APPLICATION, MODULE
+from wharfinger.runtime.status.package_status import PackageStatus
+from wharfinger.runtime.status.writer import StatusWriter
 
 pytestmark = pytest.mark.unmeasured
 

@@ -7,10 +7,10 @@ from typing import Final
 
 import pytest
 
-from tests.packages.charts import ROOT, chart
-from tests.programs import run
-from tests.runtime.killing import Kubectl, application
-from tests.runtime.test_daemon import control_plane, daemon
+from tests.packages.support.charts import chart
+from tests.programs import ROOT, run
+from tests.runtime.daemon.test_daemon import control_plane, daemon
+from tests.runtime.support.killing import Kubectl, application
 
 pytestmark = pytest.mark.unmeasured
 

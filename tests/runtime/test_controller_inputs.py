@@ -9,14 +9,14 @@ import trio
 import trio.testing
 
 from tests.registry_server import PASSWORD, USER
-from tests.runtime.test_bring_tasks import has_reason
-from tests.runtime.test_hook_runs import bash, hooked, until_data
-from tests.runtime.world import World, open_ground, open_world
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, find_int, find_str
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.resources import CONFIG_MAP, PACKAGE_REPOSITORY, SECRET
-from wharfinger.runtime.snapshots import RuntimeInspector
+from tests.runtime.support.world import World, open_ground, open_world
+from tests.runtime.tasks.test_hook_runs import bash, hooked, until_data
+from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.formats.json.value import JsonObject, find_int, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.inspection.snapshots import RuntimeInspector
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import CONFIG_MAP, PACKAGE_REPOSITORY, SECRET
 
 FROM_SECRET: JsonObject = {"settingsFrom": [{"kind": "Secret", "name": "database", "key": "password", "path": "text"}]}
 QUOTING = '{{ if contains "wrong" (default "" .Values.text) }}{{ fail (printf "cannot use %s" .Values.text) }}{{ end }}'

@@ -7,16 +7,16 @@ import pytest
 import trio
 import trio.testing
 
-from tests.runtime.objects import module
-from tests.runtime.test_bring_tasks import has_reason
-from tests.runtime.test_controller import refusing
-from tests.runtime.world import World, open_ground, open_world
-from wharfinger.cluster.errors import ClusterError, InvalidError, api_error
-from wharfinger.cluster.ownership import Owner
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import find_int, find_list, find_object, find_str
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId
-from wharfinger.runtime.resources import APPLICATION, FINALIZER
+from tests.runtime.controllers.test_controller import refusing
+from tests.runtime.support.objects import module
+from tests.runtime.support.world import World, open_ground, open_world
+from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.cluster.api.errors import ClusterError, InvalidError, api_error
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.formats.json.value import find_int, find_list, find_object, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE, AppId
+from wharfinger.runtime.resources.resources import APPLICATION, FINALIZER
 
 CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 SECRET = ResourceType("", "v1", "Secret", "secrets", namespaced=True)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import pytest
 import trio
 
-from tests.runtime.crash_outcome import differences, interrupted, without_history
-from tests.runtime.crash_trials import Death, Ground, Phase, Result
+from tests.runtime.support.crash_outcome import differences, interrupted, without_history
+from tests.runtime.support.crash_trials import Death, Ground, Phase, Result
 from tests.scale import FULL
 
 pytestmark = pytest.mark.unmeasured

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.runtime.dependents import any_of, application, mandatory, message, modules, package, push, went
-from tests.runtime.test_bring_tasks import has_reason
-from tests.runtime.test_hook_runs import bash
-from tests.runtime.world import World, open_world
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, find_int, find_str
-from wharfinger.runtime.conditions import MAPPERS
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.resources import IGNORE_DEPENDENTS, SKIP_DELETE_HOOKS
+from tests.runtime.support.dependents import any_of, application, mandatory, message, modules, package, push, went
+from tests.runtime.support.world import World, open_world
+from tests.runtime.tasks.test_hook_runs import bash
+from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.formats.json.value import JsonObject, find_int, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS, SKIP_DELETE_HOOKS
+from wharfinger.runtime.status.conditions import MAPPERS
 
 pytestmark = pytest.mark.unmeasured
 
@@ -24,7 +24,7 @@ WAITS = has_reason("WaitingForDependents")
 @pytest.fixture(autouse=True)
 def no_net(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is held is let go by an event, or never."""
-    monkeypatch.setattr("wharfinger.runtime.controller.LOOK_S", 3600.0)
+    monkeypatch.setattr("wharfinger.runtime.controllers.controller.LOOK_S", 3600.0)
 
 
 async def data(world: World, name: str) -> tuple[str, str]:

@@ -9,22 +9,22 @@ from typing import Final
 import pytest
 import trio
 
-from tests.packages.charts import chart
+from tests.packages.support.charts import chart
 from tests.programs import run
-from tests.runtime.killing import Kubectl, application
-from tests.runtime.test_applying import look_again
-from tests.runtime.test_daemon import control_plane, daemon
-from tests.runtime.test_keeping import OWNER, instance_of, until, warnings_of
-from tests.runtime.test_recorded_render import DRAWING, DRAWN, NOW, begin, drawn, elsewhere, history_of, verified
-from tests.runtime.test_rounds import begin as begin_round
-from tests.runtime.test_rounds import global_hooks, hook
-from tests.runtime.world import PATIENCE_S, Ground, World, open_ground
-from wharfinger.cluster.release import Release, ReleaseStatus, from_secret, to_secret
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, find_int, find_object, find_str
-from wharfinger.runtime.recorded_render import RENDER_LABEL
-from wharfinger.runtime.rendering import UNMANAGED_LABEL
-from wharfinger.runtime.resources import APPLICATION, MODULE, SECRET
+from tests.runtime.core.test_global_rounds import begin as begin_round
+from tests.runtime.core.test_global_rounds import global_hooks, hook
+from tests.runtime.core.test_release_events import OWNER, instance_of, until, warnings_of
+from tests.runtime.daemon.test_daemon import control_plane, daemon
+from tests.runtime.support.killing import Kubectl, application
+from tests.runtime.support.world import PATIENCE_S, Ground, World, open_ground
+from tests.runtime.tasks.test_applying import look_again
+from tests.runtime.tasks.test_recorded_render import DRAWING, DRAWN, NOW, begin, drawn, elsewhere, history_of, verified
+from wharfinger.cluster.records.release import Release, ReleaseStatus, from_secret, to_secret
+from wharfinger.formats.json.value import JsonObject, find_int, find_object, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.runtime.resources.resources import APPLICATION, MODULE, SECRET
+from wharfinger.runtime.tasks.recorded_render import RENDER_LABEL
+from wharfinger.runtime.tasks.rendering import UNMANAGED_LABEL
 
 pytestmark = pytest.mark.unmeasured
 

@@ -5,10 +5,10 @@ A weight before the name, a link instead of a folder, no version anywhere: each 
 
 from pathlib import Path
 
-from tests.packages.charts import write
-from tests.runtime.world import World, open_world
-from wharfinger.formats.json_value import JsonObject, find, find_str
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from tests.packages.support.charts import write
+from tests.runtime.support.world import World, open_world
+from wharfinger.formats.json.value import JsonObject, find, find_str
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: of-tuner}\ndata: {sleep: '{{ .Values.sysctlTuner.sleep }}'}\n"
 HOOK = """\

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import chart
+from tests.packages.support.charts import chart
 from tests.programs import run
-from tests.runtime.killing import Kubectl, embedded_daemon
+from tests.runtime.support.killing import Kubectl, embedded_daemon
 
 BAD = ("bad-one", "bad-two")
 OBJECTS = 10

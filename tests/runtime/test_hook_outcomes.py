@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import write
-from tests.runtime.test_hook_runs import VALUES, bash, hooked
-from tests.runtime.test_start_tasks import notes, noting
-from tests.runtime.world import World, open_ground, open_world
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, find_list, find_str
-from wharfinger.hooks.log_budget import BURST_LINES
-from wharfinger.runtime.hook_runs import MAX_PROBLEMS
-from wharfinger.runtime.instance import Instance
-from wharfinger.runtime.resources import APPLICATION, SECRET
-from wharfinger.runtime.snapshots import RuntimeInspector
+from tests.packages.support.charts import write
+from tests.runtime.support.world import World, open_ground, open_world
+from tests.runtime.tasks.test_hook_runs import VALUES, bash, hooked
+from tests.runtime.tasks.test_start_tasks import notes, noting
+from wharfinger.formats.json.value import JsonObject, find_list, find_str
+from wharfinger.hooks.running.log_budget import BURST_LINES
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.inspection.snapshots import RuntimeInspector
+from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.resources.resources import APPLICATION, SECRET
+from wharfinger.runtime.tasks.hook_runs import MAX_PROBLEMS
 
 pytestmark = pytest.mark.unmeasured
 

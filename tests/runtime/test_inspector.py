@@ -1,11 +1,11 @@
-"""The daemon's own Inspector keeps the contract that the socket client keeps too (tests/debug/test_client.py)."""
+"""The daemon's own Inspector keeps the contract that the socket client keeps too (tests/debug/client/test_client.py)."""
 
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.debug.inspector_contract import check_inspector
-from tests.runtime.world import open_world
-from wharfinger.runtime.snapshots import RuntimeInspector
+from tests.debug.support.inspector_contract import check_inspector
+from tests.runtime.support.world import open_world
+from wharfinger.runtime.inspection.snapshots import RuntimeInspector
 
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import chart
+from tests.packages.support.charts import chart
 from tests.programs import Program, run
-from tests.runtime.killing import Kubectl, application, embedded_daemon, kill
+from tests.runtime.support.killing import Kubectl, application, embedded_daemon, kill
 
 pytestmark = pytest.mark.unmeasured
 

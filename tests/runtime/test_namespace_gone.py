@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import chart
+from tests.packages.support.charts import chart
 from tests.programs import Program
-from tests.runtime.killing import Kubectl
-from tests.runtime.test_daemon import control_plane, daemon
+from tests.runtime.daemon.test_daemon import control_plane, daemon
+from tests.runtime.support.killing import Kubectl
 
 ROLE = (
     "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: '{{ .Release.Namespace }}-admin'}\n"

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from tests.packages.charts import chart
+from tests.packages.support.charts import chart
 from tests.programs import attempt, wharfinger
-from tests.runtime.killing import Kubectl, application, embedded_daemon
+from tests.runtime.support.killing import Kubectl, application, embedded_daemon
 
 MISSPELT = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {prots: [{port: 80}]}\n"
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.packages.charts import write
-from tests.runtime.dependents import application, mandatory, modules, package, push
-from tests.runtime.killing import held
-from tests.runtime.test_bring_tasks import has_reason
+from tests.packages.support.charts import write
+from tests.runtime.support.dependents import application, mandatory, modules, package, push
+from tests.runtime.support.killing import held
+from tests.runtime.support.world import World, open_world
+from tests.runtime.tasks.test_install_tasks import has_reason
 from tests.runtime.test_dependents import data
-from tests.runtime.world import World, open_world
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, find_int, find_str
-from wharfinger.runtime.package_status import Stage
-from wharfinger.runtime.resources import IGNORE_DEPENDENTS
-from wharfinger.runtime.scheduler_events import Rescheduled
+from wharfinger.formats.json.value import JsonObject, find_int, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS
+from wharfinger.runtime.scheduler.events import Rescheduled
+from wharfinger.runtime.status.package_status import Stage
 
 pytestmark = pytest.mark.unmeasured
 

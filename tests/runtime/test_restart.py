@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import chart
+from tests.packages.support.charts import chart
 from tests.programs import run
 from tests.registry_server import open_registry_server
-from tests.runtime.killing import (
+from tests.runtime.core.test_runtime import SLOW_CONFIG
+from tests.runtime.daemon.test_daemon import control_plane, daemon
+from tests.runtime.support.killing import (
     Kubectl,
     application,
     children,
@@ -20,13 +22,11 @@ from tests.runtime.killing import (
     slow_registry,
     watched,
 )
-from tests.runtime.test_daemon import control_plane, daemon
-from tests.runtime.test_hook_runs import bash, hooked
-from tests.runtime.test_runtime import SLOW_CONFIG
-from tests.runtime.test_start_tasks import notes, noting
-from wharfinger.packages.address import RegistryAddress
-from wharfinger.packages.oci_registry import open_registry
-from wharfinger.packages.pusher import load_package, push_package
+from tests.runtime.tasks.test_hook_runs import bash, hooked
+from tests.runtime.tasks.test_start_tasks import notes, noting
+from wharfinger.packages.registry.address import RegistryAddress
+from wharfinger.packages.registry.oci_registry import open_registry
+from wharfinger.packages.registry.pusher import load_package, push_package
 
 pytestmark = pytest.mark.unmeasured
 

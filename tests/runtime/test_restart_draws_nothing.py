@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from tests.packages.charts import chart, tool, write
+from tests.packages.support.charts import chart, tool, write
 from tests.programs import Program, run
-from tests.runtime.killing import Kubectl
-from tests.runtime.test_daemon import control_plane, daemon
+from tests.runtime.daemon.test_daemon import control_plane, daemon
+from tests.runtime.support.killing import Kubectl
 
 pytestmark = pytest.mark.unmeasured
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.converging import Notes, add, hook, write_hooks
-from tests.runtime.objects import module
-from tests.runtime.test_bring_tasks import has_reason
-from tests.runtime.world import Ground, World, one_error, open_ground, open_world
-from wharfinger.formats.json_value import JsonObject, find_int, find_object, find_str
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.resources import ENABLED_BY_DEFAULT
+from tests.runtime.support.converging import Notes, add, hook, write_hooks
+from tests.runtime.support.objects import module
+from tests.runtime.support.world import Ground, World, one_error, open_ground, open_world
+from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.formats.json.value import JsonObject, find_int, find_object, find_str
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import ENABLED_BY_DEFAULT
 
 pytestmark = pytest.mark.unmeasured
 

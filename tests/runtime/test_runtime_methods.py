@@ -7,21 +7,21 @@ import pytest
 import trio
 import trio.testing
 
-from tests.runtime.killing import held, held_hook, watched
-from tests.runtime.nodes import depends, group
-from tests.runtime.test_hook_runs import VALUES, hooked
-from tests.runtime.test_runtime import SLOW_CONFIG
-from tests.runtime.test_start_tasks import notes
-from tests.runtime.world import World, open_world
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import find_str
-from wharfinger.packages.requirements import Requirements
-from wharfinger.runtime.desired_state import DecisionKind
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from tests.runtime.core.test_runtime import SLOW_CONFIG
+from tests.runtime.support.killing import held, held_hook, watched
+from tests.runtime.support.nodes import depends, group
+from tests.runtime.support.world import World, open_world
+from tests.runtime.tasks.test_hook_runs import VALUES, hooked
+from tests.runtime.tasks.test_start_tasks import notes
+from wharfinger.formats.json.value import find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.definition.requirements import Requirements
 from wharfinger.runtime.inspector import UnknownSettings
-from wharfinger.runtime.resources import CONFIG_MAP, read_module
-from wharfinger.runtime.scheduler import ConstraintsError
-from wharfinger.runtime.settings import ResolvedSettings
+from wharfinger.runtime.lifecycle.desired_state import DecisionKind
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import CONFIG_MAP, read_module
+from wharfinger.runtime.resources.settings import ResolvedSettings
+from wharfinger.runtime.scheduler.scheduler import ConstraintsError
 
 pytestmark = pytest.mark.unmeasured
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import write
-from tests.runtime.test_bring_tasks import has_reason
-from tests.runtime.test_hook_runs import hooked
-from tests.runtime.world import World, open_world
-from wharfinger.formats.json_value import JsonObject, find_int, find_str
+from tests.packages.support.charts import write
+from tests.runtime.support.world import World, open_world
+from tests.runtime.tasks.test_hook_runs import hooked
+from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.formats.json.value import JsonObject, find_int, find_str
 from wharfinger.runtime.inspector import InvalidSettings, ValidSettings
 
 pytestmark = pytest.mark.unmeasured

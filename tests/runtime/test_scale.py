@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.packages.charts import chart, write
-from tests.runtime.task_log import TaskLog
-from tests.runtime.world import World, one_error, open_world
+from tests.packages.support.charts import chart, write
+from tests.runtime.support.task_log import TaskLog
+from tests.runtime.support.world import World, one_error, open_world
 from tests.scale import FULL, scaled
-from wharfinger.formats.json_value import JsonObject
-from wharfinger.runtime.summary import State, summarize
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.runtime.status.summary import State, summarize
 
 pytestmark = pytest.mark.unmeasured
 

@@ -15,12 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rpds import HashTrieMap
 
-from tests.runtime.nodes import group, node
+from tests.runtime.support.nodes import group, node
 from tests.scale import scaled
-from wharfinger.packages.requirements import DependencyGroup
-from wharfinger.runtime.gates import Decision, decide, decide_affected, votes_of
-from wharfinger.runtime.rules import Facts, Opinion
-from wharfinger.runtime.scheduler_graph import (
+from wharfinger.packages.definition.requirements import DependencyGroup
+from wharfinger.runtime.scheduler.gates import Decision, decide, decide_affected, votes_of
+from wharfinger.runtime.scheduler.graph import (
     CycleError,
     Node,
     Rewired,
@@ -30,6 +29,7 @@ from wharfinger.runtime.scheduler_graph import (
     with_node,
     without_node,
 )
+from wharfinger.runtime.scheduler.rules import UNWANTED, Facts, Opinion
 
 pytestmark = pytest.mark.unmeasured
 
@@ -178,6 +178,8 @@ def test_votes_are_what_the_decision_follows_from(changes: list[Change]) -> None
             assert {vote.verdict for vote in votes} <= {Verdict.ENABLE, Verdict.DISABLE, Verdict.UNDEFINED}
             continue
         forbidding = [vote for vote in votes if vote.verdict is Verdict.FORBID]
+        # What is switched off is told so, whatever else forbids it.
+        forbidding.sort(key=lambda vote: vote is not UNWANTED)
         counts = (forbidding or [vote for vote in votes if vote.verdict is not Verdict.UNDEFINED][-1:])[0]
         assert (counts.verdict, counts.reason, counts.message) == (decision.verdict, decision.reason, decision.message)
         assert votes[0].verdict is story.nodes[name].floor

@@ -10,10 +10,9 @@ from random import Random as Numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.runtime.nodes import group, node
+from tests.runtime.support.nodes import group, node
 from tests.scale import scaled
-from wharfinger.runtime.rules import Facts
-from wharfinger.runtime.scheduler_events import (
+from wharfinger.runtime.scheduler.events import (
     Completed,
     Event,
     FactsChanged,
@@ -26,9 +25,10 @@ from wharfinger.runtime.scheduler_events import (
     Resumed,
     ScriptVoted,
 )
-from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict, topology
-from wharfinger.runtime.scheduler_machine import step
-from wharfinger.runtime.scheduler_state import PACKAGE, Active, Entry, Graph, Idle, Scheduled, package_id
+from wharfinger.runtime.scheduler.graph import CycleError, Node, Verdict, topology
+from wharfinger.runtime.scheduler.machine import step
+from wharfinger.runtime.scheduler.rules import Facts
+from wharfinger.runtime.scheduler.state import PACKAGE, Active, Entry, Graph, Idle, Scheduled, package_id
 
 NAMES = tuple(f"n{number}" for number in range(8))
 

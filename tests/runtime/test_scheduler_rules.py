@@ -4,10 +4,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.runtime.nodes import group, node
+from tests.runtime.support.nodes import group, node
 from tests.scale import scaled
-from wharfinger.runtime.rules import Facts
-from wharfinger.runtime.scheduler_events import (
+from wharfinger.runtime.scheduler.events import (
     Completed,
     Decided,
     Disable,
@@ -23,9 +22,10 @@ from wharfinger.runtime.scheduler_events import (
     Schedule,
     ScriptVoted,
 )
-from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict
-from wharfinger.runtime.scheduler_machine import step
-from wharfinger.runtime.scheduler_state import Active, Graph, Idle, Scheduled
+from wharfinger.runtime.scheduler.graph import CycleError, Node, Verdict
+from wharfinger.runtime.scheduler.machine import step
+from wharfinger.runtime.scheduler.rules import Facts
+from wharfinger.runtime.scheduler.state import Active, Graph, Idle, Scheduled
 
 NAMES = "abcde"
 SOME = st.sampled_from(NAMES)

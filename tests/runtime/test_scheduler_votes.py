@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.runtime.nodes import module, node
-from tests.runtime.scheduler_world import World, running
-from wharfinger.runtime.rules import Facts
-from wharfinger.runtime.scheduler_events import (
+from tests.runtime.support.nodes import module, node
+from tests.runtime.support.scheduler_world import World, running
+from wharfinger.runtime.scheduler.events import (
     Decided,
     Disable,
     FactsChanged,
@@ -15,6 +14,7 @@ from wharfinger.runtime.scheduler_events import (
     Schedule,
     ScriptVoted,
 )
+from wharfinger.runtime.scheduler.rules import Facts
 
 # Intent
 

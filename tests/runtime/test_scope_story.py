@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import chart
+from tests.packages.support.charts import chart
 from tests.programs import Program, attempt, program, wharfinger
-from tests.runtime.killing import Kubectl
+from tests.runtime.support.killing import Kubectl
 
 READ = """\
 apiVersion: v1

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import write
-from tests.runtime.dependents import modules, package, push
-from tests.runtime.test_stock import until_true
-from tests.runtime.world import Ground, World, open_ground
-from wharfinger.formats.json_value import find_str
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.resources import REQUESTED
-from wharfinger.runtime.rules import Reason
+from tests.packages.support.charts import write
+from tests.runtime.controllers.test_installed_packages import until_true
+from tests.runtime.support.dependents import modules, package, push
+from tests.runtime.support.world import Ground, World, open_ground
+from wharfinger.formats.json.value import find_str
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import REQUESTED
+from wharfinger.runtime.scheduler.rules import Reason
 
 pytestmark = pytest.mark.unmeasured
 

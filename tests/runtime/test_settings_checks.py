@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.test_bring_tasks import has_reason
-from tests.runtime.test_hook_runs import bash, hooked, until_data
-from tests.runtime.world import open_ground, open_world
-from wharfinger.formats.json_value import JsonObject, find, find_str
-from wharfinger.hooks.jq_pool import JqLimits, open_jq_pool
+from tests.runtime.support.world import open_ground, open_world
+from tests.runtime.tasks.test_hook_runs import bash, hooked, until_data
+from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.formats.json.value import JsonObject, find, find_str
+from wharfinger.hooks.watching.jq_pool import JqLimits, open_jq_pool
 
 pytestmark = pytest.mark.unmeasured
 

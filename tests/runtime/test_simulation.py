@@ -19,10 +19,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.runtime.simulated import Outcome, SimulatedPackage, suspended
+from tests.runtime.support.simulated import Outcome, SimulatedPackage, suspended
 from tests.scale import scaled
-from wharfinger.runtime.desired_state import DecisionKind, DesiredState
-from wharfinger.runtime.lifecycle_machine import NOTHING, Operation
+from wharfinger.runtime.lifecycle.desired_state import DecisionKind, DesiredState
+from wharfinger.runtime.lifecycle.lifecycle_machine import NOTHING, Operation
 
 V1: Final = DesiredState("https://r", "web", "1.0.0", "sha256:a")
 V2: Final = replace(V1, version="2.0.0")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import chart, write
+from tests.packages.support.charts import chart, write
 from tests.programs import Program, run, wharfinger
 from tests.registry_server import open_registry_server
-from tests.runtime.killing import Kubectl, embedded_daemon, slow_registry
+from tests.runtime.support.killing import Kubectl, embedded_daemon, slow_registry
 
 LARGE = 100_000
 """Bytes of a package that drips; a healthy one has fewer."""

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.test_operations import MAINTENANCE, data_of
-from tests.runtime.world import World, open_ground, open_world
-from wharfinger.cluster.endpoints import ENDPOINT
-from wharfinger.cluster.ownership import RELEASE_LABEL
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_object, find_str
-from wharfinger.runtime.rendering import UNMANAGED_LABEL
+from tests.runtime.core.test_operations import MAINTENANCE, data_of
+from tests.runtime.support.world import World, open_ground, open_world
+from wharfinger.cluster.api.endpoints import ENDPOINT
+from wharfinger.cluster.objects.ownership import RELEASE_LABEL
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_object, find_str
+from wharfinger.runtime.tasks.rendering import UNMANAGED_LABEL
 
 pytestmark = pytest.mark.unmeasured
 

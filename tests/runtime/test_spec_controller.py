@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.packages.charts import write
-from tests.runtime.killing import held, held_hook, watched
-from tests.runtime.test_hook_runs import COUNTING, PACKAGE, config_map, hooked, until_data
-from tests.runtime.test_runtime import SLOW_CONFIG
-from tests.runtime.world import World, open_world
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, find_str
-from wharfinger.runtime.event_tasks import HookEvent
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.lifecycle import LifecycleStore
-from wharfinger.runtime.resources import PACKAGE_REPOSITORY
+from tests.packages.support.charts import write
+from tests.runtime.core.test_runtime import SLOW_CONFIG
+from tests.runtime.support.killing import held, held_hook, watched
+from tests.runtime.support.world import World, open_world
+from tests.runtime.tasks.test_hook_runs import COUNTING, PACKAGE, config_map, hooked, until_data
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.lifecycle.store import LifecycleStore
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY
+from wharfinger.runtime.tasks.event_tasks import HookEvent
 
 pytestmark = pytest.mark.unmeasured
 

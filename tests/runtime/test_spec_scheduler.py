@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.nodes import node
-from tests.runtime.world import open_world
-from wharfinger.formats.json_value import find_str
-from wharfinger.runtime.scheduler import Scheduler
-from wharfinger.runtime.scheduler_events import Completed, NodeAdded, Paused, Rescheduled, Resumed, Schedule
+from tests.runtime.support.nodes import node
+from tests.runtime.support.world import open_world
+from wharfinger.formats.json.value import find_str
+from wharfinger.runtime.scheduler.events import Completed, NodeAdded, Paused, Rescheduled, Resumed, Schedule
+from wharfinger.runtime.scheduler.scheduler import Scheduler
 
 pytestmark = pytest.mark.unmeasured
 

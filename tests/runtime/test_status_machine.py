@@ -23,13 +23,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tests.runtime.statuses import T0
-from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
-from wharfinger.runtime import status as statuses
-from wharfinger.runtime.conditions import KINDS
-from wharfinger.runtime.package_status import PackageStatus, Stage, Truth
-from wharfinger.runtime.reasons import HELD, OFF, Again, Reason
-from wharfinger.runtime.summary import State, summarize
+from tests.runtime.support.statuses import T0
+from wharfinger.formats.json.value import JsonObject, find, find_list, find_str
+from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.status.conditions import KINDS
+from wharfinger.runtime.status.package_status import PackageStatus, Stage, Truth, open_condition
+from wharfinger.runtime.status.reasons import HELD, OFF, Again, Reason
+from wharfinger.runtime.status.summary import State, summarize
 
 Step = Callable[[PackageStatus, datetime], PackageStatus]
 
@@ -66,7 +66,7 @@ class Story(RuleBasedStateMachine):
             known = before.told.get(kind)
             if known is None:
                 assert told.since == self.now
-            elif told in (before.ready_kept, self.status.ready_kept):
+            elif told in (before.ready_kept, self.status.ready_kept, before.reconciling_kept):
                 continue  # what is kept is kept with its time
             else:
                 assert told.since == (known.since if known.truth is told.truth else self.now)
@@ -197,6 +197,11 @@ class Story(RuleBasedStateMachine):
         if status.suspended and status.blocked is None and status.removal is None and status.held is None:
             assert held in ([], ["Ready"])
             assert state == State.SUSPENDED
+            return
+        if held == ["Ready", "Reconciling"]:  # an earlier process said Ready, and nothing has failed since
+            problem = status.held or status.blocked or open_condition(status)
+            assert status.rollout is not None if problem is None else status.stays_ready(problem)
+            assert state in (State.READY, State.UPDATING)
             return
         assert len(held) == 1 or (held == [] and told["Ready"].reason in OFF)
         assert (held == ["Ready"]) == (state == State.READY)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import chart, write
+from tests.packages.support.charts import chart, write
 from tests.programs import run
-from tests.runtime.killing import Kubectl, application, embedded_daemon
+from tests.runtime.support.killing import Kubectl, application, embedded_daemon
 
 BOATS = """\
 apiVersion: apiextensions.k8s.io/v1

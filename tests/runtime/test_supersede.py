@@ -11,12 +11,12 @@ import pytest
 import trio
 
 from tests.process.children import is_alive
-from tests.runtime.stalling import NEW, OLD, Stalled, Where, open_stalled
-from tests.runtime.task_log import TaskLog, TaskRun
-from tests.runtime.world import one_error
+from tests.runtime.support.stalling import NEW, OLD, Stalled, Where, open_stalled
+from tests.runtime.support.task_log import TaskLog, TaskRun
+from tests.runtime.support.world import one_error
 from tests.scale import FULL
-from wharfinger.runtime.identity import AppId
-from wharfinger.runtime.summary import State, summarize
+from wharfinger.runtime.resources.identity import AppId
+from wharfinger.runtime.status.summary import State, summarize
 
 pytestmark = pytest.mark.unmeasured
 

@@ -3,19 +3,19 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.runtime.test_crd_tasks import module
-from tests.runtime.test_hook_runs import bash
-from tests.runtime.world import open_ground
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.errors import UnreachableError
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject
+from tests.runtime.support.world import open_ground
+from tests.runtime.tasks.test_crd_tasks import module
+from tests.runtime.tasks.test_hook_runs import bash
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import UnreachableError
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import SlotLimits
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.limited_client import LimitedClient
-from wharfinger.runtime.package_state import decoded
-from wharfinger.runtime.resources import SECRET
+from wharfinger.runtime.daemon.limited_client import LimitedClient
+from wharfinger.runtime.lifecycle.package_state import decoded
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import SECRET
 
 
 @dataclass(slots=True)

@@ -11,21 +11,21 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.packages.charts import write
-from tests.runtime.dependents import application, mandatory, message, modules, package, push
-from tests.runtime.test_bring_tasks import has_reason
+from tests.packages.support.charts import write
+from tests.runtime.controllers.test_installed_packages import until_true
+from tests.runtime.support.dependents import application, mandatory, message, modules, package, push
+from tests.runtime.support.world import World, open_world
+from tests.runtime.tasks.test_hook_runs import bash
+from tests.runtime.tasks.test_install_tasks import has_reason
 from tests.runtime.test_dependents import data
-from tests.runtime.test_hook_runs import bash
-from tests.runtime.test_stock import until_true
-from tests.runtime.world import World, open_world
-from wharfinger.formats.json_value import JsonObject, find_int, find_str
+from wharfinger.formats.json.value import JsonObject, find_int, find_str
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.events import MAIN_LANE
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.core.runtime import STALLED_RETRY
+from wharfinger.runtime.core.task_reports import PATIENCE
 from wharfinger.runtime.inspector import NodeSnapshot
-from wharfinger.runtime.reports import PATIENCE
-from wharfinger.runtime.resources import IGNORE_DEPENDENTS, REQUESTED
-from wharfinger.runtime.runtime import STALLED_RETRY
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS, REQUESTED
 
 pytestmark = pytest.mark.unmeasured
 
@@ -105,7 +105,7 @@ async def attempted(world: World, folder: Path, number: int) -> None:
 
 async def test_a_hiccup_holds_a_tier_and_what_is_down_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does who waits for what is down; and it is its turn as soon as that is up."""
-    monkeypatch.setattr("wharfinger.runtime.service.BackoffPolicy", AT_ONCE)
+    monkeypatch.setattr("wharfinger.runtime.core.service.BackoffPolicy", AT_ONCE)
     async with open_world(tmp_path) as world:
         await world.repository()
         await push(world, failing(tmp_path))

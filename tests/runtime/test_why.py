@@ -15,33 +15,25 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.runtime import world as world_module
-from tests.runtime.objects import repository
-from tests.runtime.stuck import Situation, come_about
-from tests.runtime.why_running import RUNNING
-from tests.runtime.why_situations import (
-    BOOTSTRAP,
-    CRDS,
-    FACTS,
-    REQUIREMENTS,
-    SLOTS,
-    TIERS,
-    has_definitions,
-)
-from tests.runtime.world import Ground, World, one_error, open_ground
-from wharfinger.cluster.release_engine import ReleaseEngine
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.debug.answers import why_text
-from wharfinger.debug.client import open_debug_client
-from wharfinger.debug.server import open_debug_server
-from wharfinger.hooks.hook_services import HookServices
+from tests.runtime.support import world as world_module
+from tests.runtime.support.objects import repository
+from tests.runtime.support.stuck import Situation, come_about
+from tests.runtime.support.why_running import RUNNING
+from tests.runtime.support.why_situations import BOOTSTRAP, CRDS, FACTS, REQUIREMENTS, SLOTS, TIERS, has_definitions
+from tests.runtime.support.world import Ground, World, one_error, open_ground
+from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.debug.client.client import open_debug_client
+from wharfinger.debug.client.command_output import why_text
+from wharfinger.debug.server.server import open_debug_server
+from wharfinger.hooks.running.hook_services import HookServices
+from wharfinger.kube.resource import ObjectKey
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.slots_machine import SlotLimits
-from wharfinger.runtime import service
-from wharfinger.runtime.controller import open_controller
-from wharfinger.runtime.instance import Tools
-from wharfinger.runtime.resources import CONFIG_MAP
-from wharfinger.runtime.snapshots import RuntimeInspector
+from wharfinger.runtime.controllers.controller import open_controller
+from wharfinger.runtime.core import service
+from wharfinger.runtime.inspection.snapshots import RuntimeInspector
+from wharfinger.runtime.package.instance import Tools
+from wharfinger.runtime.resources.resources import CONFIG_MAP
 
 pytestmark = pytest.mark.unmeasured
 

@@ -8,9 +8,10 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from wharfinger.runtime import commands
+from tests.programs import ROOT
+from wharfinger.runtime.daemon import commands
 
-UNITS = Path(__file__).resolve().parents[2] / "systemd"
+UNITS = ROOT / "systemd"
 SERVICE = UNITS / "wharfinger.service"
 SOCKET = UNITS / "wharfinger.socket"
 EXPOSURE = 15

@@ -19,9 +19,10 @@ from urllib.parse import urlsplit
 
 import trio
 
-from wharfinger.cluster.connection import load_connection
-from wharfinger.cluster.errors import ClusterError
-from wharfinger.kube.kubeconfig import check_replaceable
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import decode_json, find_str
+from wharfinger.kube.kubeconfig import MAX_BYTES, check_replaceable
 from wharfinger.process.command import Command
 from wharfinger.process.environment import child_environment
 from wharfinger.process.ledger import ProcessLedger
@@ -92,12 +93,13 @@ def _prepare(folder: Path, options: Sequence[str], environ: Mapping[str, str]) -
 def _port_of_last_time(kubeconfig: Path) -> int:
     """The port that the kubeconfig names, or 0 where there is none, or somebody else has it by now."""
     try:
-        port = urlsplit(load_connection(kubeconfig).server).port or 0
+        document = decode_json(kubeconfig.read_bytes(), max_bytes=MAX_BYTES, what="the kubeconfig")
+        port = urlsplit(find_str(document, "clusters", 0, "cluster", "server")).port or 0
         # As the child will: a port whose last connections linger is free.
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((LOOPBACK, port))
-    except (ClusterError, OSError, ValueError):
+    except (FormatError, OSError, ValueError):
         return 0
     return port
 

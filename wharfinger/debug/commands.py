@@ -1,7 +1,7 @@
 """`wharfinger get`, `why`, `dump`, `queues`, `scheduler`, `statistics`, `render` and `validate`: looking into a running daemon.
 
-All of them ask over the debug socket, print what :mod:`wharfinger.debug.answers` makes of the answer to stdout, and explain a
-failure in one line on stderr.
+All of them ask over the debug socket, print what :mod:`wharfinger.debug.client.command_output` makes of the answer to stdout,
+and explain a failure in one line on stderr.
 """
 
 import argparse
@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, cast
 
-from wharfinger.debug.answers import (
+from wharfinger.debug.client.client import DebugClient
+from wharfinger.debug.client.command_client import add_name, add_socket, is_unicode, print_answer, terminal_columns
+from wharfinger.debug.client.command_output import (
     ARROW,
     EXIT_KEPT,
     EXIT_UNKNOWN,
@@ -24,15 +26,13 @@ from wharfinger.debug.answers import (
     validate_text,
     why_text,
 )
-from wharfinger.debug.asking import add_name, add_socket, is_unicode, print_answer, terminal_columns
-from wharfinger.debug.client import DebugClient
 from wharfinger.debug.errors import DebugError
-from wharfinger.debug.output import OUTPUT_FORMATS, OutputFormat
-from wharfinger.debug.routes import MAX_SETTINGS, MAX_SETTINGS_VERSION, MAX_SHOWN, read_settings_version
+from wharfinger.debug.printing.output import OUTPUT_FORMATS, OutputFormat
+from wharfinger.debug.server.routes import MAX_SETTINGS, MAX_SETTINGS_VERSION, MAX_SHOWN, read_settings_version
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, as_object
+from wharfinger.formats.json.value import JsonObject, as_object
 from wharfinger.formats.terminal_text import printable
-from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.formats.yaml.reader import read_yaml
 
 _LISTED: Final = {"packages": "", "applications": "Application", "modules": "Module"}
 """What `get` lists, and the kind of resource behind it."""

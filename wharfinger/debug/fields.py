@@ -5,7 +5,7 @@ Pure. Readers raise ShapeError naming the field.
 
 from datetime import UTC, datetime
 
-from wharfinger.formats.json_value import JsonValue, ShapeError, find, find_list, need_str, type_name
+from wharfinger.formats.json.value import JsonValue, ShapeError, find, find_list, need_str, type_name
 
 
 def duration(seconds: float) -> str:

@@ -7,7 +7,7 @@ which is why the formats that Kubernetes adds beside this one exist.
 :func:`overlaid` is the same for layers of settings, where a null is a value like any other and removes nothing.
 """
 
-from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue, ShapeError, canonical_json
+from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, ShapeError, canonical_json
 
 
 def merge_patch(target: JsonValue, patch: JsonValue) -> JsonValue:

@@ -1,6 +1,7 @@
 """One HTTP/1.1 connection over any trio stream: a request in, its answer out, and again.
 
-h11 is the protocol machine, and an ordinary request needs none (:mod:`.lean`); this is the trio shell of both. What holds:
+h11 is the protocol machine, and an ordinary request needs none (:mod:`~wharfinger.httpd.lean`); this is the trio shell of
+both. What holds:
 
 * one request at a time: pipelined ones wait in bounded buffers, and are answered in order;
 * every wait for the client has a deadline, every size a limit;

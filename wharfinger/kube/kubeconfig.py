@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import decode_json, find
+from wharfinger.formats.json.value import decode_json, find
 
 USER: Final = "wharfinger"
 MAX_BYTES: Final = 64 * 1024

@@ -14,25 +14,31 @@ import trio
 
 from wharfinger.formats.encodable import encodable
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, as_object, decode_json
-from wharfinger.packages.address import RepositoryAddress, is_repository, is_tag, parse_reference
-from wharfinger.packages.cel_pool import open_cel_pool
-from wharfinger.packages.chart import MAX_CHART_FILE
-from wharfinger.packages.check_report import report_json, report_text
-from wharfinger.packages.conversions import MAX_VERSION, JqRunner
-from wharfinger.packages.credentials import Credentials
+from wharfinger.formats.json.value import JsonObject, as_object, decode_json
+from wharfinger.packages.author.check_report import report_json, report_text
+from wharfinger.packages.author.package_check import (
+    CheckReport,
+    GivenSettings,
+    HookCheck,
+    check_package,
+    read_given_settings,
+)
+from wharfinger.packages.charts.chart import MAX_CHART_FILE
+from wharfinger.packages.definition.conversions import MAX_VERSION, JqRunner
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.docker_config import MAX_DOCKER_CONFIG, read_docker_config
 from wharfinger.packages.errors import AddressError, ArtifactError, PackageError
-from wharfinger.packages.manifest import HELM_CONFIG, PACKAGE_CONFIG
-from wharfinger.packages.oci_layout import OciLayout
-from wharfinger.packages.oci_registry import open_registry
-from wharfinger.packages.package_check import CheckReport, GivenSettings, HookCheck, check_package, read_given_settings
-from wharfinger.packages.pusher import Package, load_package, push_package
-from wharfinger.packages.registry import Manifest, Registry, WritableRegistry
-from wharfinger.packages.registry_wire import MAX_CA
-from wharfinger.packages.settings_check import SettingsChecker
-from wharfinger.packages.values import MAX_VALUES
+from wharfinger.packages.registry.address import RepositoryAddress, is_repository, is_tag, parse_reference
+from wharfinger.packages.registry.credentials import Credentials
+from wharfinger.packages.registry.docker_config import MAX_DOCKER_CONFIG, read_docker_config
+from wharfinger.packages.registry.manifest import HELM_CONFIG, PACKAGE_CONFIG
+from wharfinger.packages.registry.oci_layout import OciLayout
+from wharfinger.packages.registry.oci_registry import open_registry
+from wharfinger.packages.registry.pusher import Package, load_package, push_package
+from wharfinger.packages.registry.registry import Manifest, Registry, WritableRegistry
+from wharfinger.packages.registry.wire import MAX_CA
+from wharfinger.packages.settings.cel_pool import open_cel_pool
+from wharfinger.packages.settings.check import SettingsChecker
+from wharfinger.packages.settings.values import MAX_VALUES
 
 LAYOUT: Final = "oci-layout:"
 OpenJq: TypeAlias = Callable[[], AbstractAsyncContextManager[JqRunner]]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
-from wharfinger.formats.json_value import JsonObject
-from wharfinger.formats.schema_problems import Problem
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.schemas.problems import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 import trio
 
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.operations import Attempt
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.tables.snapshot import Snapshot

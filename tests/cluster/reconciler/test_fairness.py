@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.cluster.reconciler.samples import Row, RowAttempt, a_table, owner_of, put
 from tests.scale import scaled
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.service import READ_EVERY_S, open_reconciler
 from wharfinger.cluster.tables.snapshot import Snapshot

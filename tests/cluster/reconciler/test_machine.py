@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.reconciler.samples import RefusedError, Row, a_table, drop, put
 from tests.cluster.reconciler.world import FAILED, World, a_world
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.status import Kind
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tests.cluster.reconciler.samples import RefusedError, Row, RowAttempt, RowTable, a_table, drop, owner_of, put
 from tests.scale import scaled
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.machine import Machine
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.records import Place

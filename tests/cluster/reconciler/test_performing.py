@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from tests.cluster.reconciler.samples import OPTIONS, BatchTarget, Row, RowAttempt, Target, a_table, put
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.operations import (
     Attempt,
     BadRowError,

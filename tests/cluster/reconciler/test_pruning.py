@@ -1,6 +1,6 @@
 """When it is time to prune."""
 
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.pruning import Pruning, asked, begun, ended, started
 

@@ -21,7 +21,7 @@ from tests.cluster.reconciler.samples import (
     owner_of,
     put,
 )
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.metrics import MemoryMetrics, Operation
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.retries import Failure

@@ -12,7 +12,7 @@ import trio.testing
 
 from tests.cluster.reconciler.samples import RefusedError, Row, RowAttempt, RowTable, a_table, drop, owner_of, put
 from tests.scale import scaled
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.service import Reconciler, open_reconciler
 from wharfinger.cluster.tables.snapshot import Snapshot

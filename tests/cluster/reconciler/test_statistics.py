@@ -1,6 +1,6 @@
 """What a reconciler tells of itself."""
 
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.cluster.reconciler.statistics import Performed, Tally, health
 

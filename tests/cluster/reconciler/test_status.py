@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from wharfinger.cluster.reconciler.status import Kind, Status, Statuses, StatusSet
-from wharfinger.formats.json_value import JsonValue, ShapeError
+from wharfinger.formats.json.value import JsonValue, ShapeError
 
 TODAY = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 DONE = Status(Kind.DONE, 3, 90.0)

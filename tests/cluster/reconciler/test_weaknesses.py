@@ -9,7 +9,7 @@ import trio.testing
 from tests.cluster.reconciler.samples import OPTIONS, RefusedError, Row, Target, a_table, drop, put
 from tests.cluster.reconciler.test_service import Clock, reconciling
 from tests.cluster.reconciler.world import FAILED, a_world
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.status import Kind, Statuses
 
 

@@ -9,8 +9,8 @@ from typing import Final
 
 _HOOKS: Final = "tests/hooks/"
 _QUEUE: Final = "tests/queue/test_service.py::"
-_PATCHES: Final = _HOOKS + "test_object_patches.py::"
-_VALUES: Final = _HOOKS + "test_values_patch.py::"
+_PATCHES: Final = _HOOKS + "running/test_object_patches.py::"
+_VALUES: Final = _HOOKS + "running/test_values_patch.py::"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,9 @@ CASES: Final[dict[int, Case]] = {
         "context JSON",
         _module(3, "contexts"),
         (
-            _HOOKS + "test_run_folder.py::test_inputs_are_compact_json_with_sorted_keys_and_a_line_break",
-            _HOOKS + "test_process_runner.py::test_every_variable_of_the_contract_names_a_private_file_of_the_run",
+            _HOOKS + "running/test_run_folder.py::test_inputs_are_compact_json_with_sorted_keys_and_a_line_break",
+            _HOOKS
+            + "running/test_process_runner.py::test_every_variable_of_the_contract_names_a_private_file_of_the_run",
         ),
     ),
     4: Case(
@@ -49,7 +50,7 @@ CASES: Final[dict[int, Case]] = {
     5: Case(
         "combine",
         _module(5, "combining"),
-        ("tests/runtime/test_event_tasks.py::test_a_version_0_hook_is_told_everything_one_after_the_other",),
+        ("tests/runtime/tasks/test_event_tasks.py::test_a_version_0_hook_is_told_everything_one_after_the_other",),
     ),
     6: Case(
         "queue, compaction, backoff",
@@ -77,8 +78,8 @@ CASES: Final[dict[int, Case]] = {
         "jq",
         _module(9, "jq"),
         (
-            "tests/formats/test_jq_worker.py::test_what_a_filter_gives",
-            "tests/formats/test_jq_worker.py::test_what_a_filter_refuses",
+            "tests/formats/jq/test_worker.py::test_what_a_filter_gives",
+            "tests/formats/jq/test_worker.py::test_what_a_filter_refuses",
         ),
     ),
     10: Case(
@@ -92,15 +93,15 @@ CASES: Final[dict[int, Case]] = {
         _module(13, "values"),
         (
             _VALUES + "test_the_example_of_the_contract",
-            "tests/runtime/test_hook_runs.py::test_a_patch_that_the_schema_refuses_fails_the_hook_and_changes_nothing",
+            "tests/runtime/tasks/test_hook_runs.py::test_a_patch_that_the_schema_refuses_fails_the_hook_and_changes_nothing",
         ),
     ),
     14: Case(
         "converge sequence",
         _module(14, "converge", part="runtime"),
         (
-            "tests/runtime/test_rounds.py::test_hooks_run_around_everybody_and_see_the_global_values",
-            "tests/runtime/test_rounds.py::test_after_all_hooks_that_never_settle_are_named",
+            "tests/runtime/core/test_global_rounds.py::test_hooks_run_around_everybody_and_see_the_global_values",
+            "tests/runtime/core/test_global_rounds.py::test_after_all_hooks_that_never_settle_are_named",
             "tests/runtime/test_rounds_interrupted.py::test_after_a_restart_there_is_one_round",
         ),
     ),

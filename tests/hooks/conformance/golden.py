@@ -4,15 +4,15 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.hooks.scripts import write_hook
-from tests.hooks.shell_hooks import write_shell_hook
+from tests.hooks.support.scripts import write_hook
+from tests.hooks.support.shell_hooks import write_shell_hook
 from wharfinger.hooks import shell_library
-from wharfinger.hooks.config_reader import ProcessConfigReader
-from wharfinger.hooks.context_file import Context
-from wharfinger.hooks.discovery import Hook, read_hook
-from wharfinger.hooks.hook_files import HookFile
-from wharfinger.hooks.process_runner import ProcessHookRunner
-from wharfinger.hooks.runner import HookOutcome, HookRun
+from wharfinger.hooks.running.config_reader import ProcessConfigReader
+from wharfinger.hooks.running.discovery import Hook, read_hook
+from wharfinger.hooks.running.hook_files import HookFile
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.hooks.running.runner import HookOutcome, HookRun
+from wharfinger.hooks.watching.context_file import Context
 from wharfinger.process.command import Limits
 
 WALL_S = 60.0

@@ -2,11 +2,11 @@
 
 import trio
 
-from tests.hooks.python_filters import PythonFilters
-from wharfinger.formats.jq_protocol import JqRequest, JqResults, decode_answer
-from wharfinger.formats.jq_worker import Programs, answer
-from wharfinger.formats.json_value import JsonValue, canonical_json
-from wharfinger.hooks.filters import FilterError
+from tests.hooks.support.python_filters import PythonFilters
+from wharfinger.formats.jq.protocol import JqRequest, JqResults, decode_answer
+from wharfinger.formats.jq.worker import Programs, answer
+from wharfinger.formats.json.value import JsonValue, canonical_json
+from wharfinger.hooks.watching.filters import FilterError
 
 
 class JqHere(PythonFilters):

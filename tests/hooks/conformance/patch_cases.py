@@ -7,7 +7,7 @@ Widget ``one`` (``spec.size`` 1, a kind with a status of its own), all in ``defa
 from dataclasses import dataclass, field
 from textwrap import dedent
 
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, slots=True)

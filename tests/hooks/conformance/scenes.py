@@ -10,20 +10,20 @@ from typing import Final
 import trio
 import trio.testing
 
-from tests.cluster.clusters import memory_cluster
+from tests.cluster.support.clusters import memory_cluster
 from tests.hooks.conformance.telling import asking, read
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.http_client import HttpClusterClient
-from wharfinger.cluster.resource import ObjectKey, name_of, namespace_of
-from wharfinger.cluster.shared_watches import open_shared_watches
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_object, find_str
-from wharfinger.formats.yaml_reader import read_yaml, read_yaml_all
-from wharfinger.hooks.config import MAIN_QUEUE
-from wharfinger.hooks.context_file import Context
-from wharfinger.hooks.contexts import synchronized_together
-from wharfinger.hooks.discovery import Hook
-from wharfinger.hooks.jq_pool import open_jq_pool
-from wharfinger.hooks.package_hooks import PackageHooks, open_package_hooks
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.http_client import HttpClusterClient
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object, find_str
+from wharfinger.formats.yaml.reader import read_yaml, read_yaml_all
+from wharfinger.hooks.config.config import MAIN_QUEUE
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.hooks.running.package_hooks import PackageHooks, open_package_hooks
+from wharfinger.hooks.watching.context_file import Context
+from wharfinger.hooks.watching.contexts import synchronized_together
+from wharfinger.hooks.watching.jq_pool import open_jq_pool
+from wharfinger.kube.resource import ObjectKey, name_of, namespace_of
 
 PATIENCE_S: Final = 30
 QUIET_S: Final = 0.005

@@ -5,19 +5,19 @@ import json
 from collections.abc import Sequence
 from typing import cast
 
-from tests.hooks.hooked import hook
-from tests.hooks.python_filters import PythonFilters
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.raw_object import RawObject
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.cluster.shared_watches import SharedWatches
-from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json, find_str
-from wharfinger.hooks.config_bindings import KubernetesBinding, WatchVerb
-from wharfinger.hooks.context_file import Context, write_contexts
-from wharfinger.hooks.discovery import Hook
-from wharfinger.hooks.inbox import Inbox, Occurrence
-from wharfinger.hooks.monitor_core import Item, MonitorEvent, entry_of, sighting_of
-from wharfinger.hooks.package_hooks import PackageHooks
+from tests.hooks.support.hooked import hook
+from tests.hooks.support.python_filters import PythonFilters
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.raw_object import RawObject
+from wharfinger.cluster.watch.shared_watches import SharedWatches
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json, find_str
+from wharfinger.hooks.config.bindings import KubernetesBinding, WatchVerb
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.hooks.running.inbox import Inbox, Occurrence
+from wharfinger.hooks.running.package_hooks import PackageHooks
+from wharfinger.hooks.watching.context_file import Context, write_contexts
+from wharfinger.hooks.watching.monitor_core import Item, MonitorEvent, entry_of, sighting_of
+from wharfinger.kube.resource import ObjectKey, ResourceType
 
 POD_TYPE = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 

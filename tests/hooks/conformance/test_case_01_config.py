@@ -12,11 +12,11 @@ from typing import Final
 
 import pytest
 
-from wharfinger.formats.json_value import JsonValue
-from wharfinger.hooks.batch_hooks import read_batch
-from wharfinger.hooks.config import read_hook_config
-from wharfinger.hooks.config_bindings import HookConfig, HookScope, WatchVerb
-from wharfinger.hooks.config_problems import HookConfigError
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.hooks.config.batch_hooks import read_batch
+from wharfinger.hooks.config.bindings import HookConfig, HookScope, WatchVerb
+from wharfinger.hooks.config.config import read_hook_config
+from wharfinger.hooks.config.problems import HookConfigError
 
 
 @dataclass(frozen=True, slots=True)

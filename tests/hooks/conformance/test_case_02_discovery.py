@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.scripts import bash, write_hook
+from tests.hooks.support.scripts import bash, write_hook
 from tests.process.children import PATH
-from tests.runtime.world import open_world
-from wharfinger.hooks.config_bindings import HookScope
-from wharfinger.hooks.config_problems import HookConfigError
-from wharfinger.hooks.config_reader import ProcessConfigReader
-from wharfinger.hooks.discovery import discover_hooks
+from tests.runtime.support.world import open_world
+from wharfinger.hooks.config.bindings import HookScope
+from wharfinger.hooks.config.problems import HookConfigError
 from wharfinger.hooks.errors import HookError
-from wharfinger.packages.definition import Layout
+from wharfinger.hooks.running.config_reader import ProcessConfigReader
+from wharfinger.hooks.running.discovery import discover_hooks
+from wharfinger.packages.definition.definition import Layout
 
 ASKED = """if [ "${1:-}" = --config ]; then echo '%s'; exit; fi"""
 

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from tests.hooks.conformance.telling import asking, event, item, pod, written
-from tests.hooks.hooked import hook
-from wharfinger.formats.json_value import JsonObject
-from wharfinger.hooks import contexts
-from wharfinger.hooks.config_bindings import WatchVerb
-from wharfinger.hooks.monitor_core import place
+from tests.hooks.support.hooked import hook
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.hooks.config.bindings import WatchVerb
+from wharfinger.hooks.watching import contexts
+from wharfinger.hooks.watching.monitor_core import place
 
 ADDED, MODIFIED, DELETED = WatchVerb.ADDED, WatchVerb.MODIFIED, WatchVerb.DELETED
 ALL = asking(

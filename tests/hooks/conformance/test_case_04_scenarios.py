@@ -6,9 +6,9 @@ before. What must not be told would be found in the file of the step after.
 
 from typing import Final
 
-from tests.cluster.client_contract import widget_crd
+from tests.cluster.support.client_contract import widget_crd
 from tests.hooks.conformance.scenes import scene
-from wharfinger.formats.yaml_writer import write_yaml
+from wharfinger.formats.yaml.writer import write_yaml
 
 _EVERY_MINUTE: Final = "* * * * *"
 

@@ -1,10 +1,10 @@
 """Case 5: what waits for a hook is told in one run; of a group only its last word, and never anything of another hook."""
 
 from tests.hooks.conformance.telling import asking, happened, pod, read, unopened, waiting
-from wharfinger.formats.json_value import JsonObject
-from wharfinger.hooks.config_bindings import WatchVerb
-from wharfinger.hooks.contexts import synchronized_together
-from wharfinger.hooks.inbox import Inbox, Occurrence
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.hooks.config.bindings import WatchVerb
+from wharfinger.hooks.running.inbox import Inbox, Occurrence
+from wharfinger.hooks.watching.contexts import synchronized_together
 
 ADDED, MODIFIED, DELETED = WatchVerb.ADDED, WatchVerb.MODIFIED, WatchVerb.DELETED
 H1 = asking(

@@ -13,12 +13,12 @@ import trio
 from trio.testing import MockClock
 
 from tests.hooks.conformance.telling import asking, happened, pod, read, unopened, waiting
-from wharfinger.formats.json_value import find_str
-from wharfinger.hooks.config_bindings import KubernetesBinding, WatchVerb
-from wharfinger.hooks.discovery import Hook
-from wharfinger.hooks.inbox import LIMIT, Inbox, Occurrence
-from wharfinger.hooks.package_hooks import PackageHooks
-from wharfinger.hooks.throttle import Throttle
+from wharfinger.formats.json.value import find_str
+from wharfinger.hooks.config.bindings import KubernetesBinding, WatchVerb
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.hooks.running.inbox import LIMIT, Inbox, Occurrence
+from wharfinger.hooks.running.package_hooks import PackageHooks
+from wharfinger.hooks.watching.throttle import Throttle
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import Queues, open_queues

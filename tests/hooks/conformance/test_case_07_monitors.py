@@ -6,19 +6,19 @@ from contextlib import asynccontextmanager
 import pytest
 from trio.testing import MockClock
 
-from tests.cluster.client_contract import NAMESPACE, config_map, key
-from tests.cluster.clusters import memory_cluster
+from tests.cluster.support.client_contract import NAMESPACE, config_map, key
+from tests.cluster.support.clusters import memory_cluster
 from tests.hooks.conformance.jq_here import JqHere
 from tests.hooks.conformance.telling import asking, read
-from tests.hooks.watching import settle
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.http_client import HttpClusterClient
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.cluster.shared_watches import SharedWatches, open_shared_watches
-from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
-from wharfinger.hooks.discovery import Hook
+from tests.hooks.support.watching import settle
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.http_client import HttpClusterClient
+from wharfinger.cluster.watch.shared_watches import SharedWatches, open_shared_watches
+from wharfinger.formats.json.value import JsonObject, find, find_list, find_str
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.package_hooks import PackageHooks, open_package_hooks
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.hooks.running.package_hooks import PackageHooks, open_package_hooks
+from wharfinger.kube.resource import ObjectKey
 
 VALUE = "jqFilter: .data.v"
 

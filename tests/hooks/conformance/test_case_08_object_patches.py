@@ -8,8 +8,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.cluster.client_contract import NAMESPACE, config_map, key, widget_crd
-from tests.cluster.clusters import memory_cluster
+from tests.cluster.support.client_contract import NAMESPACE, config_map, key, widget_crd
+from tests.cluster.support.clusters import memory_cluster
 from tests.hooks.conformance.jq_here import JqHere
 from tests.hooks.conformance.patch_cases import (
     BEFORE,
@@ -22,14 +22,14 @@ from tests.hooks.conformance.patch_cases import (
     configmap,
     of_widget,
 )
-from wharfinger.cluster.errors import NotFoundError
-from wharfinger.cluster.http_client import HttpClusterClient
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, JsonValue, find_object, find_str
+from wharfinger.cluster.api.errors import NotFoundError
+from wharfinger.cluster.api.http_client import HttpClusterClient
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_object, find_str
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.object_operations import despite_failure, read_operations
-from wharfinger.hooks.object_patches import OperationFailure, apply_operations
-from wharfinger.hooks.results import read_object_patches
+from wharfinger.hooks.running.object_operations import despite_failure, read_operations
+from wharfinger.hooks.running.object_patches import OperationFailure, apply_operations
+from wharfinger.hooks.running.results import read_object_patches
+from wharfinger.kube.resource import ObjectKey
 
 
 @asynccontextmanager

@@ -3,17 +3,17 @@
 All go the way of a monitor's filter: text to a worker process, text back.
 """
 
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-from wharfinger.formats.json_value import JsonValue, canonical_json, decode_json
-from wharfinger.hooks.filters import FilterError
-from wharfinger.hooks.jq_pool import JqLimits, JqPool, open_jq_pool
+from tests.programs import ROOT
+from wharfinger.formats.json.value import JsonValue, canonical_json, decode_json
+from wharfinger.hooks.watching.filters import FilterError
+from wharfinger.hooks.watching.jq_pool import JqLimits, JqPool, open_jq_pool
 
 PATIENT: Final = JqLimits(seconds=60)
-DOCS: Final = Path(__file__).resolve().parents[3] / "docs" / "jq.md"
+DOCS: Final = ROOT / "docs" / "jq.md"
 POD: Final[JsonValue] = {
     "kind": "Pod",
     "metadata": {"name": "web-0", "namespace": "d", "labels": {"b": "2", "a": "1"}, "generation": 9007199254740993},

@@ -10,18 +10,18 @@ import trio
 from trio.testing import MockClock
 
 from tests.hooks.conformance.golden import variables
-from tests.hooks.scripts import bash, run_of
+from tests.hooks.support.scripts import bash, run_of
 from tests.queue.tasks import Diary, Work, permanent, transient
-from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.hooks.process_runner import ProcessHookRunner
-from wharfinger.hooks.runner import HookOutcome, HookRun, LogRecord
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.hooks.running.runner import HookOutcome, HookRun, LogRecord
 from wharfinger.process.command import Limits
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.dump import TaskDump
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import open_queues
 from wharfinger.queue.state import Rules
-from wharfinger.runtime.logs import LogFormat, set_up_logging
+from wharfinger.runtime.daemon.logs import LogFormat, set_up_logging
 
 LONG = "x" * 20_000
 

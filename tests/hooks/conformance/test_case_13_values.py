@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.hooks.conformance.golden import variables
-from tests.hooks.scripts import bash
-from tests.packages.charts import write
-from tests.runtime.world import open_world
-from wharfinger.formats.json_value import JsonObject, JsonValue, find_object
-from wharfinger.hooks.process_runner import ProcessHookRunner
-from wharfinger.hooks.results import VALUES_PATCH, read_values_patch
-from wharfinger.hooks.runner import HookOutcome, HookRun
-from wharfinger.hooks.values_patch import ValuesPatchError, apply_values_patch, compacted, reapplied
+from tests.hooks.support.scripts import bash
+from tests.packages.support.charts import write
+from tests.runtime.support.world import open_world
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.hooks.running.results import VALUES_PATCH, read_values_patch
+from wharfinger.hooks.running.runner import HookOutcome, HookRun
+from wharfinger.hooks.running.values_patch import ValuesPatchError, apply_values_patch, compacted, reapplied
 from wharfinger.process.command import Limits
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 
 CONFIG_VALUES: JsonObject = {"global": {}, "module": {"b": "should-be-deleted"}}
 VALUES: JsonObject = {"global": {"z": 1}, "module": {"a": 123, "x": 10}}

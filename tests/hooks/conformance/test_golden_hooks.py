@@ -19,7 +19,7 @@ from tests.hooks.conformance.golden import (
     write_on_library,
     write_plain,
 )
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 def review(obj: JsonObject) -> JsonObject:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.packages.charts import write
+from tests.packages.support.charts import write
 
 NEEDS: Final[Mapping[str, str]] = {
     "alpha": "",

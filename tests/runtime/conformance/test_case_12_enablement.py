@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import write
+from tests.packages.support.charts import write
 from tests.runtime.conformance.greek import NEEDS, write_modules
-from tests.runtime.world import World, open_world
-from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, JsonValue, find_str
-from wharfinger.hooks.enabled_script import EnabledAnswer, run_enabled_script
+from tests.runtime.support.world import World, open_world
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.process_runner import ProcessHookRunner
+from wharfinger.hooks.running.enabled_script import EnabledAnswer, run_enabled_script
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.definition.module_folder import camel_name, check_module_name, kebab_name
+from wharfinger.packages.definition.modules_dir import ModulesDirs, read_modules_dirs
 from wharfinger.packages.errors import ArtifactError
-from wharfinger.packages.module_folder import camel_name, check_module_name, kebab_name
-from wharfinger.packages.modules_dir import ModulesDirs, read_modules_dirs
 from wharfinger.process.command import Limits
-from wharfinger.runtime.config_map import read_config_map
-from wharfinger.runtime.modules_dir import open_modules_dir
-from wharfinger.runtime.resources import CONFIG_MAP
+from wharfinger.runtime.controllers.config_map import read_config_map
+from wharfinger.runtime.controllers.modules_dir import open_modules_dir
+from wharfinger.runtime.resources.resources import CONFIG_MAP
 
 pytestmark = pytest.mark.unmeasured
 

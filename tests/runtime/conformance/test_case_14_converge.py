@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.converging import NEVER, SETTINGS, Notes, add, hook, write_hooks
-from tests.runtime.world import open_world
-from wharfinger.formats.json_value import find_str
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.modules_dir import open_modules_dir
+from tests.runtime.support.converging import NEVER, SETTINGS, Notes, add, hook, write_hooks
+from tests.runtime.support.world import open_world
+from wharfinger.formats.json.value import find_str
+from wharfinger.runtime.controllers.modules_dir import open_modules_dir
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 
 pytestmark = pytest.mark.unmeasured
 

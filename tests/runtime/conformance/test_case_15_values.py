@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import write
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from tests.packages.support.charts import write
+from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.results import CONFIG_VALUES_PATCH, VALUES_PATCH, read_values_patch
-from wharfinger.hooks.values_patch import ValuesPatchError, apply_values_patch, compacted, reapplied
-from wharfinger.packages.cel_pool import CelLimits, CelPool, open_cel_pool
-from wharfinger.packages.definition import Definition, read_definition
-from wharfinger.packages.modules_dir import read_modules_dirs
-from wharfinger.packages.values import (
+from wharfinger.hooks.running.results import CONFIG_VALUES_PATCH, VALUES_PATCH, read_values_patch
+from wharfinger.hooks.running.values_patch import ValuesPatchError, apply_values_patch, compacted, reapplied
+from wharfinger.packages.definition.definition import Definition, read_definition
+from wharfinger.packages.definition.modules_dir import read_modules_dirs
+from wharfinger.packages.settings.cel_pool import CelLimits, CelPool, open_cel_pool
+from wharfinger.packages.settings.values import (
     RenderContext,
     SettingsError,
     check_settings,
@@ -27,7 +27,7 @@ from wharfinger.packages.values import (
     hook_values,
     merged_values,
 )
-from wharfinger.runtime.config_map import read_config_map
+from wharfinger.runtime.controllers.config_map import read_config_map
 
 CONTEXT = RenderContext("module-name", "system", "", "1.0.0", "sha256:0")
 

@@ -6,10 +6,10 @@ import subprocess
 import sys
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
+from tests.programs import ROOT
 from tests.runtime.fixpoint.driving import Drive, Hand
 from tests.runtime.fixpoint.oracle import DEPENDENCY, NOT_READY, READY, UNRESOLVED, Part, expected
 from tests.runtime.fixpoint.worlds import GHOST, Change, datum, emission, node, world
@@ -34,7 +34,6 @@ from wharfinger.runtime.fixpoint.state import Parked, Rules, Runnable
 
 A, B, C, D = node("a"), node("b"), node("c"), node("d")
 X, Y = datum("x"), datum("y")
-ROOT = Path(__file__).resolve().parents[3]
 
 # --- A.13 ---------------------------------------------------------------------------------------------------------------------
 

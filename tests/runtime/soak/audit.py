@@ -14,7 +14,7 @@ from typing import Final
 import trio
 
 from tests.runtime.soak.server import Write
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_list, find_str
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_str
 
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/wharfinger-system/leases"
 OWN_DEFINITIONS: Final = re.compile(

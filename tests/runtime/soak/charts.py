@@ -11,12 +11,12 @@ from typing import Final
 
 import trio
 
-from tests.packages.charts import chart
-from wharfinger.formats.json_value import JsonObject, as_object, find, find_object
-from wharfinger.formats.yaml_reader import read_yaml
-from wharfinger.packages.helm_output import read_output
-from wharfinger.packages.helm_renderer import ClusterAccess, RenderLimits
-from wharfinger.packages.renderer import Rendered, RenderRequest
+from tests.packages.support.charts import chart
+from wharfinger.formats.json.value import JsonObject, as_object, find, find_object
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.packages.rendering.helm_output import read_output
+from wharfinger.packages.rendering.helm_renderer import ClusterAccess, RenderLimits
+from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 from wharfinger.process.ledger import ProcessLedger
 
 VERSIONS: Final = ("1.0.0", "1.1.0")

@@ -11,17 +11,17 @@ import trio
 
 from tests.runtime.soak.charts import SimulatedHelm
 from tests.runtime.soak.server import virtual_now
-from wharfinger.cluster.connection import Connection, bearer
-from wharfinger.cluster.control_plane.service import LOCAL
-from wharfinger.cluster.http_client import HttpClusterClient, open_client
-from wharfinger.cluster.http_session import ClientOptions
-from wharfinger.cluster.lease import LeaseLostError
-from wharfinger.hooks.containment import Containment
-from wharfinger.runtime import daemon
-from wharfinger.runtime.application_scope import ApplicationScope
-from wharfinger.runtime.daemon import DaemonConfig, open_daemon
+from wharfinger.cluster.api.connection import Connection, bearer
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.api.http_session import ClientOptions
+from wharfinger.cluster.lease.lease import LeaseLostError
+from wharfinger.control_plane.service import LOCAL
+from wharfinger.hooks.containment.containment import Containment
+from wharfinger.runtime.daemon import daemon
+from wharfinger.runtime.daemon.daemon import DaemonConfig, open_daemon
+from wharfinger.runtime.daemon.service_manager import ServiceManager
 from wharfinger.runtime.inspector import Inspector
-from wharfinger.runtime.service_manager import ServiceManager
+from wharfinger.runtime.resources.application_scope import ApplicationScope
 
 GRACE_S: Final = 30.0
 _Arguments = TypeVarTuple("_Arguments")

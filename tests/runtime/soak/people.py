@@ -7,14 +7,14 @@ from typing import Final
 
 import trio
 
-from tests.runtime.objects import application
 from tests.runtime.soak.audit import App, Audit
 from tests.runtime.soak.charts import CHARTS, SCALED, VERSIONS
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.errors import NotFoundError
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, find_object, find_str
-from wharfinger.runtime.resources import APPLICATION
+from tests.runtime.support.objects import application
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import NotFoundError
+from wharfinger.formats.json.value import JsonObject, find_object, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.runtime.resources.resources import APPLICATION
 
 POD: Final = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 NAMESPACE: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)

@@ -16,11 +16,11 @@ from tests.runtime.soak.charts import CHARTS, SCALED
 from tests.runtime.soak.daemon import Daemon
 from tests.runtime.soak.people import NAMESPACE, People
 from tests.runtime.soak.server import Server
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.errors import NotFoundError
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
-from wharfinger.runtime.resources import APPLICATION
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import NotFoundError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.runtime.resources.resources import APPLICATION
 
 CONFIG_MAP: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 SECRET: Final = ResourceType("", "v1", "Secret", "secrets", namespaced=True)

@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 import httpx
 import trio
 
-from wharfinger.cluster.control_plane.memory_storage import MemoryStorage
-from wharfinger.cluster.control_plane.service import open_control_plane
-from wharfinger.cluster.control_plane.storage import Change, Key
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.control_plane.service import open_control_plane
+from wharfinger.control_plane.storage.interface import Change, Key
+from wharfinger.control_plane.storage.memory import MemoryStorage
+from wharfinger.formats.json.value import JsonObject
 
 START: Final = datetime(2026, 11, 23, tzinfo=UTC)
 

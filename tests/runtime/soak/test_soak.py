@@ -13,19 +13,19 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.runtime.objects import repository
 from tests.runtime.soak.audit import Audit
 from tests.runtime.soak.charts import make_charts
 from tests.runtime.soak.daemon import Daemon, on_virtual_time
 from tests.runtime.soak.script import Script, left_behind
 from tests.runtime.soak.server import Network, Server
+from tests.runtime.support.objects import repository
 from tests.scale import FULL, scaled
-from wharfinger.cluster.connection import Connection, bearer
-from wharfinger.cluster.control_plane.service import LOCAL
-from wharfinger.cluster.http_client import open_client
-from wharfinger.cluster.http_session import ClientOptions
-from wharfinger.formats.json_value import JsonObject
-from wharfinger.runtime.own_crds import ensure_crds
+from wharfinger.cluster.api.connection import Connection, bearer
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.cluster.api.http_session import ClientOptions
+from wharfinger.control_plane.service import LOCAL
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.runtime.resources.custom_resources import ensure_crds
 
 log = logging.getLogger(__name__)
 pytestmark = pytest.mark.unmeasured

@@ -25,7 +25,7 @@ Invariants, which tests/cluster/reconciler/test_model.py holds against random hi
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.operations import Attempt
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.records import Counts, Owner, Place, Record

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import trio
 
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.operations import (
     Attempt,
     BadRowError,

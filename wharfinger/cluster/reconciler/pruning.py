@@ -7,7 +7,7 @@
 
 from dataclasses import dataclass, replace
 
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.retries import NEVER, pause_s
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final, Generic, TypeVar
 
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 
 K = TypeVar("K", bound=Hashable)

@@ -17,7 +17,7 @@ from typing import Final, Generic, TypeVar
 
 import trio
 
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler import pruning
 from wharfinger.cluster.reconciler.machine import Machine
 from wharfinger.cluster.reconciler.metrics import Operation, ReconcilerMetrics

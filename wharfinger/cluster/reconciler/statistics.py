@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.cluster.reconciler.records import Counts
 from wharfinger.cluster.reconciler.retries import Failure
 

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find_int, find_str
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, find_int, find_str
 
 K = TypeVar("K", bound=Hashable)
 

@@ -3,7 +3,7 @@
 There are things that depend on each other, and nobody knows all of them beforehand: some bring others into being. Each looks
 for itself at what it needs, and says what it lacks. The engine decides who looks when; and once nobody can bring anything any
 more, it knows so from the structure, not from a clock, and tells those who still wait. The live daemon steps it by hand
-(:mod:`wharfinger.runtime.scheduler_machine`), plans run it to its end (`converge`); it knows neither packages nor clusters.
+(:mod:`wharfinger.runtime.scheduler.machine`), plans run it to its end (`converge`); it knows neither packages nor clusters.
 
 *Vocabulary.* An *id* names a node or data, there or not. A *node* has a *body*, which a driver runs when the engine says so
 (Dispatch), one *run* after the other, never two at once. A body *ends* (Terminal, Noop, DependencyFailed, Crashed), and then

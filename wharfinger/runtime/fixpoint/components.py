@@ -7,7 +7,7 @@ than a short one, and every answer is in an order that depends on the ids alone.
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from wharfinger.runtime.circles import shortest_cycle, strong_components
+from wharfinger.runtime.fixpoint.circles import shortest_cycle, strong_components
 from wharfinger.runtime.fixpoint.model import Id
 
 Lacks: TypeAlias = Mapping[Id, tuple[Id, ...]]

@@ -1,0 +1,71 @@
+"""What is asked again, when, and what is not."""
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from wharfinger.cluster.api.errors import (
+    ClusterError,
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+    UnreachableError,
+    api_error,
+)
+from wharfinger.cluster.api.retrying import ATTEMPTS, is_passing, patiently
+
+
+class Failing:
+    """Fails with these errors, one after another, then answers."""
+
+    def __init__(self, *errors: ClusterError) -> None:
+        self.errors = list(errors)
+        self.at: list[float] = []
+
+    async def __call__(self) -> str:
+        self.at.append(trio.current_time())
+        if self.errors:
+            raise self.errors.pop(0)
+        return "done"
+
+
+@pytest.mark.parametrize("code", [408, 429, 500, 503, 504])
+async def test_what_passes_is_tried_again(code: int, autojump_clock: MockClock) -> None:
+    act = Failing(api_error(code, "Busy", "not now"), UnreachableError("gone"))
+    start = trio.current_time()
+    assert await patiently(act, draw=lambda: 0.0) == "done"
+    assert [round(at - start, 6) for at in act.at] == [0, 0.1, 0.3]
+
+
+async def test_the_server_says_when(autojump_clock: MockClock) -> None:
+    act = Failing(api_error(429, "TooManyRequests", "later", retry_after_s=7.0))
+    start = trio.current_time()
+    await patiently(act, draw=lambda: 0.0)
+    assert round(act.at[1] - start, 6) == 7
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 409, 410, 422])
+async def test_what_is_about_the_object_is_raised_at_once(code: int) -> None:
+    error = api_error(code, "No", "no")
+    act = Failing(error)
+    with pytest.raises(ClusterError) as caught:
+        await patiently(act)
+    assert caught.value is error
+    assert not is_passing(error)
+
+
+async def test_more_can_be_asked_for(autojump_clock: MockClock) -> None:
+    assert await patiently(Failing(ConflictError(409, "Conflict", "raced")), also=(ConflictError,)) == "done"
+
+
+async def test_it_ends(autojump_clock: MockClock) -> None:
+    act = Failing(*(UnreachableError(f"number {number}") for number in range(9)))
+    with pytest.raises(UnreachableError, match="number 4"):
+        await patiently(act)
+    assert len(act.at) == ATTEMPTS
+
+
+def test_errors_of_other_make_do_not_pass() -> None:
+    assert not is_passing(ClusterError("no"))
+    assert not is_passing(InvalidError(422, "Invalid", "no"))
+    assert not is_passing(NotFoundError(404, "NotFound", "no"))

@@ -1,0 +1,7 @@
+"""The words of a watch."""
+
+from wharfinger.cluster.api.watch_type import WatchType
+
+
+def test_words_of_the_api() -> None:
+    assert [str(one) for one in WatchType] == ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]

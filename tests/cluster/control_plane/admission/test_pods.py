@@ -1,8 +1,0 @@
-"""The plugins about Pods, and the order in which they are asked."""
-
-from wharfinger.cluster.control_plane.admission.chain import ORDER
-from wharfinger.cluster.control_plane.admission.pods import POD_PLUGINS
-
-
-def test_all_have_their_place() -> None:
-    assert {plugin.name for plugin in POD_PLUGINS} <= set(ORDER)

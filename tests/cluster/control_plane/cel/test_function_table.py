@@ -1,7 +1,0 @@
-"""The table of functions."""
-
-from wharfinger.cluster.control_plane.cel.function_table import TABLE
-
-
-def test_every_line_is_a_function_or_an_overload() -> None:
-    assert all(line.startswith("  ") is ("(" in line) for line in TABLE.strip().splitlines())

@@ -1,9 +1,0 @@
-"""Ranges."""
-
-from wharfinger.cluster.control_plane.cel.sizes import MOST, Range
-
-
-def test_ranges_end() -> None:
-    assert Range(0, MOST).plus(Range(1, 1)).high == Range(2, MOST).times(Range(2, 2)).high == MOST
-    assert Range(0, MOST).scaled(2).high == MOST
-    assert Range(1, 2).union(Range(0, 5)) == Range(0, 5)

@@ -1,9 +1,0 @@
-from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS
-from wharfinger.cluster.control_plane.virtual_answers import ANSWERERS
-
-
-def test_answerers_are_of_what_there_is() -> None:
-    known = {kind.group_kind for kind in BUILTIN_KINDS}
-    below = {f"{kind.group_kind}/{item.name}" for kind in BUILTIN_KINDS for item in kind.versions[0].subresources}
-
-    assert set(ANSWERERS) <= known | below

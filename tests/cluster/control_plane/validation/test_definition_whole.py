@@ -1,9 +1,0 @@
-"""Schemas as a whole."""
-
-from wharfinger.cluster.control_plane.validation.definition_whole import Asked, whole_errors
-
-
-def test_what_has_no_structural_form() -> None:
-    errors = whole_errors({"type": "object", "$schema": "x"}, "s", Asked(), has_status=True)
-    assert any("not supported" in str(error) or "fields are allowed" in str(error) for error in errors)
-    assert Asked().unchanged().lenient.rule_costs

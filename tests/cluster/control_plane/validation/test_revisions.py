@@ -1,9 +1,0 @@
-"""Revisions."""
-
-from wharfinger.cluster.control_plane.validation.revisions import revision_errors, revision_update_errors
-
-
-def test_revisions() -> None:
-    assert not revision_errors({"data": {}, "revision": 0})
-    assert [error.field for error in revision_errors({"data": 1, "revision": -1})] == ["revision", "data"]
-    assert [error.field for error in revision_update_errors({"data": {"a": 1}}, {"data": {}})] == ["data"]

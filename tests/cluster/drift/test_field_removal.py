@@ -1,0 +1,61 @@
+"""Leaving out what others own: exactly that, and nothing beside it."""
+
+import pytest
+
+from wharfinger.cluster.drift.field_removal import without_fields
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.field_sets import FieldSet
+
+OBJECT: JsonObject = {
+    "map": {"a": 1, "b": {"c": 2, "d": 3}},
+    "items": [{"name": "x", "v": 1, "w": 2}, {"name": "y", "v": 1}, {"name": "z"}],
+    "set": ["p", "q"],
+    "list": [1, 2],
+    "scalar": 5,
+    "empty": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("others", "segments", "changes"),
+    [
+        ({"f:map": {"f:a": {}}}, ["map", "a"], {"map": {"b": {"c": 2, "d": 3}}}),
+        ({"f:map": {"f:a": {}}}, ["map", "b"], {}),
+        ({"f:map": {"f:a": {}}}, [], {"map": {"b": {"c": 2, "d": 3}}}),
+        ({"f:map": {"f:a": {}, "f:b": {"f:c": {}, "f:d": {}}}}, ["map"], {"map": None}),
+        ({"f:map": {"f:b": {"f:c": {}}}}, ["*", "*", "c"], {"map": {"a": 1, "b": {"d": 3}}}),
+        ({"f:map": {}}, ["map", "a"], {}),
+        ({"f:map": {}}, ["map"], {"map": None}),
+        ({"f:scalar": {}, "f:list": {}}, ["list"], {"list": None}),
+        ({"f:scalar": {"f:deeper": {}}}, [], {}),
+        ({"f:none": {}}, [], {}),
+        (
+            {"f:items": {'k:{"name":"x"}': {".": {}, "f:v": {}}}},
+            ["items", "0"],
+            {"items": [{"name": "x", "w": 2}, {"name": "y", "v": 1}, {"name": "z"}]},
+        ),
+        (
+            {"f:items": {'k:{"name":"x"}': {"f:name": {}, "f:v": {}, "f:w": {}}, 'k:{"name":"z"}': {}}},
+            ["items", "*"],
+            {"items": [{"name": "x"}, {"name": "y", "v": 1}]},
+        ),
+        (
+            {"f:items": {'k:{"name":"x"}': {".": {}, "f:name": {}, "f:v": {}, "f:w": {}}}},
+            ["items", "*"],
+            {"items": [{"name": "y", "v": 1}, {"name": "z"}]},
+        ),
+        ({"f:items": {'k:{"name":"x"}': {"f:v": {}}}}, ["items", "1"], {}),
+        ({"f:set": {'v:"q"': {}}}, ["set"], {"set": ["p"]}),
+        ({"f:set": {'v:"q"': {}, 'v:"p"': {}}}, ["set"], {"set": None}),
+        ({"f:empty": {"f:x": {}}}, [], {}),
+    ],
+)
+def test_what_is_left(others: JsonObject, segments: list[str], changes: JsonObject) -> None:
+    """``changes``: members that are another after; None: gone."""
+    left = without_fields(OBJECT, segments, FieldSet.from_fields_v1(others))
+
+    assert left == {name: value for name, value in {**OBJECT, **changes}.items() if value is not None}
+
+
+def test_an_object_of_which_nothing_is_left() -> None:
+    assert without_fields({"a": 1}, [], FieldSet.of_paths([("f:a",)])) == {}

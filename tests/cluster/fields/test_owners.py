@@ -1,0 +1,80 @@
+"""Reading who owns what."""
+
+import pytest
+
+from wharfinger.cluster.fields.owners import NOBODY, Writer, below, own_entry, read_owners
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.kube.field_sets import EMPTY, FieldSet
+
+
+def entry(manager: str, fields: JsonValue, operation: str = "Update", time: str = "1", sub: str = "") -> JsonObject:
+    said: JsonObject = {"manager": manager, "operation": operation, "time": time, "fieldsV1": fields}
+    return said | ({"subresource": sub} if sub else {})
+
+
+def live(*entries: JsonValue) -> JsonObject:
+    return {"metadata": {"managedFields": list(entries)}}
+
+
+A: JsonObject = {"f:a": {}}
+B: JsonObject = {"f:b": {"f:c": {}}}
+
+
+def test_what_is_ours_what_is_under_our_name_and_what_is_theirs() -> None:
+    owners = read_owners(
+        live(entry("us", A, "Apply"), entry("us", B), entry("us", {"f:d": {}}, "Apply", sub="status"), entry("ed", B)),
+        "us",
+    )
+
+    assert owners is not None
+    assert owners.own == FieldSet.of_paths([("f:a",)])
+    assert owners.own_updates == FieldSet.of_paths([("f:b", "f:c"), ("f:d",)])
+    assert list(owners.sets_of_others()) == [(Writer("ed"), FieldSet.of_paths([("f:b", "f:c")]))]
+
+
+def test_the_latest_of_several_writers_is_named() -> None:
+    owners = read_owners(live(entry("al", B, time="1"), entry("ed", B, time="2", sub="scale"), entry("zed", A)), "us")
+
+    assert owners is not None
+    assert owners.writer_of(("f:b", "f:c")) == Writer("ed", "scale")
+    assert owners.writer_of(("f:b",)) == Writer("ed", "scale"), "something in it"
+    assert owners.writer_of(("f:b", "f:c", "f:d")) == NOBODY
+
+
+def test_what_somebody_has_as_a_whole() -> None:
+    owners = read_owners(live(entry("al", {"f:a": {}, "f:b": {".": {}, "f:c": {}}}), entry("ed", {"f:e": {}})), "us")
+
+    assert owners is not None
+    assert [owners.are_others_whole((f"f:{name}",)) for name in "abe"] == [True, False, True]
+
+
+def test_entries_that_cannot_be_read() -> None:
+    theirs: tuple[JsonValue, ...] = (
+        entry("ed", {"odd": {}}),
+        entry("ed", A, time="2") | {"subresource": 5},
+        "text",
+        {"manager": 5},
+    )
+    owners = read_owners(live(*theirs), "us")
+    assert owners is not None
+    assert (owners.own, owners.others) == (EMPTY, ())
+
+    assert read_owners(live(entry("us", {"odd": {}}, "Apply")), "us") is None
+    assert read_owners(live(entry("us", None)), "us") is None
+
+
+@pytest.mark.parametrize("obj", [{}, {"metadata": None}, {"metadata": {}}, live("text", entry("us", A)), live()])
+def test_objects_without_an_entry_of_ours(obj: JsonObject) -> None:
+    assert own_entry(obj, "us") is None
+
+
+def test_our_own_entry() -> None:
+    applied = entry("us", A, "Apply")
+
+    assert own_entry(live(entry("us", B), entry("us", B, "Apply", sub="status"), applied), "us") is applied
+
+
+def test_below() -> None:
+    fields = FieldSet.of_paths([("f:b", "f:c")])
+
+    assert (below(fields, ("f:b",)), below(fields, ("f:x", "f:y"))) == (FieldSet.of_paths([("f:c",)]), EMPTY)

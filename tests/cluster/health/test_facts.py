@@ -1,0 +1,341 @@
+"""What is known of live objects: which state counts, who is judged later, and how long a missing status is waited for."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from math import inf
+
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.cluster.support.client_contract import CONFIG_MAP, config_map, widget_crd
+from tests.cluster.support.clusters import memory_cluster
+from tests.cluster.support.faulty_transport import Answer, FaultyTransport, Script, json_reply, status_reply
+from tests.cluster.support.health_setup import EPOCH, WIDGET, Phases, define_widgets, widget
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.connection import Connection
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.cluster.health.facts import GRACE_S, GUARD_S, RETRY_S, HealthFacts
+from wharfinger.cluster.health.health import Fact
+from wharfinger.cluster.health.rules import HealthRule
+from wharfinger.cluster.objects.desired import Identity, identity_of
+from wharfinger.cluster.watch.readiness import Current, Failed, InProgress, Readiness
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
+from wharfinger.kube.resource import ObjectKey
+
+A = ObjectKey(WIDGET, "default", "a")
+RULE = HealthRule("example.test/v1", "Widget", "Good", in_progress="Busy", failed="Bad")
+
+
+@dataclass
+class World:
+    facts: HealthFacts
+    rules: dict[Identity, HealthRule] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
+
+    def fact(self, key: ObjectKey = A) -> Fact:
+        found = self.facts.get(identity_of(key))
+        assert found is not None
+        return found
+
+    def state(self, key: ObjectKey = A) -> Readiness:
+        return self.fact(key).certain_at(trio.current_time())
+
+
+@asynccontextmanager
+async def world(
+    client: ClusterClient, phases: Phases | None = None, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+) -> AsyncIterator[World]:
+    rules: dict[Identity, HealthRule] = {}
+    told: list[str] = []
+    facts = HealthFacts(client, phases, rules.get, lambda identity: told.append(identity.name), now)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(facts.run)
+        yield World(facts, rules, told)
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def scripted(script: Script, now: Callable[[], datetime] = lambda: EPOCH) -> AsyncIterator[World]:
+    transport = FaultyTransport(script)
+    async with (
+        open_client(Connection("http://api.example"), transport=transport) as client,
+        world(client, now=now) as one,
+    ):
+        yield one
+
+
+def at(version: int, obj: JsonObject, uid: str = "u", **status: JsonValue) -> JsonObject:
+    """The object in a state of that version."""
+    metadata: JsonObject = {**find_object(obj, "metadata"), "resourceVersion": str(version), "uid": uid}
+    metadata["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    return {**obj, "metadata": metadata, **({"status": {**status}} if status else {})}
+
+
+def ready(value: str) -> JsonValue:
+    return [{"type": "Ready", "status": value, "reason": "R"}]
+
+
+def no_answers(request: httpx.Request) -> Answer:
+    return status_reply(500, "InternalError", "no")
+
+
+# -- which state counts
+
+
+async def test_what_was_before_an_apply_does_not_count_after_it(autojump_clock: MockClock) -> None:
+    async with scripted(no_answers) as one:
+        one.facts.saw(A, at(5, widget("a"), conditions=ready("True")))
+        assert one.state() == Current()
+        one.facts.answered(A, at(9, widget("a"), conditions=ready("False")))
+        assert one.state() == InProgress("R")
+        one.facts.saw(A, at(7, widget("a"), conditions=ready("True")))  # the watch is late
+        one.facts.saw(A, at(8, widget("a"), uid="former", conditions=ready("True")))
+        assert one.state() == InProgress("R")
+        one.facts.saw(A, at(9, widget("a"), conditions=ready("False")))
+        one.facts.saw(A, at(10, widget("a"), conditions=ready("True")))
+        assert one.state() == Current()
+        assert one.told == ["a", "a", "a"]
+
+
+async def test_an_answer_that_is_older_than_what_the_watch_told_does_not_count(autojump_clock: MockClock) -> None:
+    async with scripted(no_answers) as one:
+        one.facts.saw(A, at(9, widget("a"), conditions=ready("True")))
+        one.facts.answered(A, at(8, widget("a"), conditions=ready("False")))
+        assert one.state() == Current()
+
+
+async def test_a_restored_server_is_believed_in_the_end(autojump_clock: MockClock) -> None:
+    """Its versions begin anew; whoever waited for higher ones would wait for ever."""
+    async with scripted(no_answers) as one:
+        one.facts.answered(A, at(9000, widget("a"), conditions=ready("True")))
+        await trio.sleep(GUARD_S)
+        one.facts.saw(A, at(3, widget("a"), conditions=ready("False")))
+        assert one.state() == InProgress("R")
+
+
+async def test_versions_that_are_no_numbers_come_as_they_come(autojump_clock: MockClock) -> None:
+    async with scripted(no_answers) as one:
+        for value, expected in (("True", Current()), ("False", InProgress("R")), ("True", Current())):
+            obj = at(1, widget("a"), conditions=ready(value))
+            find_object(obj, "metadata")["resourceVersion"] = "opaque"
+            one.facts.saw(A, obj)
+            assert one.state() == expected
+
+
+async def test_what_goes_is_forgotten_and_told_once(autojump_clock: MockClock) -> None:
+    async with scripted(no_answers) as one:
+        one.facts.lost(A)
+        assert one.told == []
+        one.facts.saw(A, at(1, widget("a"), phase="x"))
+        one.facts.lost(A)
+        one.facts.lost(A)
+        assert (one.told, one.facts.get(identity_of(A)), len(one.facts)) == (["a", "a"], None, 0)
+
+
+async def test_an_object_of_a_strange_shape_is_in_progress(autojump_clock: MockClock) -> None:
+    async with scripted(no_answers) as one:
+        one.facts.saw(
+            A, {**widget("a"), "metadata": {"name": "a", "uid": 5, "creationTimestamp": 5}, "status": {"conditions": 5}}
+        )
+        assert isinstance(one.state(), InProgress)
+        one.facts.saw(A, {**widget("a"), "metadata": {"creationTimestamp": 5}})
+        await trio.sleep(1)
+        assert not isinstance(one.state(), Failed)
+
+
+# -- a grace time for what has no status yet
+
+
+async def test_a_kind_that_declares_a_status_is_given_time_to_write_one(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, world(client) as one:
+        await define_widgets(client)
+        one.facts.answered(A, await client.create(widget("a")))
+        assert not isinstance(one.state(), Current)  # whether it declares one is not known yet
+        await wait_all_tasks_blocked()
+        await trio.sleep(1)
+        assert one.state() == InProgress("its controller has not written a status yet")
+        assert one.facts.next_grace < inf
+        await trio.sleep(GRACE_S)
+        assert one.state() == Current()
+        one.told.clear()
+        one.facts.end_graces()
+        assert (one.told, one.facts.next_grace) == (["a"], inf)
+
+
+async def test_a_status_ends_the_grace_time(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, world(client) as one:
+        await define_widgets(client)
+        one.facts.answered(A, await client.create(widget("a")))
+        await trio.sleep(1)
+        one.facts.saw(A, await client.merge_patch(A, {"status": {"phase": "x"}}, subresource="status"))
+        assert (one.state(), one.facts.next_grace) == (Current(), inf)
+
+
+async def test_what_is_older_than_the_grace_time_needs_none(autojump_clock: MockClock) -> None:
+    async with (
+        memory_cluster() as client,
+        world(client, now=lambda: datetime.now(UTC) + timedelta(seconds=GRACE_S + 5)) as one,
+    ):
+        await define_widgets(client)
+        one.facts.saw(A, await client.create(widget("a")))
+        await trio.sleep(1)
+        assert one.state() == Current()
+
+
+@pytest.mark.parametrize("made", ["", "yesterday", "2030-01-01T00:00:00Z"])
+async def test_a_time_that_cannot_be_is_now(autojump_clock: MockClock, made: str) -> None:
+    async with scripted(lambda _: json_reply({**widget_crd()})) as one:
+        obj = at(1, widget("a"))
+        find_object(obj, "metadata")["creationTimestamp"] = made
+        one.facts.saw(A, obj)
+        await trio.sleep(GRACE_S / 2)
+        assert one.state() == InProgress("its controller has not written a status yet")
+        await trio.sleep(GRACE_S / 2)
+        assert one.state() == Current()
+
+
+def definition(**version: JsonValue) -> JsonObject:
+    return {"spec": {"versions": [{"name": "v1", **version}, {"name": "v2", "subresources": {"status": {}}}]}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        json_reply(definition()),
+        json_reply({"spec": {"versions": 5}}),
+        status_reply(404, "NotFound", "there is none"),
+        status_reply(403, "Forbidden", "not yours"),
+    ],
+)
+async def test_a_kind_that_declares_none_is_there_at_once(autojump_clock: MockClock, answer: Answer) -> None:
+    asked: list[str] = []
+
+    def serve(request: httpx.Request) -> Answer:
+        asked.append(request.url.path)
+        return answer
+
+    async with scripted(serve) as one:
+        for name in ("a", "b"):
+            one.facts.saw(ObjectKey(WIDGET, "default", name), at(1, widget(name)))
+            await trio.sleep(0.5)
+            assert one.state(ObjectKey(WIDGET, "default", name)) == Current()
+    assert asked == ["/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.test"]
+
+
+async def test_built_in_kinds_are_asked_nothing(autojump_clock: MockClock) -> None:
+    key = ObjectKey(CONFIG_MAP, "default", "a")
+    async with scripted(no_answers) as one:
+        one.facts.saw(key, at(1, config_map("a")))
+        assert one.state(key) == Current()
+
+
+async def test_a_definition_that_cannot_be_asked_for_is_asked_for_again(autojump_clock: MockClock) -> None:
+    answers = [status_reply(500, "InternalError", "no")] * 30
+
+    def serve(request: httpx.Request) -> Answer:
+        return answers.pop() if answers else json_reply(definition())
+
+    async with scripted(serve) as one:
+        one.facts.saw(A, at(1, widget("a")))
+        await trio.sleep(1)
+        assert isinstance(one.state(), InProgress)
+        assert one.facts.open == 1
+        await trio.sleep(300)
+        assert (one.state(), one.facts.open) == (Current(), 0)
+
+
+# -- rules
+
+
+@asynccontextmanager
+async def ruled(phases: Phases) -> AsyncIterator[tuple[World, ClusterClient]]:
+    """A world in which Widgets have a rule, and one is there that is good."""
+    async with memory_cluster() as client, world(client, phases) as one:
+        await define_widgets(client)
+        one.rules[identity_of(A)] = RULE
+        await client.create(widget("a"))
+        one.facts.saw(A, await client.merge_patch(A, {"status": {"phase": "Good"}}, subresource="status"))
+        yield one, client
+
+
+async def test_a_worker_that_dies_is_asked_again_and_meanwhile_nothing_is_certain(autojump_clock: MockClock) -> None:
+    phases = Phases()
+    async with ruled(phases) as (one, client):
+        await trio.sleep(1)
+        assert one.state() == Current()
+        phases.failing = True
+        one.facts.saw(A, await client.merge_patch(A, {"metadata": {"labels": {"x": "y"}}}))
+        await trio.sleep(1)
+        assert one.state() == InProgress("its health is being found out")
+        assert one.fact().at(trio.current_time()) == Current()  # what was known stands
+        phases.failing = False
+        await trio.sleep(2 * RETRY_S)
+        assert one.state() == Current()
+
+
+async def test_what_comes_while_a_state_is_judged_is_judged_after_it(autojump_clock: MockClock) -> None:
+    phases = Phases()
+    async with ruled(phases) as (one, client):
+        await trio.sleep(1)
+        phases.hold = trio.Event()
+        for phase in ("Busy", "Bad", "Good", "Bad"):
+            one.facts.saw(A, await client.merge_patch(A, {"status": {"phase": phase}}, subresource="status"))
+            await wait_all_tasks_blocked()
+        phases.hold.set()
+        await trio.sleep(1)
+        assert one.state() == Failed("failed by its health rule")
+
+
+async def test_what_goes_while_it_is_judged_stays_gone(autojump_clock: MockClock) -> None:
+    phases = Phases()
+    phases.hold = trio.Event()
+    async with ruled(phases) as (one, client):
+        await wait_all_tasks_blocked()
+        one.facts.lost(A)
+        phases.hold.set()
+        await trio.sleep(1)
+        assert one.facts.get(identity_of(A)) is None
+        phases.failing = True
+        phases.hold = trio.Event()
+        one.facts.saw(A, await client.get(A))
+        await wait_all_tasks_blocked()
+        one.facts.lost(A)
+        phases.hold.set()
+        await trio.sleep(1)
+        assert (one.facts.get(identity_of(A)), one.facts.open) == (None, 0)
+
+
+async def test_a_rule_that_changes_while_it_is_asked_is_asked_again(autojump_clock: MockClock) -> None:
+    phases = Phases()
+    phases.hold = trio.Event()
+    async with ruled(phases) as (one, _):
+        await wait_all_tasks_blocked()
+        one.rules[identity_of(A)] = HealthRule("example.test/v1", "Widget", "Other")
+        phases.hold.set()
+        await trio.sleep(1)
+        assert one.state() == InProgress("not ready by its health rule")
+
+
+async def test_looking_again_asks_for_the_object_only_where_the_rule_is_another(autojump_clock: MockClock) -> None:
+    phases = Phases()
+    async with ruled(phases) as (one, client):
+        await trio.sleep(1)
+        asked = len(phases.asked)
+        one.facts.look_again(A)
+        one.facts.look_again(ObjectKey(WIDGET, "default", "unknown"))
+        await trio.sleep(1)
+        assert len(phases.asked) == asked
+        one.rules[identity_of(A)] = HealthRule("example.test/v1", "Widget", "Other")
+        one.facts.look_again(A)
+        assert one.fact().open
+        await trio.sleep(1)
+        assert one.state() == InProgress("not ready by its health rule")
+        await client.delete(A)
+        one.rules[identity_of(A)] = RULE
+        one.facts.look_again(A)
+        await trio.sleep(1)
+        assert one.fact().open  # the watch tells that it is gone

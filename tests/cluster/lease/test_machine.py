@@ -1,0 +1,201 @@
+"""Who holds a Lease: each rule, and that no two ever believe to."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.cluster.support.lease_simulation import Simulation
+from tests.scale import scaled
+from wharfinger.cluster.lease.machine import (
+    Claiming,
+    Effect,
+    Event,
+    Failed,
+    Held,
+    LeaseMachine,
+    LeaseTimes,
+    Leave,
+    Leaving,
+    Look,
+    Over,
+    Pause,
+    Read,
+    Refused,
+    Sighting,
+    State,
+    Stop,
+    Waiting,
+    Woke,
+    Write,
+    Written,
+)
+from wharfinger.cluster.lease.record import Claim, LeaseRecord
+
+THEIRS = LeaseRecord("uid", "5", "other", 3, 15, 100)
+OURS = LeaseRecord("uid", "6", "us", 4, 15, 101)
+MACHINE = LeaseMachine("us")
+HELD = Held(OURS, 10.0)
+RENEWAL = Claim("us", 4, 15)
+
+
+def step(state: State, event: Event, now: float = 0.0) -> tuple[State, Effect]:
+    return MACHINE.step(state, event, now)
+
+
+# -- waiting
+
+
+def test_where_there_is_none_it_is_made() -> None:
+    state, effect = step(Waiting(), Read(None))
+    assert effect == Write(Claim("us", 1, 15), None)
+    assert isinstance(state, Claiming)
+
+
+@pytest.mark.parametrize("holder", ["", "us"])
+def test_one_that_nobody_holds_or_an_earlier_life_does_is_taken_at_once(holder: str) -> None:
+    free = replace(THEIRS, holder=holder)
+    _, effect = step(Waiting(), Read(free))
+    assert effect == Write(Claim("us", 4, 15), free)
+
+
+def test_anothers_is_watched_for_as_long_as_it_is_granted_by_our_own_clock() -> None:
+    state, effect = step(Waiting(), Read(THEIRS), 1000.0)
+    assert (state, effect) == (Waiting(Sighting(THEIRS, 1000.0), 3), Pause(1.0))
+    assert step(state, Woke(), 1001.0) == (state, Look())
+    assert step(state, Read(replace(THEIRS, version="9")), 1014.5)[1] == Pause(0.5), "a label is no renewal"
+    _, effect = step(state, Read(THEIRS), 1015.0)
+    assert effect == Write(Claim("us", 4, 15), THEIRS)
+
+
+def test_a_renewal_begins_the_wait_anew() -> None:
+    state, _ = step(Waiting(), Read(THEIRS), 0.0)
+    renewed = replace(THEIRS, renewed_us=101)
+    state, effect = step(state, Read(renewed), 14.0)
+    assert (state, effect) == (Waiting(Sighting(renewed, 14.0), 3), Pause(1.0))
+    assert step(state, Read(renewed), 28.9)[0] == state
+    assert isinstance(step(state, Read(renewed), 29.0)[0], Claiming)
+
+
+def test_what_the_holder_says_it_is_granted_counts_where_it_is_longer() -> None:
+    longer = replace(THEIRS, duration_s=60)
+    state, _ = step(Waiting(), Read(longer), 0.0)
+    assert step(state, Read(longer), 59.0)[0] == state
+    assert isinstance(step(state, Read(longer), 60.0)[0], Claiming)
+
+
+def test_one_that_was_there_and_is_deleted_is_waited_for_and_the_fence_goes_on() -> None:
+    state, _ = step(Waiting(), Read(THEIRS), 0.0)
+    state, effect = step(state, Read(None), 5.0)
+    assert (state, effect) == (Waiting(Sighting(None, 5.0), 3), Pause(1.0))
+    _, effect = step(state, Read(None), 20.0)
+    assert effect == Write(Claim("us", 4, 15), None)
+
+
+def test_trouble_is_waited_out() -> None:
+    for event in (Failed("x"), Refused(), Written(OURS, 0.0)):
+        assert step(Waiting(), event) == (Waiting(), Pause(1.0))
+        waiting = Waiting(highest=9)
+        if not isinstance(event, Written):
+            assert step(Claiming(waiting), event) == (waiting, Pause(1.0))
+    assert step(Waiting(), Leave()) == (Over(), Stop())
+    assert step(Claiming(Waiting()), Leave()) == (Over(), Stop())
+
+
+# -- holding
+
+
+def test_it_is_believed_in_from_when_the_write_began() -> None:
+    assert step(Claiming(Waiting()), Written(OURS, 2.0), 3.0) == (Held(OURS, 12.0), Pause(5.0))
+    assert step(Claiming(Waiting()), Written(OURS, 2.0), 12.0) == (Waiting(highest=4), Look()), (
+        "the answer came too late"
+    )
+
+
+def test_it_is_renewed() -> None:
+    assert step(HELD, Woke(), 5.0) == (HELD, Write(RENEWAL, OURS))
+    renewed = replace(OURS, version="7", renewed_us=102)
+    assert step(HELD, Written(renewed, 5.0), 5.1) == (Held(renewed, 15.0), Pause(5.0))
+
+
+@pytest.mark.parametrize("event", [Woke(), Written(OURS, 9.0), Failed("x"), Refused(), Read(OURS), Leave()])
+def test_after_its_time_it_is_over_whatever_comes(event: Event) -> None:
+    assert step(HELD, event, 10.0) == (Over("it could not be renewed within 10 seconds"), Stop())
+    assert step(replace(HELD, trouble="refused"), event, 10.0)[0] == Over(
+        "it could not be renewed within 10 seconds: refused"
+    )
+
+
+@pytest.mark.parametrize("event", [Failed("x"), Refused()])
+def test_what_became_of_a_renewal_is_looked_at(event: Event) -> None:
+    state, effect = step(HELD, event, 5.0)
+    assert effect == Pause(1.0)
+    assert isinstance(state, Held)
+    assert state.unsure
+    assert step(HELD, event, 9.75)[1] == Pause(0.25)
+    assert step(state, Woke(), 6.0) == (state, Look())
+    landed = replace(OURS, version="7")
+    again, effect = step(state, Read(landed), 6.1)
+    assert effect == Write(RENEWAL, landed)
+    assert again == Held(landed, 10.0, unsure=False, trouble="x" if isinstance(event, Failed) else "")
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (None, "somebody deleted the Lease"),
+        (replace(OURS, uid="another"), "somebody deleted the Lease"),
+        (replace(OURS, holder="other", fence=5), "other has it now"),
+        (replace(OURS, fence=5), "us has it now"),
+        (replace(OURS, holder=""), "somebody who gave it back has it now"),
+    ],
+)
+def test_it_was_taken(record: LeaseRecord | None, reason: str) -> None:
+    assert step(replace(HELD, unsure=True), Read(record), 6.0) == (Over(reason), Stop())
+
+
+def test_it_is_given_back() -> None:
+    state, effect = step(HELD, Leave(), 5.0)
+    assert (state, effect) == (Leaving(), Write(Claim("", 4, 15), OURS))
+    assert step(state, Written(OURS, 5.0), 5.1) == (Over(), Stop())
+    assert step(Over("why"), Woke()) == (Over("why"), Stop())
+
+
+@pytest.mark.parametrize("times", [(15, 15, 5, 1), (15, 10, 10, 1), (15, 10, 5, 6), (15, 10, 5, 0)])
+def test_times_that_would_not_be_safe(times: tuple[float, float, float, float]) -> None:
+    with pytest.raises(ValueError, match="must be in this order"):
+        LeaseTimes(*times)
+
+
+# -- all together
+
+
+@settings(max_examples=scaled(5_000, 150), deadline=None)
+@given(seed=st.integers(0, 2**48), count=st.sampled_from([2, 3]))
+def test_never_two_at_once_and_each_fence_is_greater(seed: int, count: int) -> None:
+    simulation = Simulation(seed, count)
+    simulation.run(until=600)
+    assert simulation.together == []
+    assert simulation.fences == sorted(set(simulation.fences))
+    simulation.calm = True
+    simulation.run(until=720)
+    assert simulation.together == []
+    assert [one.believes(simulation.t) for one in simulation.candidates].count(True) == 1, "somebody gets it"
+
+
+def test_much_happens_in_a_simulation() -> None:
+    runs = [Simulation(seed, 3) for seed in range(20)]
+    for one in runs:
+        one.run(until=600)
+    assert sum(len(one.fences) for one in runs) > 100
+    assert sum(candidate.life for one in runs for candidate in one.candidates) > 200
+
+
+def test_clocks_that_differ_by_more_than_is_allowed_are_noticed() -> None:
+    def broken(seed: int) -> bool:
+        simulation = Simulation(seed, 3, rates=(0.4, 1.6))
+        simulation.run(until=600)
+        return bool(simulation.together)
+
+    assert any(broken(seed) for seed in range(200))

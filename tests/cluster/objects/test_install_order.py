@@ -1,0 +1,73 @@
+"""Helm's order."""
+
+import pytest
+
+from wharfinger.cluster.objects.install_order import INSTALL_ORDER, Wave, in_install_order, rank, wave_of
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import kind_of, name_of
+
+
+def obj(kind: str, name: str = "x") -> JsonObject:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
+
+
+def test_what_others_need_comes_first() -> None:
+    kinds = ["Widget", "Deployment", "CustomResourceDefinition", "Namespace", "ServiceAccount", "Service", "Gadget"]
+    assert [kind_of(one)[1] for one in in_install_order(map(obj, kinds))] == [
+        "Namespace",
+        "ServiceAccount",
+        "CustomResourceDefinition",
+        "Service",
+        "Deployment",
+        "Gadget",
+        "Widget",
+    ]
+
+
+def test_equals_keep_their_order_unless_the_kind_is_unknown() -> None:
+    known = in_install_order([obj("Secret", "b"), obj("Secret", "a")])
+    unknown = in_install_order([obj("Widget", "b"), obj("Widget", "a")])
+    assert [name_of(one) for one in known] == ["b", "a"]
+    assert [name_of(one) for one in unknown] == ["a", "b"]
+
+
+def test_every_kind_of_helms_order_has_a_wave_and_only_those() -> None:
+    assert {kind for kind in INSTALL_ORDER if wave_of("", kind) is Wave.CUSTOM} == set()
+    assert wave_of("", "Widget") is Wave.CUSTOM
+    assert wave_of("rbac.authorization.k8s.io", "Role") is Wave.DATA
+    assert wave_of("serving.knative.dev", "Service") is Wave.CUSTOM
+    assert wave_of("cluster.x-k8s.io", "Role") is Wave.CUSTOM
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("Namespace", "ServiceAccount"),
+        ("PriorityClass", "Deployment"),
+        ("StorageClass", "PersistentVolume"),
+        ("PersistentVolume", "PersistentVolumeClaim"),
+        ("ResourceQuota", "ConfigMap"),
+        ("LimitRange", "PersistentVolumeClaim"),
+        ("ServiceAccount", "Secret"),
+        ("ServiceAccount", "Pod"),
+        ("Role", "RoleBinding"),
+        ("ClusterRole", "ClusterRoleBinding"),
+        ("ConfigMap", "Deployment"),
+        ("Service", "Deployment"),
+        ("RoleBinding", "Job"),
+        ("Service", "APIService"),
+        ("Deployment", "ValidatingWebhookConfiguration"),
+        ("IngressClass", "Ingress"),
+        ("Ingress", "MutatingWebhookConfiguration"),
+        ("CustomResourceDefinition", "Widget"),
+        ("ValidatingWebhookConfiguration", "Widget"),
+    ],
+)
+def test_what_is_needed_is_there_a_wave_before(first: str, then: str) -> None:
+    assert wave_of("", first) < wave_of("", then)
+
+
+def test_ranks() -> None:
+    assert rank("PriorityClass") == 0
+    assert rank("Widget") == len(INSTALL_ORDER)
+    assert len(set(INSTALL_ORDER)) == len(INSTALL_ORDER)

@@ -1,0 +1,244 @@
+"""Chunks of large records in a cluster, and what crashes leave of them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.cluster.support.large_records import LARGE, NOW, US, noise, record
+from tests.cluster.support.release_faults import TwoWays, two_ways
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.lease.fencing import NOBODY, Fencing, Holder
+from wharfinger.cluster.records.chunk_store import ChunkStore
+from wharfinger.cluster.records.release import Release, ReleaseRecordError, ReleaseStatus
+from wharfinger.cluster.records.release_chunks import CHUNK_TYPE, pack_release
+from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseStore
+from wharfinger.formats.json.value import JsonObject, find, find_object
+from wharfinger.kube.resource import ObjectKey, name_of
+
+
+@dataclass
+class Bench:
+    ways: TwoWays
+    store: ReleaseStore
+    """On the way that may be broken."""
+
+    def after_restart(self, holder: Holder = US) -> ReleaseStore:
+        return ReleaseStore(self.ways.client, lambda: NOW, holder=holder)
+
+    async def secrets(self, kind: str = CHUNK_TYPE) -> list[JsonObject]:
+        resource = await self.ways.client.resource_type("v1", "Secret")
+        return [*(await self.ways.client.list(resource, "default", field_selector=f"type={kind}")).items]
+
+    async def owners(self) -> list[object]:
+        return [find(chunk, "metadata", "ownerReferences", 0, "uid") for chunk in await self.secrets()]
+
+    async def key(self, name: str) -> ObjectKey:
+        return ObjectKey(await self.ways.client.resource_type("v1", "Secret"), "default", name)
+
+    async def read(self) -> list[Release]:
+        return [stored.release for stored in await self.after_restart().history("web", "default")]
+
+
+@asynccontextmanager
+async def bench() -> AsyncIterator[Bench]:
+    async with two_ways() as ways:
+        yield Bench(ways, ReleaseStore(ways.broken, lambda: NOW, holder=US))
+
+
+def large(revision: int = 1, seed: int = 5, holder: Holder = US) -> Release:
+    return record(revision, LARGE if seed == 5 else noise(1_700_000, seed), holder=holder)
+
+
+async def test_a_large_record_is_written_read_and_settled() -> None:
+    async with bench() as at:
+        stored = await at.store.create(large())
+        assert await at.read() == [large()]
+        assert await at.owners() == [find(stored.metadata, "uid")] * 3
+        at.ways.faulty.asked.clear()
+        failed = await at.store.update(stored, stored.release.with_status(ReleaseStatus.FAILED, "it failed"))
+        assert at.ways.faulty.asked == ["PUT sh.helm.release.v1.web.v1"], "a new status writes the head alone"
+        assert [(one.status.value, one.manifest == LARGE) for one in await at.read()] == [("failed", True)]
+        await at.store.remove(failed)
+        assert (await at.read(), await at.secrets()) == ([], [])
+
+
+async def test_trimming_takes_chunks_along_and_reads_none_of_old_revisions() -> None:
+    async with bench() as at:
+        for revision in (1, 2):
+            await at.store.create(large(revision, seed=revision))
+        await at.store.create(record(3, "small"))
+        store = ReleaseStore(at.ways.broken, lambda: NOW, holder=US)
+        at.ways.faulty.asked.clear()
+        history = await store.history("web", "default")
+        assert at.ways.faulty.asked == ["GET secrets"]
+        await store.tidy(history, keep=2)
+        assert [find(chunk, "metadata", "labels", "version") for chunk in await at.secrets()] == ["2", "2"]
+        assert [one.status.value for one in await at.read()] == ["superseded", "deployed"]
+        (old, _) = await store.history("web", "default")
+        assert old.release.description == "revision 2"
+        await store.trim([old], keep=0)
+        assert await at.secrets() == []
+
+
+async def test_a_small_record_grows_over_the_limit_by_its_status() -> None:
+    async with bench() as at:
+        stored = await at.store.create(record(1, noise(1_030_000)))
+        assert await at.secrets() == []
+        failed = stored.release.with_status(ReleaseStatus.FAILED, noise(100_000, 7))
+        written = await at.store.update(stored, failed)
+        assert written.index is not None
+        assert await at.read() == [failed]
+        assert await at.owners() == [find(stored.metadata, "uid")]
+
+
+# -- lost and left over
+
+
+async def test_a_lost_chunk_says_so() -> None:
+    async with bench() as at:
+        await at.store.create(large())
+        name = name_of((await at.secrets())[1])
+        await at.ways.client.delete(await at.key(name))
+        with pytest.raises(
+            ReleaseRecordError, match=rf"revision 1 is kept in chunks, and the Secret default/{name} is gone"
+        ):
+            await at.read()
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3])
+async def test_killed_before_the_head_is_written(after: int) -> None:
+    async with bench() as at:
+        written: list[str] = []
+
+        def fault(request: httpx.Request) -> Exception | None:
+            if request.method != "POST":
+                return None
+            written.append(request.url.path)
+            return httpx.ConnectError("killed") if len(written) > after else None
+
+        at.ways.faulty.fault = fault
+        with pytest.raises(ClusterError):
+            await at.store.create(large())
+        left = [name_of(chunk) for chunk in await at.secrets()]
+        assert len(left) == after
+        assert await at.read() == []
+        assert sorted(await at.after_restart().collect_chunks()) == sorted(f"default/{name}" for name in left)
+        assert await at.secrets() == []
+
+
+async def test_killed_before_the_chunks_are_given_to_the_head() -> None:
+    async with bench() as at:
+        at.ways.faulty.fault = lambda request: httpx.ConnectError("killed") if request.method == "PATCH" else None
+        with pytest.raises(ClusterError):
+            await at.store.create(large())
+        assert await at.owners() == [None] * 3
+        store = at.after_restart()
+        assert await store.collect_chunks() == ()
+        (stored,) = await store.history("web", "default")
+        assert stored.release == large()
+        assert await at.owners() == [find(stored.metadata, "uid")] * 3
+
+
+async def test_what_is_tried_again_takes_the_chunks_that_are_there() -> None:
+    async with bench() as at:
+        at.ways.faulty.lost = lambda request: request.url.path.endswith("/secrets") and request.method == "POST"
+        with pytest.raises(ClusterError):
+            await at.store.create(large())
+        at.ways.faulty.lost = lambda _: False
+        with suppress(ReleaseBusyError):  # where the head was written, too
+            await at.after_restart().create(large())
+        assert await at.read() == [large()]
+        assert await at.after_restart().collect_chunks() == ()
+        assert len(await at.secrets()) == 3
+
+
+async def test_a_revision_that_somebody_else_wrote_first() -> None:
+    async with bench() as at:
+        await at.after_restart().create(record(1, "small"))
+        with pytest.raises(ReleaseBusyError, match="revision 1 was written by somebody else just now"):
+            await at.store.create(large())
+        assert len(await at.store.collect_chunks()) == 3
+        assert [one.manifest for one in await at.read()] == ["small"]
+
+
+async def test_chunks_of_somebody_at_work_are_left_alone(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        for holder in (Holder("daemon-2", 9, US.lease), Holder("daemon-2"), NOBODY):
+            for chunk in pack_release(large(holder=holder), NOW).chunks[:1]:
+                named = {**find_object(chunk, "metadata"), "name": f"x-{holder.fence}-{holder.identity}-x"}
+                await at.ways.client.create({**chunk, "metadata": named})
+        store = at.after_restart()
+        assert await store.collect_chunks() == ()
+        await trio.sleep(601)
+        assert sorted(await store.collect_chunks()) == ["default/x-0--x", "default/x-0-daemon-2-x"]
+        later = at.after_restart(Holder("daemon-3", 10, US.lease))
+        assert await later.collect_chunks() == ("default/x-9-daemon-2-x",)
+
+
+async def test_chunks_whose_head_cannot_be_read_are_left_alone() -> None:
+    async with bench() as at:
+        await at.store.create(large())
+        await at.ways.client.merge_patch(await at.key("sh.helm.release.v1.web.v1"), {"data": {"release": "AAAA"}})
+        assert await at.store.collect_chunks() == ()
+        assert len(await at.secrets()) == 3
+
+
+async def test_chunks_of_what_is_being_written_are_left_alone() -> None:
+    async with bench() as at:
+        chunks, packed = ChunkStore(at.ways.client, Fencing(at.ways.client, US)), pack_release(large(), NOW).chunks
+        async with chunks.writing(packed):
+            await chunks.write(packed)
+            async with chunks.writing(packed[:1]):
+                assert await chunks.collect() == ()
+            assert await chunks.collect() == ()
+        assert len(await chunks.collect()) == 3
+
+
+async def test_a_chunk_that_is_being_collected_is_written_again() -> None:
+    async with bench() as at:
+        chunks, packed = ChunkStore(at.ways.broken, Fencing(at.ways.broken, US)), pack_release(large(), NOW).chunks
+        await chunks.write(packed)
+        deleting = trio.Event()
+        at.ways.faulty.fault = lambda request: deleting if request.method == "DELETE" else None
+        begun: list[str] = []
+
+        async def write() -> None:
+            async with chunks.writing(packed):
+                begun.append("writing")
+                await chunks.write(packed)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(chunks.collect)
+            await wait_all_tasks_blocked(0.01)
+            nursery.start_soon(write)
+            await wait_all_tasks_blocked(0.01)
+            assert begun == []
+            deleting.set()
+        assert len(await at.secrets()) == 3
+
+
+async def test_a_chunk_that_became_another_is_not_collected() -> None:
+    async with bench() as at:
+        (chunk, *_) = pack_release(large(), NOW).chunks
+        await at.ways.client.create(chunk)
+        key = await at.key(name_of(chunk))
+        held = trio.Event()
+        at.ways.faulty.fault = lambda request: held if request.method == "DELETE" else None
+        collected: list[tuple[str, ...]] = []
+
+        async def collect() -> None:
+            collected.append(await at.store.collect_chunks())
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(collect)
+            await wait_all_tasks_blocked(0.01)
+            await at.ways.client.delete(key)
+            await at.ways.client.create(chunk)
+            held.set()
+        assert collected == [()]
+        assert len(await at.secrets()) == 1

@@ -1,0 +1,53 @@
+"""What an engine is told, and what it says of itself."""
+
+from datetime import UTC
+
+from trio.testing import MockClock
+
+from tests.cluster.support.release_bench import bench
+from tests.cluster.support.release_requests import config_map, request
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.releases.options import EngineOptions, nobodys, utc_now
+
+
+def test_defaults() -> None:
+    options = EngineOptions()
+    assert (options.field_manager, options.force) == ("wharfinger", False)
+    assert options.now().tzinfo is UTC
+    assert utc_now().utcoffset() is not None
+    with nobodys(Owner("web", "default")):
+        pass
+
+
+async def test_work_is_somebodys(autojump_clock: MockClock) -> None:
+    at_work: list[str] = []
+
+    def during(owner: Owner) -> "Entering":
+        return Entering(at_work, str(owner))
+
+    async with bench(options=EngineOptions(during=during)) as at:
+        await at.engine.upgrade(request(config_map("a"), config_map("b")))
+    assert at_work == ["default/web", "default/web"]
+
+
+class Entering:
+    """Notes who is at work."""
+
+    def __init__(self, told: list[str], who: str) -> None:
+        self._told = told
+        self._who = who
+
+    def __enter__(self) -> None:
+        self._told.append(self._who)
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+async def test_statistics(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a"), config_map("b")))
+        told = at.engine.statistics()
+        assert (told.table.rows, told.whole, told.busy) == (2, 1, 0)
+        assert told.live.objects == {"ConfigMap/v1": 2}
+        assert told.drift.open == 0

@@ -1,0 +1,167 @@
+"""Records of operations: written for sure, marked whatever happens, read back as objects."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.cluster.support.release_bench import Clock, Faulty, cluster
+from tests.cluster.support.release_requests import config_map, request
+from wharfinger.cluster.api.errors import NotFoundError, ReleaseError
+from wharfinger.cluster.lease.fencing import Holder
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.records.record_cache import Stored
+from wharfinger.cluster.records.release import ReleaseStatus
+from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseStore
+from wharfinger.cluster.releases.record_keeper import RecordKeeper, recorded_hooks
+from wharfinger.kube.resource import name_of
+
+OURS, THEIRS = Holder("wharfinger"), Holder("another")
+OWNER = Owner("web", "default")
+WANTED = request(config_map("a", v="1"), config_map("b"))
+
+
+class Bench:
+    """Two keepers of the same records."""
+
+    def __init__(self, transport: Faulty, ours: RecordKeeper, theirs: RecordKeeper) -> None:
+        self.transport = transport
+        self.ours = ours
+        self.theirs = theirs
+
+    def fail_once(self, method: str, *answers: Exception | httpx.Response) -> None:
+        """These come instead of the next answers to requests of this method."""
+        left = list(answers)
+        self.transport.fault = lambda asked: left.pop(0) if left and asked.method == method else None
+
+    async def statuses(self) -> list[tuple[int, str]]:
+        return [(one.release.revision, one.release.status.value) for one in await self.ours.history(OWNER)]
+
+
+@asynccontextmanager
+async def bench(history: int = 10) -> AsyncIterator[Bench]:
+    async with cluster() as (client, transport):
+        clock = Clock()
+        keepers = [
+            RecordKeeper(ReleaseStore(client, clock, holder=holder), clock, holder, history)
+            for holder in (OURS, THEIRS)
+        ]
+        yield Bench(transport, *keepers)
+
+
+def conflict() -> httpx.Response:
+    return httpx.Response(409, content=b"{}")
+
+
+async def test_a_life(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        first = await at.ours.begin(WANTED, None, [])
+        assert (first.release.status, first.release.written_by) == (ReleaseStatus.PENDING_INSTALL, OURS)
+        done = await at.ours.mark(first, ReleaseStatus.DEPLOYED, "Install complete")
+        await at.ours.tidy([done])
+        second = await at.ours.begin(WANTED, done.release, [])
+        assert (second.release.revision, second.release.status) == (2, ReleaseStatus.PENDING_UPGRADE)
+        await at.ours.tidy([done, await at.ours.mark(second, ReleaseStatus.DEPLOYED, "Upgrade complete")])
+        assert await at.statuses() == [(1, "superseded"), (2, "deployed")]
+        assert [name_of(obj) for obj in await at.ours.possible_objects(await at.ours.history(OWNER))] == ["a", "b"]
+        await at.ours.remove_all(OWNER)
+        assert await at.statuses() == []
+
+
+async def test_a_conflict_with_nobody_is_none(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        at.fail_once("POST", conflict())
+        first = await at.ours.begin(WANTED, None, [])
+        at.fail_once("PUT", conflict())
+        done = await at.ours.mark(first, ReleaseStatus.DEPLOYED, "Install complete")
+        at.transport.fault = lambda _: None
+        second = await at.ours.mark(await at.ours.begin(WANTED, done.release, []), ReleaseStatus.DEPLOYED, "done")
+        at.fail_once("PUT", conflict())
+        await at.ours.tidy([done, second])
+        assert await at.statuses() == [(1, "superseded"), (2, "deployed")]
+
+
+async def test_a_conflict_with_our_own_unanswered_write_is_success(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        at.transport.lose_answer_of = len(at.transport.requests)
+        first = await at.ours.begin(WANTED, None, [])
+        at.transport.lose_answer_of = len(at.transport.requests)
+        done = await at.ours.mark(first, ReleaseStatus.DEPLOYED, "Install complete")
+        assert done.release.status is ReleaseStatus.DEPLOYED
+        assert await at.statuses() == [(1, "deployed")]
+        assert len([one for one in at.transport.writes if one == "POST secrets"]) == 2
+
+
+async def test_a_conflict_with_somebody_is_one(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.theirs.begin(WANTED, None, [])
+        with pytest.raises(ReleaseBusyError, match="revision 1 was written by somebody else"):
+            await at.ours.begin(WANTED, None, [])
+        with pytest.raises(ReleaseBusyError):
+            await at.ours.settled(OWNER)
+
+
+async def test_a_record_that_somebody_wrote_over_is_his(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        first = await at.ours.begin(WANTED, None, [])
+        (theirs,) = await at.theirs.history(OWNER)
+        await at.theirs.mark(theirs, ReleaseStatus.FAILED, "taken over")
+        with pytest.raises(ReleaseBusyError, match="changed by somebody else"):
+            await at.ours.mark(first, ReleaseStatus.DEPLOYED, "Install complete")
+        assert await at.statuses() == [(1, "failed")]
+        await at.theirs.remove_all(OWNER)
+        with pytest.raises(NotFoundError):
+            await at.ours.mark(first, ReleaseStatus.DEPLOYED, "Install complete")
+
+
+async def test_failing_is_marked_even_when_cancelled(autojump_clock: MockClock) -> None:
+    async with bench(history=2) as at:
+        history: list[Stored] = []
+        for number in range(3):
+            stored = await at.ours.begin(WANTED, history[-1].release if history else None, [])
+            with trio.CancelScope() as scope:
+                scope.cancel()
+                await at.ours.fail(stored, history, ReleaseError(f"number {number}"), "Upgrade")
+            history = await at.ours.history(OWNER)
+        assert await at.statuses() == [(2, "failed"), (3, "failed")]
+        assert history[-1].release.description == "Upgrade failed: number 2"
+
+
+async def test_what_is_cancelled_is_interrupted(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        stored = await at.ours.begin(WANTED, None, [])
+        with trio.move_on_after(1):
+            try:
+                await trio.sleep_forever()
+            except trio.Cancelled as error:
+                both = BaseExceptionGroup("", [error])
+                await at.ours.fail(stored, [], both, "Install")
+                raise
+        (failed,) = await at.ours.history(OWNER)
+        assert failed.release.description == "Install failed: interrupted"
+
+
+async def test_a_server_that_is_away_leaves_it_pending(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        stored = await at.ours.begin(WANTED, None, [])
+        at.transport.fault = lambda asked: httpx.ConnectError("refused")
+        await at.ours.fail(stored, [], ReleaseError("no"), "Install")
+        at.transport.fault = lambda _: None
+        assert await at.statuses() == [(1, "pending-install")]
+
+
+async def test_what_cannot_be_read_is_told_with_a_way_on(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        stored = await at.ours.begin(WANTED, None, [])
+        for manifest in ("a: [", "a: [" + "x" * 200_000):
+            broken = replace(stored.release, document={**stored.release.document, "manifest": manifest})
+            with pytest.raises(ReleaseError, match="look at `helm get manifest`"):
+                await at.ours.objects_of(broken)
+        hooked = replace(stored.release, document={**stored.release.document, "hooks": [{"manifest": "a: ["}]})
+        with pytest.raises(ReleaseError, match="look at `helm get hooks`"):
+            recorded_hooks(hooked)
+        assert recorded_hooks(stored.release) == []

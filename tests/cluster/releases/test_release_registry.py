@@ -1,0 +1,90 @@
+"""What an engine knows of each release."""
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from wharfinger.cluster.drift.comparison import Drift
+from wharfinger.cluster.drift.fights import Fight
+from wharfinger.cluster.health.health import Health
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.releases.release_registry import EngineBoard, Known
+from wharfinger.cluster.releases.request import Outcome, ReleaseResult
+from wharfinger.kube.resource import ObjectKey
+
+WEB, DB = Owner("web", "default"), Owner("db", "default")
+
+
+class Listener:
+    """Notes what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, Owner]] = []
+
+    def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
+        self.heard.append(("drifted", owner))
+
+    def health_changed(self, owner: Owner, health: Health) -> None:
+        self.heard.append(("health", owner))
+
+    def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+        """Nobody looks at it."""
+
+    def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+        """Nobody looks at it."""
+
+    def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
+        self.heard.append((f"{release_revision} by {by}", owner))
+
+
+async def test_one_at_a_time_of_a_release_in_the_order_they_came(autojump_clock: MockClock) -> None:
+    board, story = EngineBoard(), list[str]()
+
+    async def work(owner: Owner, name: str) -> None:
+        async with board.turn(owner):
+            story.append(f"{name} begins")
+            await trio.sleep(1)
+            story.append(f"{name} ends")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(work, WEB, "first")
+        await wait_all_tasks_blocked()
+        nursery.start_soon(work, WEB, "second")
+        nursery.start_soon(work, DB, "other")
+        await wait_all_tasks_blocked()
+        assert (board.busy, board.is_busy(WEB), board.is_busy(Owner("x", "y"))) == (3, True, False)
+    assert [line for line in story if not line.startswith("other")] == [
+        "first begins",
+        "first ends",
+        "second begins",
+        "second ends",
+    ]
+    assert story.index("other begins") < story.index("first ends")
+    assert (board.busy, board.turns) == (0, {})
+
+
+async def test_a_turn_ends_however_it_ends() -> None:
+    board = EngineBoard()
+    with pytest.raises(LookupError):
+        async with board.turn(WEB):
+            raise LookupError
+    assert not board.is_busy(WEB)
+
+
+def test_everybody_who_listens_is_told() -> None:
+    board, one, other = EngineBoard(), Listener(), Listener()
+    board.tell_health(WEB, Health())
+    board.listeners = (one, other)
+    board.tell_drift(WEB, (), ())
+    board.tell_health(DB, Health())
+    board.tell_foreign(WEB, 3, "ann")
+    assert one.heard == other.heard == [("drifted", WEB), ("health", DB), ("3 by ann", WEB)]
+
+
+def test_forgetting() -> None:
+    board = EngineBoard()
+    board.known[WEB] = Known("f", ReleaseResult(Outcome.UNCHANGED, 1, ()), ())
+    board.whole.add(WEB)
+    board.forget(WEB)
+    board.forget(DB)
+    assert (board.known, board.whole) == ({}, set())

@@ -1,0 +1,58 @@
+"""A second way to a cluster, with a network that tests can break without breaking the first one."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+import trio
+
+from wharfinger.cluster.api.connection import Connection
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.control_plane.service import LOCAL, open_control_plane
+
+Fault = Exception | trio.Event | None
+
+
+class Faulty(httpx.AsyncBaseTransport):
+    """``fault`` says what happens to a request: an exception instead, an event to wait for first; ``lost``: whose answer is."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self._inner = inner
+        self.fault: Callable[[httpx.Request], Fault] = lambda _: None
+        self.lost: Callable[[httpx.Request], bool] = lambda _: False
+        self.asked: list[str] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        fault = self.fault(request)
+        if isinstance(fault, trio.Event):
+            await fault.wait()
+        elif fault is not None:
+            await trio.lowlevel.checkpoint()
+            raise fault
+        self.asked.append(f"{request.method} {request.url.path.rpartition('/')[2]}")
+        response = await self._inner.handle_async_request(request)
+        if self.lost(request):
+            raise httpx.ReadError("the answer was lost")
+        return response
+
+
+@dataclass(frozen=True)
+class TwoWays:
+    """A control plane, a client of it, and another one whose network ``faulty`` breaks."""
+
+    client: HttpClusterClient
+    broken: HttpClusterClient
+    faulty: Faulty
+
+
+@asynccontextmanager
+async def two_ways() -> AsyncIterator[TwoWays]:
+    """In memory: no sockets, no threads."""
+    async with open_control_plane(simulate=False) as control_plane:
+        faulty = Faulty(control_plane.transport())
+        async with (
+            open_client(Connection(LOCAL), transport=control_plane.transport()) as client,
+            open_client(Connection(LOCAL), transport=faulty) as broken,
+        ):
+            yield TwoWays(client, broken, faulty)

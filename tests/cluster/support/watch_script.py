@@ -1,0 +1,83 @@
+"""Servers of lists and watches that do what a script says, and what a subscriber was told by them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from tests.cluster.support.client_contract import config_map
+from tests.cluster.support.faulty_transport import Answer, FaultyTransport, Hang, Reply, event, json_reply
+from wharfinger.cluster.api.connection import Connection
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.cluster.api.raw_object import RawChange
+from wharfinger.cluster.watch.shared_watches import SharedWatches, open_shared_watches
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
+
+
+def obj(name: str, version: int, uid: str = "") -> JsonObject:
+    """A ConfigMap in a state."""
+    made = config_map(name)
+    find_object(made, "metadata").update({"resourceVersion": str(version), "uid": uid or f"u-{name}"})
+    return made
+
+
+def page(*items: JsonObject, version: int, token: str = "") -> Reply:
+    """A page of a list; with a token there is another one."""
+    values: list[JsonValue] = list(items)
+    metadata: JsonObject = {"resourceVersion": str(version), **({"continue": token} if token else {})}
+    return json_reply({"kind": "ConfigMapList", "metadata": metadata, "items": values})
+
+
+def watch(*events: tuple[str, JsonObject], then: Hang | Exception | None = None) -> Reply:
+    """A watch that tells these, and then ends, hangs or breaks."""
+    lines = [event(kind, obj) for kind, obj in events]
+    return Reply(200, lines if then is None else [*lines, then])
+
+
+class WatchScript:
+    """Answers for lists and for watches, each in turn; the last watch stays open in silence."""
+
+    def __init__(self, lists: list[Answer], watches: list[Answer] | None = None) -> None:
+        self.lists = lists
+        self.watches = watches or []
+        self.asked: list[str] = []
+
+    def __call__(self, request: httpx.Request) -> Answer:
+        params = request.url.params
+        if "watch" in params:
+            self.asked.append("watch " + params["resourceVersion"])
+            return self.watches.pop(0) if self.watches else Reply(200, [Hang()])
+        words = ["list", *(name for name in ("limit", "continue") if name in params)]
+        self.asked.append(" ".join(words))
+        return self.lists.pop(0)
+
+    def take(self) -> list[str]:
+        """What was asked since."""
+        taken, self.asked = self.asked, []
+        return taken
+
+
+class Told:
+    """Changes in short; a deletion without a last state has a question mark."""
+
+    def __init__(self) -> None:
+        self.changes: list[str] = []
+
+    def __call__(self, change: RawChange) -> None:
+        self.changes.append(f"{change.type} {change.key.name}" + ("" if change.object else "?"))
+
+    def take(self) -> list[str]:
+        """What was told since."""
+        taken, self.changes = self.changes, []
+        return taken
+
+
+@asynccontextmanager
+async def watches_of(script: WatchScript) -> AsyncIterator[tuple[SharedWatches, FaultyTransport]]:
+    """Shared watches of a scripted server; in the end nothing is left open."""
+    transport = FaultyTransport(script)
+    async with open_client(Connection("http://api.example"), transport=transport) as client:
+        async with open_shared_watches(client, jitter=lambda: 0.0) as watches:
+            yield watches, transport
+        assert client.statistics()["watches"] == 0
+    assert transport.open_streams == 0

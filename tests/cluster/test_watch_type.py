@@ -1,7 +1,0 @@
-"""The words of a watch."""
-
-from wharfinger.cluster.watch_type import WatchType
-
-
-def test_words_of_the_api() -> None:
-    assert [str(one) for one in WatchType] == ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]

@@ -1,0 +1,355 @@
+"""The informer over the real client: against the control plane in memory, and against servers that fail."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.cluster.support.faulty_transport import (
+    Answer,
+    FaultyTransport,
+    Hang,
+    Reply,
+    Script,
+    event,
+    json_reply,
+    status_reply,
+)
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.connection import Connection
+from wharfinger.cluster.api.errors import ApiError
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.cluster.watch.object_cache import ObjectChange
+from wharfinger.control_plane.service import open_control_plane
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
+
+
+def config_map(name: str, version: str = "", **data: str) -> JsonObject:
+    metadata: JsonObject = {"name": name, "namespace": "default", "labels": {"app": name[0]}}
+    if version:
+        metadata |= {"resourceVersion": version, "uid": "u"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {**data}}
+
+
+def key(name: str) -> ObjectKey:
+    return ObjectKey(CONFIG_MAP, "default", name)
+
+
+class Cut(httpx.AsyncBaseTransport):
+    """A network in front of a transport, that can be down, and breaks open streams when it goes down."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self.inner = inner
+        self.down = False
+        self._broken = trio.Event()
+
+    def cut(self) -> None:
+        self.down = True
+        self._broken.set()
+        self._broken = trio.Event()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self.down:
+            await trio.lowlevel.checkpoint()
+            raise httpx.ConnectError("connection refused")
+        response = await self.inner.handle_async_request(request)
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        return httpx.Response(
+            response.status_code, headers=response.headers, stream=CutStream(response.stream, self._broken)
+        )
+
+
+class CutStream(httpx.AsyncByteStream):
+    def __init__(self, inner: httpx.AsyncByteStream, broken: trio.Event) -> None:
+        self._inner = inner
+        self._broken = broken
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        iterator = self._inner.__aiter__()
+        while True:
+            chunk = await self._next(iterator)
+            if chunk is None:
+                return
+            yield chunk
+
+    async def _next(self, iterator: AsyncIterator[bytes]) -> bytes | None:
+        result: list[bytes | None] = []
+
+        async def read(scope: trio.CancelScope) -> None:
+            result.append(await anext(iterator, None))
+            scope.cancel()
+
+        async def watch_cable(scope: trio.CancelScope) -> None:
+            await self._broken.wait()
+            scope.cancel()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(read, nursery.cancel_scope)
+            nursery.start_soon(watch_cable, nursery.cancel_scope)
+        if not result:
+            raise httpx.ReadError("connection reset by peer")
+        return result[0]
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+@asynccontextmanager
+async def in_memory() -> AsyncIterator[tuple[HttpClusterClient, HttpClusterClient, Cut]]:
+    """Two clients of one control plane; the first one's network can be cut."""
+    async with open_control_plane(simulate=False) as control_plane:
+        cut = Cut(control_plane.transport())
+        connection = Connection("http://control-plane.invalid")
+        async with (
+            open_client(connection, transport=cut) as ours,
+            open_client(connection, transport=control_plane.transport()) as other,
+        ):
+            yield ours, other, cut
+
+
+async def informed(informer: Informer, name: str, *, value: str = "") -> None:
+    """Wait until the informer sees this ConfigMap (with ``data.v``), or sees it gone where ``value`` is "-"."""
+    with informer.changes() as changes:
+        while True:
+            obj = informer.get(key(name))
+            if (value == "-" and obj is None) or (obj is not None and obj.get("data") == {"v": value}):
+                return
+            await changes.wait()
+
+
+async def test_it_lists_then_follows(autojump_clock: MockClock) -> None:
+    async with in_memory() as (ours, other, _):
+        await other.create(config_map("a", v="1"))
+        async with open_informer(ours, CONFIG_MAP) as informer:
+            await informer.wait_synced()
+            assert [one.name for one in informer.objects() if one.namespace == "default"] == ["a"]
+            await other.create(config_map("b", v="1"))
+            await informed(informer, "b", value="1")
+            await other.apply(config_map("b", v="2"), field_manager="x", force=True)
+            await informed(informer, "b", value="2")
+            await other.delete(key("b"))
+            await informed(informer, "b", value="-")
+            statistics = informer.statistics()
+            assert (statistics.phase, statistics.synced, statistics.last_error) == ("watching", True, "")
+            assert (statistics.lists, statistics.watches, statistics.failures) == (1, 1, 0)
+            assert statistics.events >= 3
+
+
+async def test_namespace_and_selector(autojump_clock: MockClock) -> None:
+    async with in_memory() as (ours, other, _):
+        await other.create(config_map("a", v="1"))
+        async with open_informer(ours, CONFIG_MAP, "default", "app=b") as informer:
+            await informer.wait_synced()
+            assert dict(informer.objects()) == {}
+            await other.create(config_map("c", v="1"))
+            await other.create(config_map("b", v="1"))
+            await informed(informer, "b", value="1")
+            assert list(informer.objects()) == [key("b")]
+
+
+async def test_field_selector(autojump_clock: MockClock) -> None:
+    async with in_memory() as (ours, other, _):
+        await other.create(config_map("a", v="1"))
+        await other.create(config_map("b", v="1"))
+        async with open_informer(ours, CONFIG_MAP, "default", field_selector="metadata.name=b") as informer:
+            await informer.wait_synced()
+            assert list(informer.objects()) == [key("b")]
+            await other.apply(config_map("a", v="2"), field_manager="x", force=True)
+            await other.apply(config_map("b", v="2"), field_manager="x", force=True)
+            await informed(informer, "b", value="2")
+            assert list(informer.objects()) == [key("b")]
+
+
+async def test_it_outlives_the_server(autojump_clock: MockClock) -> None:
+    async with in_memory() as (ours, other, cut):
+        await other.create(config_map("a", v="1"))
+        await other.create(config_map("b", v="1"))
+        async with open_informer(ours, CONFIG_MAP, "default") as informer:
+            await informer.wait_synced()
+            await wait_all_tasks_blocked()
+            cut.cut()
+            await trio.sleep(300)
+            statistics = informer.statistics()
+            assert statistics.failures_in_a_row > 3
+            assert "connection refused" in statistics.last_error
+            assert set(informer.objects()) == {key("a"), key("b")}
+            await other.delete(key("a"))
+            await other.apply(config_map("b", v="2"), field_manager="x", force=True)
+            cut.down = False
+            await informed(informer, "a", value="-")
+            await informed(informer, "b", value="2")
+            await other.create(config_map("c", v="1"))
+            await informed(informer, "c", value="1")
+            assert informer.statistics().last_error == ""
+            assert informer.statistics().failures_in_a_row == 0
+
+
+async def test_it_starts_while_the_server_is_away(autojump_clock: MockClock) -> None:
+    async with in_memory() as (ours, other, cut):
+        await other.create(config_map("a", v="1"))
+        cut.down = True
+        async with open_informer(ours, CONFIG_MAP, "default") as informer:
+            with trio.move_on_after(60) as scope:
+                await informer.wait_synced()
+            assert scope.cancelled_caught
+            cut.down = False
+            await informer.wait_synced()
+            assert list(informer.objects()) == [key("a")]
+
+
+async def test_each_change_is_told_though_little_is_kept(autojump_clock: MockClock) -> None:
+    told: list[tuple[str, str, JsonValue]] = []
+
+    def note(change: ObjectChange) -> None:
+        told.append((str(change.type), change.key.name, None if change.object is None else change.object["data"]))
+
+    def keep(obj: JsonObject) -> JsonObject:
+        return {"metadata": obj["metadata"]}
+
+    async with in_memory() as (ours, other, cut):
+        await other.create(config_map("a", v="1"))
+        await other.create(config_map("b", v="1"))
+        async with open_informer(ours, CONFIG_MAP, "default", keep=keep, on_change=note) as informer:
+            await informer.wait_synced()
+            await other.apply(config_map("a", v="2"), field_manager="x", force=True)
+            await other.apply(config_map("a", v="3"), field_manager="x", force=True)
+            await other.delete(key("a"))
+            await wait_all_tasks_blocked()
+            cut.cut()
+            await trio.sleep(5)
+            await other.delete(key("b"))
+            cut.down = False
+            await trio.sleep(60)
+            assert dict(informer.objects()) == {}
+    assert told == [
+        ("ADDED", "a", {"v": "1"}),
+        ("ADDED", "b", {"v": "1"}),
+        ("MODIFIED", "a", {"v": "2"}),
+        ("MODIFIED", "a", {"v": "3"}),
+        ("DELETED", "a", {"v": "3"}),
+        ("DELETED", "b", None),
+    ]
+
+
+# -- scripted servers
+
+
+def listing(*items: JsonObject, version: str) -> Reply:
+    values: list[JsonValue] = list(items)
+    return json_reply({"kind": "ConfigMapList", "metadata": {"resourceVersion": version}, "items": values})
+
+
+class Plan:
+    """Answers for lists and for watches, each in turn; the last watch stays open in silence."""
+
+    def __init__(self, lists: list[Answer], watches: list[Answer]) -> None:
+        self.lists = lists
+        self.watches = watches
+        self.asked: list[str] = []
+
+    def __call__(self, request: httpx.Request) -> Answer:
+        if "watch" not in request.url.params:
+            self.asked.append("list")
+            return self.lists.pop(0)
+        self.asked.append("watch " + request.url.params["resourceVersion"])
+        return self.watches.pop(0) if self.watches else Reply(200, [Hang()])
+
+
+@asynccontextmanager
+async def informer_of(script: Script) -> AsyncIterator[Informer]:
+    transport = FaultyTransport(script)
+    async with open_client(Connection("http://api.example"), transport=transport) as client:
+        typed: ClusterClient = client
+        async with open_informer(typed, CONFIG_MAP, jitter=lambda: 0.0) as informer:
+            yield informer
+    assert transport.open_streams == 0
+
+
+async def test_410_lists_again_and_tells_what_went_meanwhile(autojump_clock: MockClock) -> None:
+    gone = event("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"})
+    plan = Plan(
+        [listing(config_map("a", "1"), config_map("b", "2"), version="5"), listing(config_map("b", "7"), version="9")],
+        [Reply(200, [gone])],
+    )
+    async with informer_of(plan) as informer:
+        with informer.changes() as changes:
+            await informer.wait_synced()
+            assert await changes.wait() == {key("a"), key("b")}
+            assert await changes.wait() == {key("a"), key("b")}
+        await wait_all_tasks_blocked()
+        assert plan.asked == ["list", "watch 5", "list", "watch 9"]
+        assert informer.statistics().failures == 0
+
+
+async def test_bookmarks_move_the_revision_and_broken_streams_resume_there(autojump_clock: MockClock) -> None:
+    bookmark = event("BOOKMARK", {"kind": "ConfigMap", "metadata": {"resourceVersion": "20"}})
+    plan = Plan(
+        [listing(version="5"), listing(config_map("b", "21"), version="30")],
+        [
+            Reply(200, [event("ADDED", config_map("a", "6")), httpx.ReadError("reset")]),
+            Reply(200, [bookmark]),
+            Reply(200, [b'{"type":"ADDED","obj']),
+            status_reply(500, "InternalError", "etcd"),
+            Reply(200, [b"garbage\n"]),
+        ],
+    )
+    async with informer_of(plan) as informer:
+        await trio.sleep(20)
+        assert plan.asked == ["list", "watch 5", "watch 6", "watch 20", "watch 20", "list", "watch 30", "watch 30"]
+        assert list(informer.objects()) == [key("b")]
+        assert informer.statistics().failures == 4
+        assert informer.statistics().last_error == ""
+
+
+async def test_a_server_that_comes_back_empty_is_believed(autojump_clock: MockClock) -> None:
+    """As an embedded control plane that was started anew: its revisions begin again, below ours."""
+    async with in_memory() as (ours, other, cut):
+        for number in range(5):
+            await other.create(config_map(f"old-{number}", v="1"))
+        async with open_informer(ours, CONFIG_MAP, "default") as informer:
+            await informer.wait_synced()
+            await wait_all_tasks_blocked()
+            cut.cut()
+            await trio.sleep(5)
+            async with open_control_plane(simulate=False) as fresh:
+                cut.inner = fresh.transport()
+                cut.down = False
+                async with open_client(Connection("http://fresh.invalid"), transport=fresh.transport()) as client:
+                    await client.create(config_map("new", v="1"))
+                    await informed(informer, "new", value="1")
+                    assert list(informer.objects()) == [key("new")]
+
+
+async def test_a_server_that_drops_every_watch_is_not_asked_in_a_tight_loop(autojump_clock: MockClock) -> None:
+    plan = Plan([listing(version="5")], [Reply(200, []) for _ in range(1000)])
+    async with informer_of(plan):
+        await trio.sleep(600)
+    assert 20 < len(plan.asked) < 40
+
+
+async def test_lists_that_fail_are_tried_again(autojump_clock: MockClock) -> None:
+    nameless = listing({"metadata": {"name": 5}}, version="4")
+    plan = Plan([status_reply(403, "Forbidden", "not yet"), nameless, listing(config_map("a", "1"), version="5")], [])
+    async with informer_of(plan) as informer:
+        for _ in range(2):
+            with pytest.raises(ApiError, match="not yet"):
+                await informer.wait_first_list()
+        await informer.wait_synced()
+        assert plan.asked[:3] == ["list", "list", "list"]
+        assert list(informer.objects()) == [key("a")]
+
+
+async def test_who_waits_for_the_first_list_is_told_of_its_end(autojump_clock: MockClock) -> None:
+    async with informer_of(Plan([listing(config_map("a", "1"), version="5")], [])) as informer:
+        await informer.wait_first_list()
+        assert list(informer.objects()) == [key("a")]
+    async with informer_of(Plan([listing({"metadata": {"name": 5}}, version="4")] * 9, [])) as informer:
+        with pytest.raises(ShapeError, match="name"):
+            await informer.wait_first_list()

@@ -1,0 +1,213 @@
+"""The reflector's machine."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from wharfinger.cluster.watch.informer_core import (
+    BACKOFF_CAP_S,
+    LIVED_S,
+    Asked,
+    Effect,
+    Event,
+    Failed,
+    Listed,
+    Pause,
+    Paused,
+    Phase,
+    ProtocolError,
+    Seen,
+    StartList,
+    StartWatch,
+    State,
+    WatchEnded,
+    backoff_s,
+    start,
+    step,
+)
+
+
+def run(*events: Event) -> tuple[State, list[Effect]]:
+    """All effects of these events in turn."""
+    state, effect = start()
+    effects: list[Effect] = [effect]
+    for event in events:
+        state, following = step(state, event)
+        if following is not None:
+            effects.append(following)
+    return state, effects
+
+
+def test_list_then_watch_from_there_and_on() -> None:
+    state, effects = run(Listed("5"), Seen("6"), Seen("9"), WatchEnded(1.0, 0.0))
+    assert effects == [StartList(), StartWatch("5"), StartWatch("9")]
+    assert (state.failures, state.phase) == (0, Phase.WATCHING)
+
+
+def test_a_silent_watch_that_lived_is_no_failure() -> None:
+    assert run(Listed("5"), WatchEnded(LIVED_S, 0.0))[1][-1] == StartWatch("5")
+
+
+def test_a_watch_that_ends_at_once_is_waited_out() -> None:
+    state, effects = run(Listed("5"), WatchEnded(0.1, 0.0), Paused(), WatchEnded(0.1, 0.0), Paused())
+    assert effects == [StartList(), StartWatch("5"), Pause(0.8), StartWatch("5"), Pause(1.6), StartWatch("5")]
+    assert step(state, Seen("6"))[0].failures == 0
+
+
+def test_a_failed_list_is_tried_again() -> None:
+    assert run(Failed(gone=False, jitter=0.0), Paused())[1] == [StartList(), Pause(0.8), StartList()]
+
+
+def test_a_failed_watch_goes_on_where_it_was() -> None:
+    assert run(Listed("5"), Seen("7"), Failed(gone=False, jitter=0.0), Paused())[1][1:] == [
+        StartWatch("5"),
+        Pause(0.8),
+        StartWatch("7"),
+    ]
+
+
+def test_a_server_that_was_away_may_come_back_with_another_past() -> None:
+    broken = Failed(gone=False, jitter=0.0)
+    assert run(Listed("5"), broken, Paused(), broken, Paused(), broken, Paused(), Listed("2"))[1][1:] == [
+        StartWatch("5"),
+        Pause(0.8),
+        StartWatch("5"),
+        Pause(1.6),
+        StartList(),
+        Pause(3.2),
+        StartList(),
+        StartWatch("2"),
+    ]
+
+
+def test_gone_lists_at_once_but_not_in_a_loop() -> None:
+    gone = Failed(gone=True, jitter=0.0)
+    _, effects = run(Listed("5"), gone, Listed("6"), gone, Paused(), Listed("7"), Seen("8"), gone)
+    assert effects == [
+        StartList(),
+        StartWatch("5"),
+        StartList(),
+        StartWatch("6"),
+        Pause(1.6),
+        StartList(),
+        StartWatch("7"),
+        StartList(),
+    ]
+
+
+def test_gone_while_listing_is_a_failure() -> None:
+    assert run(Failed(gone=True, jitter=0.0), Paused())[1] == [StartList(), Pause(0.8), StartList()]
+
+
+@pytest.mark.parametrize("event", [Seen("1"), WatchEnded(1, 0), Paused()])
+def test_events_out_of_turn_are_bugs(event: Event) -> None:
+    with pytest.raises(ProtocolError, match="while listing"):
+        step(State(), event)
+
+
+@given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
+def test_backoff_is_bounded(failures: int, jitter: float) -> None:
+    assert 0.4 <= backoff_s(failures, jitter) <= BACKOFF_CAP_S
+
+
+def test_who_asks_gets_a_list_at_once_in_the_place_of_a_watch_or_a_pause() -> None:
+    broken = Failed(gone=False, jitter=0.0)
+    state, effects = run(Listed("5"), Seen("7"), Asked())
+    assert effects == [StartList(), StartWatch("5"), StartList()]
+    assert (state.phase, state.failures) == (Phase.LISTING, 0)
+    state, effects = run(broken, Asked())
+    assert (effects, state.failures) == ([StartList(), Pause(0.8), StartList()], 1)
+    assert run(Listed("5"), broken, Asked())[1] == [StartList(), StartWatch("5"), Pause(0.8), StartList()]
+
+
+def test_who_asks_while_a_list_is_under_way_gets_the_next_one_once() -> None:
+    _, effects = run(Asked(), Asked(), Listed("5"), Listed("6"))
+    assert effects == [StartList(), StartList(), StartWatch("6")]
+
+
+def test_who_asks_while_a_list_is_under_way_does_not_wait_out_its_failure() -> None:
+    broken = Failed(gone=False, jitter=0.0)
+    state, effects = run(Asked(), broken, broken, Paused(), Listed("5"))
+    assert effects == [StartList(), StartList(), Pause(1.6), StartList(), StartWatch("5")]
+    assert state.failures == 2
+
+
+def test_a_list_that_is_forgotten_twice_in_a_row_is_asked_for_in_one_piece() -> None:
+    gone, broken = Failed(gone=True, jitter=0.0), Failed(gone=False, jitter=0.0)
+    assert run(gone, Paused(), gone, Paused())[1][2::2] == [StartList(), StartList(whole=True)]
+    assert run(gone, Paused(), broken, Paused(), gone, Paused())[1][-1] == StartList()
+    assert run(gone, Paused(), gone, Paused(), Listed("5"), Seen("6"), gone)[1][-1] == StartList()
+    assert run(gone, Paused(), gone, Paused(), broken, Paused())[1][-1] == StartList()
+
+
+class Reflector(RuleBasedStateMachine):
+    """A shell that performs what the machine says, and a server that does whatever it likes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state, self.running = start()
+        self.owed = False
+        """Whether a list that begins from now on was asked for, and has not begun."""
+        self.served = False
+        """Whether the newest list that was asked for is complete."""
+
+    def tell(self, event: Event) -> None:
+        state, effect = step(self.state, event)
+        assert (effect is None) == (isinstance(event, Seen) or (isinstance(event, Asked) and self.listing()))
+        self.state = state
+        if effect is not None:
+            self.running = effect
+            if isinstance(effect, StartList):
+                self.owed = False
+
+    def listing(self) -> bool:
+        return isinstance(self.running, StartList)
+
+    @precondition(lambda self: self.listing())
+    @rule()
+    def listed(self) -> None:
+        self.served = not self.owed
+        self.tell(Listed("1"))
+
+    @precondition(lambda self: isinstance(self.running, StartWatch))
+    @rule(lived=st.floats(0, 9))
+    def watch_ends(self, lived: float) -> None:
+        self.tell(WatchEnded(lived, 0.0))
+
+    @precondition(lambda self: isinstance(self.running, StartWatch))
+    @rule()
+    def sees(self) -> None:
+        self.tell(Seen("2"))
+
+    @precondition(lambda self: not isinstance(self.running, Pause))
+    @rule(gone=st.booleans(), jitter=st.floats(0, 0.99))
+    def fails(self, gone: bool, jitter: float) -> None:
+        asked = self.owed
+        self.tell(Failed(gone, jitter))
+        if not gone:
+            assert isinstance(self.running, StartList if asked else Pause)
+
+    @precondition(lambda self: isinstance(self.running, Pause))
+    @rule()
+    def pause_ends(self) -> None:
+        self.tell(Paused())
+
+    @rule()
+    def somebody_asks(self) -> None:
+        self.owed, self.served = True, False
+        self.tell(Asked())
+
+    @invariant()
+    def phase_and_action_agree(self) -> None:
+        actions = {Phase.LISTING: StartList, Phase.WATCHING: StartWatch, Phase.PAUSING: Pause}
+        assert isinstance(self.running, actions[self.state.phase])
+        assert self.state.failures >= 0
+
+    @invariant()
+    def nothing_is_watched_before_who_asked_has_a_list(self) -> None:
+        assert self.served or not isinstance(self.running, StartWatch)
+        assert not self.owed or self.listing()
+
+
+TestReflector = Reflector.TestCase

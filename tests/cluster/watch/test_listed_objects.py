@@ -1,0 +1,77 @@
+"""Looking at everything of a kind."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.cluster.support.client_contract import CONFIG_MAP, config_map
+from tests.cluster.support.clusters import memory_cluster
+from tests.cluster.support.faulty_transport import Answer, FaultyTransport, Reply, in_turn, status_reply
+from tests.cluster.support.watch_script import obj, page
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.connection import Connection
+from wharfinger.cluster.api.errors import ApiError, GoneError
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.cluster.watch.listed_objects import look_at_all
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey
+
+EXPIRED = status_reply(410, "Expired", "the continue token is too old")
+DEEP = b'{"items":[{"metadata":{"name":"deep"},"x":' + b"[" * 600 + b"]" * 600 + b'},{"metadata":{"name":"b"}}]}'
+
+
+class Shown:
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def __call__(self, key: ObjectKey, live: JsonObject) -> None:
+        assert live["kind"] == "ConfigMap"
+        self.names.append(key.name)
+
+
+@asynccontextmanager
+async def scripted(*answers: Answer) -> AsyncIterator[ClusterClient]:
+    async with open_client(Connection("https://api.example"), transport=FaultyTransport(in_turn(*answers))) as client:
+        yield client
+
+
+def names_of(keys: set[ObjectKey]) -> list[str]:
+    return sorted(key.name for key in keys)
+
+
+async def test_every_object_that_a_selector_takes_is_shown() -> None:
+    shown = Shown()
+    async with memory_cluster() as client:
+        for name in ("a", "b", "c"):
+            await client.create(config_map(name, labels={"here": "no" if name == "b" else "yes"}))
+        seen = await look_at_all(client, CONFIG_MAP, "here=yes", shown)
+
+    assert (names_of(seen), sorted(shown.names)) == (["a", "c"], ["a", "c"])
+
+
+async def test_a_list_that_the_server_forgot_is_read_once_more_in_one_piece() -> None:
+    shown = Shown()
+    again = page(obj("a", 1), obj("b", 1), version=6)
+    async with scripted(page(obj("a", 1), version=5, token="t"), EXPIRED, again) as client:
+        seen = await look_at_all(client, CONFIG_MAP, "x", shown)
+
+    assert (names_of(seen), shown.names) == (["a", "b"], ["a", "a", "b"])
+
+
+async def test_an_object_that_cannot_be_read_is_there() -> None:
+    shown = Shown()
+    async with scripted(Reply(200, [DEEP])) as client:
+        seen = await look_at_all(client, CONFIG_MAP, "x", shown)
+
+    assert (names_of(seen), shown.names) == (["b", "deep"], ["b"])
+
+
+@pytest.mark.parametrize(
+    ("answers", "error"),
+    [([status_reply(403, "Forbidden", "no")], ApiError), ([EXPIRED, EXPIRED], GoneError)],
+)
+async def test_what_cannot_be_listed(answers: list[Answer], error: type[Exception]) -> None:
+    async with scripted(*answers) as client:
+        with pytest.raises(error):
+            await look_at_all(client, CONFIG_MAP, "x", Shown())

@@ -1,0 +1,25 @@
+"""Costs of rules."""
+
+import pytest
+
+from wharfinger.control_plane.api.apiextensions.cel_rules import MOST, RuleScope, TotalCost, cost_text
+
+
+@pytest.mark.parametrize(
+    ("cost", "factor"), [(10_100_000, "1.010000x"), (25_000_000, "2.5x"), (MOST, "more than 100x")]
+)
+def test_factors(cost: int, factor: str) -> None:
+    assert f"by factor of {factor} " in cost_text("x", cost, 10_000_000)
+
+
+def test_cardinality() -> None:
+    root = RuleScope.root({"type": "array", "maxItems": 3})
+    assert root.child({"type": "object", "additionalProperties": True}).cardinality == 3
+    assert root.child({"type": "array"}).child({}).cardinality is None
+
+
+def test_the_dearest() -> None:
+    total = TotalCost()
+    for cost in (1, 5_000_000, 2_000_000, 9_000_000, 3_000_000, 4_000_000):
+        total.add(str(cost), cost)
+    assert [cost for cost, _ in total.dearest] == [9_000_000, 5_000_000, 4_000_000, 3_000_000]

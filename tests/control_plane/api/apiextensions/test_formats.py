@@ -1,0 +1,14 @@
+"""Formats nobody checks."""
+
+from wharfinger.control_plane.api.apiextensions.form import spec_of
+from wharfinger.control_plane.api.apiextensions.formats import unrecognized_formats
+from wharfinger.formats.json.value import JsonObject
+
+
+def test_formats() -> None:
+    schema: JsonObject = {
+        "properties": {"a": {"type": "string", "format": "x"}, "b": {"type": "integer", "format": "int32"}}
+    }
+    assert unrecognized_formats(
+        spec_of({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]}})
+    ) == ["x"]

@@ -1,0 +1,18 @@
+"""StatefulSets of old."""
+
+from wharfinger.control_plane.api.apps.stateful_sets import stateful_set_update_errors
+from wharfinger.formats.json.value import JsonObject
+
+
+def test_a_template_that_always_was_wrong_is_let_be() -> None:
+    obj: JsonObject = {
+        "spec": {
+            "podManagementPolicy": "Parallel",
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "0%"}},
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"restartPolicy": "Always"}},
+        }
+    }
+    fields = [error.field for error in stateful_set_update_errors(obj, obj)]
+    assert fields == ["spec.updateStrategy.rollingUpdate.maxUnavailable"]

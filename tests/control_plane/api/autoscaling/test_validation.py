@@ -1,0 +1,24 @@
+"""Changes of autoscalers."""
+
+from wharfinger.control_plane.api.autoscaling.validation import autoscaler_update_errors
+from wharfinger.formats.json.value import JsonObject
+
+
+def test_what_was_wrong_already_may_stay() -> None:
+    metric: JsonObject = {
+        "type": "Object",
+        "object": {
+            "describedObject": {"kind": "K", "name": "n", "apiVersion": "a/b/c"},
+            "metric": {"name": "m"},
+            "target": {"type": "Value", "value": "1"},
+        },
+    }
+    obj: JsonObject = {
+        "spec": {
+            "minReplicas": 0,
+            "maxReplicas": 1,
+            "metrics": [metric],
+            "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "v1"},
+        }
+    }
+    assert not autoscaler_update_errors(obj, obj)

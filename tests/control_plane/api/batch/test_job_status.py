@@ -1,0 +1,18 @@
+"""Statuses of Jobs."""
+
+from wharfinger.control_plane.api.batch.job_status import job_status_errors
+from wharfinger.formats.json.value import JsonObject
+
+
+def test_indexes_that_overlap() -> None:
+    spec: JsonObject = {"completions": 5, "completionMode": "Indexed", "backoffLimitPerIndex": 1}
+    new: JsonObject = {"spec": spec, "status": {"completedIndexes": "0-2", "failedIndexes": "2"}}
+    assert [error.field for error in job_status_errors(new, {"spec": spec})] == ["status.failedIndexes"]
+
+
+def test_what_was_there_before_is_let_be() -> None:
+    obj: JsonObject = {
+        "spec": {},
+        "status": {"completedIndexes": "x", "conditions": [{"type": "Complete", "status": "True"}]},
+    }
+    assert not job_status_errors(obj, obj)

@@ -1,0 +1,18 @@
+from wharfinger.control_plane.api.common.filling import fill, inner, objects
+from wharfinger.formats.json.value import JsonObject
+
+
+def test_only_what_is_missing_is_filled_in() -> None:
+    obj: JsonObject = {"a": 0, "b": "", "c": None, "e": False}
+    fill(obj, a=1, b="x", c=2, d=3, e=True)
+
+    assert obj == {"a": 0, "b": "x", "c": 2, "d": 3, "e": False}
+
+
+def test_parts_of_other_shapes() -> None:
+    obj: JsonObject = {"a": [], "list": [{}, 1]}
+
+    inner(obj, "a")["b"] = 1
+    assert obj["a"] == {"b": 1}
+    assert objects(obj, "list") == [{}]
+    assert objects(obj, "a", "none") == []

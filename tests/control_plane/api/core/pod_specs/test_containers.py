@@ -1,0 +1,27 @@
+"""Containers: rules of restarts, white space."""
+
+from tests.control_plane.support.pod_samples import spec_of
+from wharfinger.control_plane.api.core.pod_specs.containers import ContainerRules, image_space_errors
+from wharfinger.control_plane.objects.lenient_fields import parts
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+RULES = ContainerRules({}, (), 30, "Always", host_users=True)
+
+
+def test_too_many_rules_and_codes() -> None:
+    values: list[JsonValue] = [1] * 256
+    rule: JsonObject = {"action": "Restart", "exitCodes": {"operator": "In", "values": values}}
+    container: JsonObject = {"name": "a", "image": "i", "restartPolicy": "Never", "restartPolicyRules": [rule] * 21}
+    found = RULES.regular(parts(spec_of(container), "containers"), "c")
+    assert [error.reason for error in found] == ["FieldValueTooMany"] * 22
+
+
+def test_ephemeral_containers_look_into_others() -> None:
+    spec = spec_of(ephemeralContainers=[{"name": "e", "image": "i", "targetContainerName": "a"}])
+    others = parts(spec, "containers")
+    assert RULES.ephemeral(parts(spec, "ephemeralContainers"), others, "e") == []
+
+
+def test_white_space_around_an_image() -> None:
+    assert image_space_errors({"image": "i"}, "c") == []
+    assert len(image_space_errors({"image": "i\n"}, "c")) == 1

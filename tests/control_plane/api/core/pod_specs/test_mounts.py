@@ -1,0 +1,26 @@
+"""Mounts: devices and files of one volume."""
+
+from wharfinger.control_plane.api.core.pod_specs.mounts import mount_errors
+from wharfinger.formats.json.value import JsonObject
+
+CLAIM: JsonObject = {"name": "p", "persistentVolumeClaim": {"claimName": "c"}}
+
+
+def test_a_volume_is_a_device_or_files() -> None:
+    container: JsonObject = {
+        "volumeMounts": [{"name": "p", "mountPath": "/a"}],
+        "volumeDevices": [{"name": "p", "devicePath": "/a"}],
+    }
+    assert len(mount_errors(container, {"p": CLAIM}, "c")) == 4
+    assert mount_errors({"volumeDevices": [{"name": "p", "devicePath": "/dev/a"}]}, {"p": CLAIM}, "c") == []
+
+
+def test_mounts_that_are_fine() -> None:
+    mount: JsonObject = {
+        "name": "p",
+        "mountPath": "/a",
+        "mountPropagation": "Bidirectional",
+        "recursiveReadOnly": "Disabled",
+    }
+    container: JsonObject = {"securityContext": {"privileged": True}, "volumeMounts": [mount]}
+    assert mount_errors(container, {"p": CLAIM}, "c") == []

@@ -1,0 +1,21 @@
+"""Projected volumes: paths that meet, tokens."""
+
+from wharfinger.control_plane.api.core.pod_specs.projections import downward_errors, projected_errors
+from wharfinger.formats.json.value import JsonObject
+
+
+def test_two_files_at_one_path() -> None:
+    item: JsonObject = {"key": "k", "path": "p"}
+    sources: JsonObject = {
+        "sources": [{"secret": {"name": "s", "items": [item]}}, {"configMap": {"name": "m", "items": [item]}}]
+    }
+    assert [str(error) for error in projected_errors(sources, "v")] == [
+        'v: Invalid value: "m": conflicting duplicate paths'
+    ]
+
+
+def test_fine() -> None:
+    field: JsonObject = {"path": "a", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.labels['a/b']"}}
+    token: JsonObject = {"serviceAccountToken": {"path": "t", "expirationSeconds": 600}}
+    assert downward_errors({"items": [field]}, "v") == []
+    assert projected_errors({"sources": [token, {"downwardAPI": {"items": [field]}}]}, "v") == []

@@ -1,0 +1,46 @@
+"""Changes of pods, beside the recordings."""
+
+from tests.control_plane.support.pod_samples import pod_of
+from wharfinger.control_plane.api.core.pods.update_validation import (
+    annotation_change_errors,
+    ephemeral_change_errors,
+    is_mirror,
+    quality_change_errors,
+    same_spec,
+    spec_change_errors,
+)
+from wharfinger.formats.json.value import JsonObject
+
+TERMS: JsonObject = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}]}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def test_a_gated_pod_may_be_told_where_to_run() -> None:
+    old = pod_of(schedulingGates=[{"name": "g"}])
+    new = pod_of(schedulingGates=[{"name": "g"}], affinity={"nodeAffinity": {REQUIRED: TERMS}}, nodeSelector={"a": "b"})
+    assert spec_change_errors(new, old) == []
+    assert len(spec_change_errors(pod_of(nodeSelector={"a": "b"}), pod_of())) == 1
+
+
+def test_a_term_that_is_empty_stays_empty() -> None:
+    empty: JsonObject = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}
+    old = pod_of(schedulingGates=[{"name": "g"}], affinity=empty)
+    new = pod_of(schedulingGates=[{"name": "g"}], affinity={"nodeAffinity": {REQUIRED: TERMS}})
+    assert [error.reason for error in spec_change_errors(new, old)] == ["FieldValueInvalid"]
+
+
+def test_annotations_that_go() -> None:
+    gone: JsonObject = {
+        "container.apparmor.security.beta.kubernetes.io/a": "unconfined",
+        "kubernetes.io/config.mirror": "x",
+    }
+    old = pod_of(annotations=gone, nodeName="n")
+    assert is_mirror(old)
+    assert len(annotation_change_errors(pod_of(), old)) == 2
+    assert annotation_change_errors(old, old) == []
+
+
+def test_small_questions() -> None:
+    assert same_spec({"volumes": []}, {})
+    assert ephemeral_change_errors(pod_of(), pod_of()) == []
+    assert quality_change_errors(pod_of(), pod_of()) == []

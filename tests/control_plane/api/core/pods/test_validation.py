@@ -1,0 +1,42 @@
+"""The rules of Pods, beside what is recorded."""
+
+import pytest
+
+from tests.control_plane.support.pod_samples import pod_of
+from wharfinger.control_plane.api.core.pods.validation import POD_RULES, pod_errors
+from wharfinger.formats.json.value import JsonObject
+
+RULES = POD_RULES["Pod"]
+MIRROR: JsonObject = {"kubernetes.io/config.mirror": "x"}
+
+
+def test_a_pod_is_fine() -> None:
+    pod = pod_of()
+    assert RULES.create(pod) == []
+    assert RULES.update(pod, pod) == []
+    assert RULES.status(pod, pod) == []
+    assert RULES.warnings(pod, None) == RULES.warnings(pod, pod) == []
+
+
+def test_a_token_needs_an_account() -> None:
+    source: JsonObject = {"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}
+    pod = pod_of(volumes=[{"name": "v", **source}], serviceAccountName="")
+    assert [error.field for error in pod_errors(pod)] == ["spec.volumes[0].projected.sources[0].serviceAccountToken"]
+
+
+def test_a_node_and_gates_do_not_go_together() -> None:
+    errors = RULES.create(pod_of(nodeName="n", schedulingGates=[{"name": "g"}]))
+    assert [error.field for error in errors] == ["spec.nodeName"]
+
+
+@pytest.mark.parametrize("subresource", ["ephemeralcontainers", "resize"])
+def test_pods_from_files_stay_as_they_are(subresource: str) -> None:
+    pod = pod_of(annotations=MIRROR, nodeName="n")
+    assert [error.field for error in RULES.subresources[subresource](pod, pod)] == ["[]"]
+
+
+def test_any_json_is_judged() -> None:
+    odd: JsonObject = {"metadata": [], "spec": {"containers": [5, {"ports": "x", "env": [None]}], "volumes": {"a": 1}}}
+    assert RULES.create(odd)
+    assert RULES.update(odd, odd)
+    assert RULES.status({"status": {"conditions": [1], "podIPs": "x"}}, {}) != []

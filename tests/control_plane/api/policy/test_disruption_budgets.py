@@ -1,0 +1,24 @@
+"""Conditions."""
+
+from wharfinger.control_plane.api.policy.disruption_budgets import budget_update_errors, conditions_errors
+from wharfinger.formats.json.value import JsonObject
+
+
+def test_conditions() -> None:
+    bad: JsonObject = {
+        "type": "a b",
+        "status": "Maybe",
+        "observedGeneration": -1,
+        "reason": "1",
+        "message": "x" * 32769,
+    }
+    fields = [error.field for error in conditions_errors([bad, {"type": "a b", "reason": "r" * 1025}], "c")]
+    assert {"c[0].type", "c[0].status", "c[0].observedGeneration", "c[0].lastTransitionTime", "c[0].reason"} <= {
+        *fields
+    }
+    assert {"c[0].message", "c[1].type", "c[1].reason"} <= {*fields}
+
+
+def test_a_selector_of_old_may_name_what_is_no_label() -> None:
+    obj: JsonObject = {"spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["a b"]}]}}}
+    assert not budget_update_errors(obj, obj)

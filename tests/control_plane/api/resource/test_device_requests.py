@@ -1,0 +1,46 @@
+"""Requests for devices; most of their rules are recorded (``hunt3-kinds-devices``)."""
+
+import pytest
+from hypothesis import given
+
+from tests.control_plane.support.validation_fuzz import shapes
+from wharfinger.control_plane.api.resource.device_requests import (
+    PARAMETERS_BYTES,
+    device_claim_errors,
+    document_errors,
+    reference_errors,
+    request_names,
+)
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+DEVICES: JsonObject = {
+    "requests": [{"name": "a"}, {"name": "b", "firstAvailable": [{"name": "c"}]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "fine"), [("a", True), ("b", True), ("b/c", True), ("c", False), ("a/c", False), ("b/c/d", False)]
+)
+def test_references(name: str, fine: bool) -> None:
+    assert (reference_errors(name, "f", request_names(DEVICES)) == []) == fine
+
+
+@pytest.mark.parametrize(
+    ("value", "reasons"),
+    [
+        ({}, []),
+        (None, ["FieldValueRequired"]),
+        ([], ["FieldValueInvalid"]),
+        ("a" * PARAMETERS_BYTES, ["FieldValueTooLong"]),
+    ],
+)
+def test_documents(value: JsonValue, reasons: list[str]) -> None:
+    assert [error.reason for error in document_errors(value, "f", PARAMETERS_BYTES)] == reasons
+
+
+NAMES = ("requests", "constraints", "config", "exactly", "firstAvailable", "selectors", "cel", "name", "tolerations")
+
+
+@given(shapes(*NAMES))
+def test_nothing_makes_them_fail(devices: JsonObject) -> None:
+    device_claim_errors(devices, "spec.devices")

@@ -1,0 +1,23 @@
+from wharfinger.control_plane.catalog.builtin_kinds import BUILTIN_KINDS
+from wharfinger.control_plane.catalog.columns import _CELLS, AGE, NAME, columns_of
+
+
+def test_rows_are_of_kinds_that_there_are() -> None:
+    assert set(_CELLS) <= {kind.group_kind for kind in BUILTIN_KINDS}
+
+
+def test_columns_are_described() -> None:
+    columns = columns_of("Deployment.apps")
+
+    assert [column.name for column in columns] == [
+        "Name", "Ready", "Up-to-date", "Available", "Age", "Containers", "Images", "Selector",
+    ]  # fmt: skip
+    assert [column.priority for column in columns] == [0, 0, 0, 0, 0, 1, 1, 1]
+    assert columns[1].description == "Number of the pod with ready state"
+    assert NAME.format == "name"
+    assert AGE.type == "date"
+
+
+def test_other_kinds_show_when_they_were_created() -> None:
+    assert [column.name for column in columns_of("LimitRange")] == ["Name", "Created At"]
+    assert columns_of("Nothing") == columns_of("LimitRange")

@@ -1,0 +1,22 @@
+"""Constants that mean nothing."""
+
+import pytest
+
+from wharfinger.control_plane.cel.checking.checker import check
+from wharfinger.control_plane.cel.checking.literals import literal_issues
+from wharfinger.control_plane.cel.syntax.parser import parse
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("'a'.matches('(')", ["invalid matches argument"]),
+        ("duration('x')", ["invalid duration argument"]),
+        ("timestamp('x')", ["invalid timestamp argument"]),
+        ("[1, 'a']", ["expected type 'int' but found 'string'"]),
+        ("{'a': 1, 'b': 'c'}", ["expected type 'int' but found 'string'"]),
+        ("'%s'.format([1, 'a'])", []),
+    ],
+)
+def test_issues(text: str, problems: list[str]) -> None:
+    assert [issue.text for issue in literal_issues(check(parse(text).root, {}, {}))] == problems

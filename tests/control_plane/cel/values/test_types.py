@@ -1,0 +1,53 @@
+"""Types that fit."""
+
+import pytest
+
+from wharfinger.control_plane.cel.values.types import (
+    DYN,
+    INT,
+    NULL,
+    STRING,
+    Bindings,
+    Type,
+    listed,
+    mapped,
+    most_general,
+    optional,
+    param,
+    read_type,
+    unwrapped,
+)
+
+
+def test_reading_and_writing() -> None:
+    assert str(read_type("map(string, list(A))")) == "map(string, list(A))"
+    assert str(read_type("optional(int)")) == "optional_type(int)"
+    with pytest.raises(ValueError, match="not a type"):
+        read_type("int int")
+
+
+def test_parameters_are_found() -> None:
+    bound = Bindings()
+    assert bound.all_assignable((listed(INT), INT), (listed(param("A")), param("A")))
+    assert bound.substituted(param("A")) == INT
+    assert not bound.assignable(STRING, param("A"))
+    assert bound.substituted(mapped(param("B"), INT), final=True) == mapped(DYN, INT)
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "fits"),
+    [
+        (INT, DYN, True),
+        (NULL, INT, False),
+        (NULL, optional(INT), True),
+        (INT, STRING, False),
+        (Type("type", "type"), Type("type", "type", (INT,)), True),
+    ],
+)
+def test_what_fits(have: Type, want: Type, fits: bool) -> None:
+    assert Bindings().assignable(have, want) is fits
+
+
+def test_the_wider_of_two() -> None:
+    assert most_general(listed(INT), listed(DYN)) == listed(DYN)
+    assert unwrapped(optional(INT)) == (INT, True)

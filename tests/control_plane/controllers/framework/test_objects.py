@@ -1,0 +1,54 @@
+"""What controllers ask of any object."""
+
+import pytest
+
+from wharfinger.control_plane.controllers.framework.objects import (
+    annotation,
+    condition_of,
+    controller_of,
+    generation_of,
+    is_controlled_by,
+    is_true,
+    owner_reference,
+    replicas_of,
+    selects,
+    with_fields,
+)
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+LABELS: JsonObject = {"app": "web", "tier": "front"}
+
+
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        (None, False),
+        ({}, True),
+        ({"matchLabels": {"app": "web"}}, True),
+        ({"matchLabels": {"app": "db"}}, False),
+        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "db"]}]}, True),
+        ({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}, False),
+        ({"matchExpressions": [{"key": "gone", "operator": "NotIn", "values": ["web"]}]}, True),
+        ({"matchExpressions": [{"key": "tier", "operator": "Exists"}]}, True),
+        ({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}, False),
+        ({"matchExpressions": [{"key": "tier", "operator": "Wrong"}]}, False),
+    ],
+)
+def test_selectors(selector: JsonValue, found: bool) -> None:
+    assert selects(selector, LABELS) is found
+
+
+def test_owners() -> None:
+    owner: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "uid": "1"}}
+    owned: JsonObject = {"metadata": {"ownerReferences": [{"uid": "0"}, owner_reference(owner)]}}
+    assert is_controlled_by(owned, owner)
+    assert not is_controlled_by(owned, None)
+    assert controller_of({"metadata": {"ownerReferences": [{"uid": "1"}, 3]}}) is None
+
+
+def test_members() -> None:
+    obj: JsonObject = {"metadata": {"name": "a", "generation": 3}, "spec": {"replicas": 2}}
+    obj["status"] = {"conditions": [3, {"type": "Ready", "status": "True"}]}
+    assert (generation_of(obj), generation_of({}), replicas_of(obj), replicas_of({})) == (3, 0, 2, 1)
+    assert (is_true(obj, "Ready"), condition_of(obj, "Other"), annotation(obj, "x")) == (True, None, "")
+    assert with_fields(obj, name=None, labels={"a": "b"})["metadata"] == {"generation": 3, "labels": {"a": "b"}}

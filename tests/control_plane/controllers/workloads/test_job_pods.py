@@ -1,0 +1,24 @@
+"""Numbers of a Job's Pods, in short."""
+
+import pytest
+
+from wharfinger.control_plane.controllers.workloads.job_pods import completed_indexes, index_of, listed, wanted_indexes
+from wharfinger.formats.json.value import JsonObject
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("", set()), ("0-2,5", {0, 1, 2, 5}), ("x,1-", {1}), ("3", {3}), ("²,1-²", set())]
+)
+def test_short_forms(text: str, found: set[int]) -> None:
+    assert completed_indexes({"status": {"completedIndexes": text}}) == found
+
+
+def test_there_and_back() -> None:
+    assert listed({0, 1, 2, 5, -1}) == "0-2,5"
+    assert listed(set()) == ""
+
+
+def test_what_is_missing() -> None:
+    running: JsonObject = {"metadata": {"annotations": {"batch.kubernetes.io/job-completion-index": "1"}}}
+    assert list(wanted_indexes({"spec": {"completions": 4}}, {"completedIndexes": "0"}, [running])) == [2, 3]
+    assert index_of({}) == -1

@@ -1,0 +1,29 @@
+"""Defaults and nulls."""
+
+import pytest
+
+from wharfinger.control_plane.custom import defaulting
+from wharfinger.control_plane.custom.defaulting import defaulted
+from wharfinger.formats.json.value import JsonObject, ShapeError
+
+SCHEMA: JsonObject = {
+    "properties": {
+        "a": {"default": 1},
+        "l": {"items": {"default": "d", "type": "string"}},
+        "m": {"additionalProperties": {"properties": {"z": {"default": [1]}}}},
+    }
+}
+
+
+def test_defaults_fill_in() -> None:
+    assert defaulted(SCHEMA, {"l": [None, "x"], "m": {"k": {}, "n": None}, "a": None}) == {
+        "l": ["d", "x"],
+        "m": {"k": {"z": [1]}},
+        "a": 1,
+    }
+
+
+def test_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defaulting, "_MOST", 0)
+    with pytest.raises(ShapeError, match="come to more than"):
+        defaulted(SCHEMA, {})

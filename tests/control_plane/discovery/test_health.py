@@ -1,0 +1,35 @@
+import pytest
+
+from wharfinger.control_plane.discovery.health import CHECKS, health, paths
+from wharfinger.httpd.messages import Request
+
+
+def ask(endpoint: str, check: str = "", **query: tuple[str, ...]) -> str | None:
+    found = health(endpoint, check, Request("GET", "/", query, {}, b""))
+    return None if found is None else found.body.decode()
+
+
+def test_all_is_well() -> None:
+    assert ask("readyz") == "ok"
+    assert ask("livez", "ping") == "ok"
+    assert ask("livez", "nosuch") is None
+
+
+@pytest.mark.parametrize("endpoint", sorted(CHECKS))
+def test_each_check_is_named(endpoint: str) -> None:
+    lines = (ask(endpoint, verbose=("",)) or "").splitlines()
+
+    assert lines[0] == "[+]ping ok"
+    assert lines[-1] == f"{endpoint} check passed"
+    assert len(lines) == len(CHECKS[endpoint]) + 1
+
+
+def test_checks_left_out_are_said() -> None:
+    shown = ask("readyz", verbose=("",), exclude=("etcd", "nosuch")) or ""
+
+    assert "[+]etcd excluded: ok\n" in shown
+    assert 'warn: some health checks cannot be excluded: no matches for "nosuch"\n' in shown
+
+
+def test_every_check_has_a_path() -> None:
+    assert {"/healthz", "/readyz/shutdown", "/livez/poststarthook/rbac/bootstrap-roles"} <= set(paths())

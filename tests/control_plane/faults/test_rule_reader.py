@@ -1,0 +1,107 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.control_plane.faults.rule import (
+    CutWatch,
+    DropAfter,
+    DropBefore,
+    ErrorAnswer,
+    Latency,
+    Partition,
+    Rule,
+    Selection,
+    SlowList,
+    StaleRead,
+)
+from wharfinger.control_plane.faults.rule_reader import FaultRuleError, parse_file, parse_line, read_rules
+
+
+def test_a_line_of_every_fault() -> None:
+    line = (
+        "latency delay=200ms verb=list,watch kind=secrets; drop-before; drop-after times=1; error code=503 skip=1 every=2;"
+        "throttle retry-after=3; cut-watch events=2; cut-watch after=1s; cut-watch; stale-read back=5 agent=kubectl*;"
+        "slow-list delay=1ms namespace=a name=b; partition start=1s for=2s period=10s chance=0.5"
+    )
+    rules = parse_line(line)
+
+    assert [rule.fault for rule in rules] == [
+        Latency(0.2),
+        DropBefore(),
+        DropAfter(),
+        ErrorAnswer(503, "ServiceUnavailable", "a fault that a rule asked for"),
+        ErrorAnswer(429, "TooManyRequests", "too many requests, please try again later", 3),
+        CutWatch(2, None),
+        CutWatch(None, 1.0),
+        CutWatch(0, None),
+        StaleRead(5),
+        SlowList(0.001),
+        Partition(1, 2, 10),
+    ]
+    assert rules[0].selection == Selection(verbs=frozenset({"list", "watch"}), kind="secrets")
+    assert (rules[2].times, rules[3].skip, rules[3].every, rules[10].chance) == (1, 1, 2, 0.5)
+    assert rules[8].selection == Selection(verbs=frozenset({"get", "list"}), agent="kubectl*")
+    assert rules[9].selection == Selection(verbs=frozenset({"list"}), namespace="a", name="b")
+
+
+def test_a_file_says_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "faults.yaml"
+    path.write_text("- fault: error\n  verb: [create, patch]\n  code: 500\n  times: 2\n")
+
+    assert read_rules(str(path)) == parse_line("error verb=create,patch code=500 times=2")
+    assert read_rules("drop-before") == (Rule(DropBefore(), name="drop-before"),)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("", "no rule in it"),
+        ("explode", "there is no fault 'explode'; faults: latency"),
+        ("latency", "delay is missing; write one such as delay=200ms"),
+        ("latency delay=soon", "delay: "),
+        ("latency delay=2h", "3600 s at most"),
+        ("latency delay=1s size=3", "size is not known; keys: verb"),
+        ("latency delay=1s delay=2s", "delay is said twice"),
+        ("latency fast", "'fast' is no key=value"),
+        ("cut-watch verb=list", "verb list; it can hit watch"),
+        ("latency delay=1s verb=look", "verb look; it can hit create"),
+        ("error code=200", "an error is from 400 to 599"),
+        ("error times=-1", "times=-1 is no number of 0 or more"),
+        ("error every=0", "every=0 is no number of 1 or more"),
+        ("error chance=2", "chance=2 is no number from 0 to 1"),
+        ("error chance=x", "chance=x is no number"),
+        ("partition for=5s period=5s", "has no room"),
+        ("drop-before;" * 101, "101 rules; 100 at most"),
+        ("x" * 100_001, "more than 100000 characters"),
+    ],
+)
+def test_wrong_lines_say_what_may_be_written(line: str, words: str) -> None:
+    with pytest.raises(FaultRuleError, match=words):
+        parse_line(line)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"fault: latency", "no list of rules"),
+        (b"- latency", "rule 1 is no mapping"),
+        (b"- {fault: latency, delay: null}", "delay is neither a text nor a number"),
+        (b"- {fault: latency, delay: [1]}", "delay is neither"),
+        (b"- [", "rules.yaml"),
+        (b"#" * 100_001, "more than 100000 bytes"),
+    ],
+)
+def test_wrong_files(text: bytes, words: str) -> None:
+    with pytest.raises(FaultRuleError, match=words):
+        parse_file(text, "rules.yaml")
+
+
+@given(st.text(alphabet="latencydelaycut-watch=;,. 0123456789ms*\n", max_size=60))
+def test_nothing_else_comes_out_of_a_line(line: str) -> None:
+    try:
+        rules = parse_line(line)
+    except FaultRuleError:
+        return
+    assert rules

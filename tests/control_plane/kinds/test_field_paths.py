@@ -1,0 +1,7 @@
+"""Field paths."""
+
+from wharfinger.control_plane.kinds.field_paths import indexed, joined, keyed
+
+
+def test_paths() -> None:
+    assert indexed(keyed(joined(joined("", "a"), "b"), "k"), 1) == "a.b[k][1]"

@@ -1,0 +1,34 @@
+"""Names of managers; entries of managed fields are tried in test_metadata and the recordings."""
+
+from wharfinger.control_plane.objects.managed_field_rules import managed_fields_errors, manager_errors
+from wharfinger.control_plane.wire.status import MOST_SAID
+from wharfinger.formats.json.value import JsonValue
+
+
+def test_names() -> None:
+    assert manager_errors("a" * 128, "f") == []
+    assert [error.message for error in manager_errors("x" * 129, "f")] == ["Too long: may not be more than 128 bytes"]
+    assert [error.message for error in manager_errors("é\u0007", "f")] == [
+        'Invalid value: "é\\a": invalid character U+0007 (at position 2)'
+    ]
+
+
+def test_not_more_is_said_than_an_answer_holds() -> None:
+    said = [error.message for error in manager_errors("\u0007" * 100_000, "f")]
+
+    assert said[0].startswith("Too long")
+    assert MOST_SAID <= sum(map(len, said)) <= 2 * MOST_SAID
+
+
+def test_entries() -> None:
+    entries: list[JsonValue] = [
+        {"operation": "Apply", "fieldsType": "FieldsV1", "manager": "m"},
+        {"subresource": "s" * 257},
+        None,
+    ]
+
+    assert [error.field for error in managed_fields_errors({"managedFields": entries})] == [
+        "metadata.managedFields[1].operation",
+        "metadata.managedFields[1].subresource",
+        "metadata.managedFields[2].operation",
+    ]

@@ -1,0 +1,16 @@
+"""Copies of objects with other metadata."""
+
+from wharfinger.control_plane.objects.object_metadata import metadata_of, with_metadata, without_status
+from wharfinger.formats.json.value import JsonObject
+
+
+def test_metadata_is_copied() -> None:
+    before: JsonObject = {"metadata": {"a": 1, "b": 2}}
+    assert with_metadata(before, {"a": None, "c": 3}) == {"metadata": {"b": 2, "c": 3}}
+    assert before == {"metadata": {"a": 1, "b": 2}}
+
+
+def test_an_object_without() -> None:
+    assert metadata_of({}) == {}
+    assert with_metadata({}, {"a": None}) == {"metadata": {}}
+    assert without_status({"a": 1, "status": {}}) == {"a": 1}

@@ -1,0 +1,10 @@
+from tests.control_plane.support.backend_views import FakeView
+from wharfinger.control_plane.objects.strategy import Strategy
+
+
+def test_a_strategy_does_nothing_by_default() -> None:
+    strategy = Strategy()
+
+    assert strategy.create({"a": 1}, FakeView()) == {"a": 1}
+    assert strategy.update({"a": 1}, {"a": 2}, FakeView()) == {"a": 1}
+    assert strategy.status({"a": 1}, {"a": 2}, FakeView()) == {"a": 1}

@@ -1,0 +1,19 @@
+"""The control plane answers as a kube-apiserver did that was asked the scenarios of this folder (``recorder``)."""
+
+import pytest
+
+from tests.control_plane.recorded_answers.recorder import RECORDINGS, SCENARIOS
+from tests.control_plane.recorded_answers.replay import load_file, replay_offline
+
+NAMES = sorted(path.stem for path in RECORDINGS.glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recording(name: str) -> None:
+    wrong = replay_offline(load_file(RECORDINGS / f"{name}.jsonl"))
+    said = (f"step {step.number} ({step.note}):\n  " + "\n  ".join(found) for step, found in wrong)
+    assert not wrong, "\n".join(said)
+
+
+def test_every_scenario_is_recorded() -> None:
+    assert sorted(path.stem for path in SCENARIOS.glob("*.yaml")) == NAMES

@@ -1,0 +1,253 @@
+import argparse
+import io
+import signal
+import socket
+import stat
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.control_plane.support.served import READY, served
+from tests.programs import attempt, program, wharfinger
+from wharfinger.cluster.api.connection import load_connection
+from wharfinger.control_plane.commands import add_control_plane
+from wharfinger.control_plane.service import FIRST_NAMESPACES
+
+
+def control_plane(*arguments: str) -> int:
+    """The command in this process; its exit code."""
+    parser = argparse.ArgumentParser()
+    add_control_plane(parser)
+    args = parser.parse_args(arguments)
+    code: int = args.handler(args)
+    return code
+
+
+def one_error(text: str) -> str:
+    """The one line that a failed command says."""
+    [line] = text.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+class _StopsWhenReady(io.StringIO):
+    """Standard output that stops the process as soon as it says that it is ready."""
+
+    def write(self, text: str) -> int:
+        if READY in text:
+            signal.raise_signal(signal.SIGTERM)
+        return super().write(text)
+
+
+CLOSES = """\
+import os, signal, sys
+from contextlib import contextmanager
+from pathlib import Path
+from wharfinger.control_plane import commands
+from wharfinger.control_plane.storage import sqlite as sqlite_storage
+
+@contextmanager
+def open_storage(path):
+    yield None
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+    print("closed")
+
+sqlite_storage.open_sqlite_storage = open_storage
+sys.exit(commands._serve(lambda storage: None, Path("data.db")))
+"""
+
+
+@pytest.mark.parametrize("sign", ["SIGTERM", "SIGINT"])
+def test_told_again_while_it_closes_its_file_it_does_that_all_the_same(sign: str) -> None:
+    done = attempt(sys.executable, "-c", CLOSES, sign)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_says_where_it_is_and_ends_when_told(sign: signal.Signals, tmp_path: Path) -> None:
+    with served(tmp_path) as plane:
+        assert stat.S_IMODE(plane.kubeconfig.stat().st_mode) == 0o600
+        assert stat.S_IMODE(plane.kubeconfig.parent.stat().st_mode) == 0o700
+        server = load_connection(plane.kubeconfig).server
+        assert plane.process.wait_line(READY) == f"control plane ready at {server}, kubeconfig {plane.kubeconfig}"
+        assert httpx.get(f"{server}/readyz", verify=plane.trust).text == "ok"
+        assert httpx.get(f"{server}/api/v1/namespaces", verify=plane.trust).status_code == 403
+
+        plane.process.process.send_signal(sign)
+
+        assert plane.process.wait() == 0
+    assert len(plane.process.lines) == 1
+
+
+def test_watches_end_when_the_process_is_told_to_stop(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("sesame\n")
+    with served(tmp_path, "--token-file", str(token)) as plane:
+        url = f"{load_connection(plane.kubeconfig).server}/api/v1/namespaces?watch=1"
+        authorized = {"authorization": "Bearer sesame"}
+        with httpx.stream("GET", url, headers=authorized, timeout=60, verify=plane.trust) as response:
+            lines = response.iter_lines()
+            assert all('"ADDED"' in next(lines) for _ in FIRST_NAMESPACES)
+            plane.process.process.send_signal(signal.SIGTERM)
+            assert list(lines) == []
+        assert plane.process.wait() == 0
+
+
+def test_a_port_that_is_taken_is_one_error(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = attempt(
+            *wharfinger("control-plane", "--listen", f"127.0.0.1:{port}", "--kubeconfig", str(tmp_path / "k"))
+        )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"cannot listen on 127.0.0.1 port {port}: " in one_error(done.stderr)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_kubeconfig_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "kubeconfig"
+    done = attempt(*wharfinger("control-plane", "--kubeconfig", str(path)))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"cannot keep the authority for TLS in {path.parent / 'tls'}: " in one_error(done.stderr)
+    done = attempt(*wharfinger("control-plane", "--no-tls", "--kubeconfig", str(path)))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"cannot write the kubeconfig {path}: " in one_error(done.stderr)
+
+
+def test_other_machines_are_let_in_only_when_that_is_said(tmp_path: Path) -> None:
+    arguments = ("--listen", "0.0.0.0:0", "--kubeconfig", str(tmp_path / "kubeconfig"))
+    done = attempt(*wharfinger("control-plane", *arguments))
+    assert done.returncode == 2
+    assert "say --allow-remote" in one_error(done.stderr)
+    assert list(tmp_path.iterdir()) == []
+
+    for more, scheme in (((), "https"), (("--no-tls",), "http")):
+        with program(*wharfinger("control-plane", *arguments, "--allow-remote", *more)) as process:
+            process.wait_line(f"control plane ready at {scheme}://0.0.0.0:")
+            process.process.terminate()
+            assert process.wait() == 0
+
+
+def test_serving_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = _StopsWhenReady()
+    monkeypatch.setattr(sys, "stdout", output)
+    before = signal.getsignal(signal.SIGTERM)
+
+    assert control_plane("--kubeconfig", str(tmp_path / "kubeconfig")) == 0
+
+    assert output.getvalue().startswith(READY)
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize(
+    ("listen", "words"),
+    [
+        ("nonsense", "'nonsense' is no address: write it as 127.0.0.1:0"),
+        ("127.0.0.1:65536", "is no address"),
+        ("256.0.0.1:80", "does not appear to be an IPv4 or IPv6 address"),
+        ("192.0.2.1:80", "other machines could reach it"),
+    ],
+)
+def test_addresses_that_are_refused(
+    listen: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert control_plane("--listen", listen, "--kubeconfig", str(tmp_path / "kubeconfig")) == 2
+    assert words in one_error(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"two words", b"two\nlines", b"\xff", "é".encode(), b"a\x00", b"x" * 513]
+)
+def test_files_that_hold_no_token(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(content)
+    assert control_plane("--token-file", str(path), "--kubeconfig", str(tmp_path / "kubeconfig")) == 1
+    assert "give a file that holds one token" in one_error(capsys.readouterr().err)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_token_file_where_none_can_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "token"
+    assert control_plane("--token-file", str(path), "--kubeconfig", str(tmp_path / "kubeconfig")) == 1
+    assert f"'{path}'" in one_error(capsys.readouterr().err)
+
+
+def test_state_token_and_port_outlive_the_process(tmp_path: Path) -> None:
+    """The kubeconfig of before goes on working, though the process was killed."""
+    arguments = ("--data", str(tmp_path / "state" / "data.db"), "--token-file", str(tmp_path / "state" / "token"))
+    with served(tmp_path, *arguments) as plane:
+        plane.run("kubectl", "create", "configmap", "kept", "--from-literal=a=1")
+        before = plane.run("kubectl", "get", "configmap", "kept", "-o", "yaml")
+        server = load_connection(plane.kubeconfig).server
+        plane.process.process.kill()
+        assert plane.process.wait() == -signal.SIGKILL
+    kubeconfig = plane.kubeconfig.read_bytes()
+
+    with served(tmp_path, *arguments, "--listen", server.removeprefix("https://")) as again:
+        assert again.kubeconfig.read_bytes() == kubeconfig
+        assert again.run("kubectl", "get", "configmap", "kept", "-o", "yaml") == before
+        done = attempt(*wharfinger("control-plane", *arguments, "--kubeconfig", str(tmp_path / "k")))
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "data.db is in use by another process; stop the control plane" in one_error(done.stderr)
+        again.process.process.terminate()
+        assert again.process.wait() == 0
+    assert {entry.name for entry in (tmp_path / "state").iterdir()} == {"data.db", "kubeconfig", "tls", "token"}
+
+
+def test_a_data_file_that_is_damaged_is_one_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "data.db"
+    path.write_bytes(b"no database" * 100)
+    assert control_plane("--data", str(path), "--kubeconfig", str(tmp_path / "kubeconfig")) == 1
+    assert one_error(capsys.readouterr().err).startswith(f"error: the data file {path} is damaged (")
+    assert path.read_bytes() == b"no database" * 100
+
+
+def test_what_cannot_be_served_is_told_in_this_process_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "kubeconfig" / "full").mkdir(parents=True)
+    assert control_plane("--kubeconfig", str(tmp_path / "kubeconfig")) == 1
+    assert one_error(capsys.readouterr().err).endswith("choose another --listen or --kubeconfig")
+
+
+def test_any_token_of_printable_characters_gets_clients_in(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("a/b:c@d%41?#[]\\")
+    with served(tmp_path, "--token-file", str(tmp_path / "token")) as plane:
+        assert "default" in plane.run("kubectl", "get", "namespaces", "-o", "name")
+
+
+def test_faults_hit_clients_and_are_counted(tmp_path: Path) -> None:
+    rules = tmp_path / "faults.yaml"
+    rules.write_text("- {fault: error, verb: get, kind: configmaps, code: 503, times: 1}\n")
+    with served(tmp_path, "--chaos", str(rules), "--chaos-seed", "7") as plane:
+        assert "a fault that a rule asked for" in plane.refused("kubectl", "get", "configmap", "x")
+        assert "(NotFound)" in plane.refused("kubectl", "get", "configmap", "x")
+        metrics = plane.run("kubectl", "get", "--raw", "/metrics")
+        assert 'wharfinger_faults_injected_total{fault="error"} 1' in metrics
+        assert plane.process.wait_line("fault error:") == "fault error: get configmaps default/x"
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [("explode", "there is no fault 'explode'"), ("latency", "delay is missing"), ("absent.yaml", "No such file")],
+)
+def test_rules_that_are_none_are_told(
+    rules: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert control_plane("--kubeconfig", str(tmp_path / "kubeconfig"), "--chaos", rules) == 2
+    assert words in one_error(capsys.readouterr().err)
+
+
+def test_kubectl_trusts_an_authority_that_outlives_the_process(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    for _ in range(2):
+        kubeconfig = state / "kubeconfig"
+        with program(*wharfinger("control-plane", "--kubeconfig", str(kubeconfig))) as process:
+            process.wait_line("control plane ready at https://127.0.0.1:")
+            done = attempt("kubectl", "--kubeconfig", str(kubeconfig), "get", "namespace", "default")
+            assert done.returncode == 0, done.stderr
+            process.process.terminate()
+            assert process.wait() == 0
+    assert stat.S_IMODE((state / "tls" / "ca.key").stat().st_mode) == 0o600

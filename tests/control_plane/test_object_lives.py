@@ -1,0 +1,13 @@
+"""Helpers are tried by test_openapi_requests; here is what it would not notice."""
+
+import random
+
+from tests.control_plane.support.object_lives import Lives, seeds
+
+
+def test_the_recordings_hold_creates_of_many_kinds() -> None:
+    taken = seeds()
+    lives = Lives(random.Random(1), taken, {})  # noqa: S311 - a run that can be had again
+
+    assert len({seed.path for seed in taken}) > 50
+    assert lives.drawn().method == "POST"

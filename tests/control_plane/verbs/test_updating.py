@@ -1,0 +1,298 @@
+from typing import Final
+
+from tests.control_plane.support.bench import (
+    DEFINITIONS,
+    DRY_RUN,
+    OPTIONS,
+    changed,
+    config_maps,
+    deployment,
+    deployments,
+    made,
+    new_backend,
+    refused,
+    served,
+    thing,
+    widgets,
+)
+from tests.control_plane.support.samples import SCHEMA, definition
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.verbs.deletion import delete
+from wharfinger.control_plane.verbs.options import DeleteOptions, FieldValidation, WriteOptions
+from wharfinger.control_plane.verbs.updating import replace, same
+from wharfinger.formats.json.value import JsonObject, find, find_list, find_object, find_str
+
+HOLD: Final = "example.com/hold"
+
+
+def put(backend: Backend, kind: Served, obj: JsonObject, subresource: str = "") -> JsonObject:
+    namespace = "default" if kind.kind.namespaced else ""
+    return replace(backend, kind, namespace, find_str(obj, "metadata", "name"), subresource, obj, OPTIONS).obj
+
+
+def version(obj: JsonObject) -> int:
+    return int(find_str(obj, "metadata", "resourceVersion"))
+
+
+def generation(obj: JsonObject) -> object:
+    return find(obj, "metadata", "generation")
+
+
+def test_a_replaced_object() -> None:
+    backend = new_backend()
+    maps = config_maps(backend)
+    old = made(backend, maps, thing(maps, data={"x": "1"}))
+
+    result = replace(backend, maps, "default", "a", "", thing(maps, data={"y": "2"}), OPTIONS)
+
+    assert not result.created
+    assert result.obj["data"] == {"y": "2"}
+    assert version(result.obj) > version(old)
+    assert find(result.obj, "metadata", "uid") == find(old, "metadata", "uid")
+    assert find(result.obj, "metadata", "creationTimestamp") == find(old, "metadata", "creationTimestamp")
+
+
+def test_the_first_of_two_writers_wins() -> None:
+    backend = new_backend()
+    maps = config_maps(backend)
+    read = made(backend, maps, thing(maps))
+    put(backend, maps, changed(read, data={"x": "1"}))
+
+    with refused(409, "Conflict", "the object has been modified; please apply your changes to the latest version"):
+        put(backend, maps, changed(read, data={"x": "2"}))
+    assert find(backend.get(maps, "default", "a"), "data", "x") == "1"
+
+
+def test_a_write_that_changes_nothing_is_no_write() -> None:
+    backend = new_backend()
+    maps = config_maps(backend)
+    old = made(backend, maps, thing(maps, data={"x": "1"}))
+
+    assert put(backend, maps, thing(maps, data={"x": "1"})) is old
+    assert backend.storage.revision == version(old)
+
+
+def test_same_looks_past_the_times_of_managed_fields() -> None:
+    first: JsonObject = {"metadata": {"managedFields": [{"manager": "m", "time": "1"}]}}
+    second: JsonObject = {"metadata": {"managedFields": [{"manager": "m", "time": "2"}]}}
+    assert same(first, second)
+    assert not same(first, {"metadata": {"managedFields": [{"manager": "n", "time": "1"}]}})
+
+
+def test_true_is_not_one() -> None:
+    assert not same({"spec": {"x": 1}}, {"spec": {"x": True}})
+    assert same({"spec": {"x": 1}}, {"spec": {"x": 1.0}})
+
+
+def test_custom_objects_must_say_what_was_read() -> None:
+    backend = new_backend()
+    kind = widgets(backend)
+    made(backend, kind, thing(kind))
+
+    with refused(422, "Invalid", "metadata.resourceVersion: Invalid value: 0: must be specified for an update"):
+        put(backend, kind, thing(kind, spec={"size": 2}))
+
+
+def test_absent_objects() -> None:
+    backend = new_backend()
+    maps, roles = config_maps(backend), served(backend, "rbac.authorization.k8s.io", "v1", "roles")
+
+    with refused(404, "NotFound", 'configmaps "a" not found'):
+        put(backend, maps, thing(maps))
+    result = replace(backend, roles, "default", "a", "", thing(roles, metadata={"resourceVersion": "3"}), OPTIONS)
+    assert result.created
+    assert backend.get(roles, "default", "a") == result.obj
+
+
+def test_a_status_is_never_created() -> None:
+    backend = new_backend()
+    services = served(backend, "", "v1", "services")
+    with refused(404, "NotFound"):
+        put(backend, services, thing(services), "status")
+
+
+def test_an_object_that_was_made_anew() -> None:
+    backend = new_backend()
+    maps, nodes = config_maps(backend), served(backend, "", "v1", "nodes")
+    made(backend, maps, thing(maps))
+    made(backend, nodes, thing(nodes), namespace="")
+
+    with refused(409, "Conflict", "Key: /registry/configmaps/default/a, ResourceVersion: 0, AdditionalErrorMsg: Pre"):
+        put(backend, maps, thing(maps, metadata={"uid": "former"}))
+    with refused(409, "Conflict", "Key: /registry/minions/a, ResourceVersion: 0"):
+        put(backend, nodes, thing(nodes, metadata={"uid": "former"}))
+
+
+def test_another_name_than_that_of_the_path() -> None:
+    backend = new_backend()
+    maps = config_maps(backend)
+    with refused(400, "BadRequest", "the name of the object (b) does not match the name on the URL (a)"):
+        replace(backend, maps, "default", "a", "", thing(maps, "b"), OPTIONS)
+
+
+def test_generation_grows_with_the_spec_alone() -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    old = made(backend, kind, deployment(kind))
+
+    labelled = put(backend, kind, changed(old, {"labels": {"x": "y"}, "generation": 40}))
+    reported = put(backend, kind, changed(labelled, status={"replicas": 1}), "status")
+    scaled = put(backend, kind, changed(reported, spec={**find_object(reported, "spec"), "replicas": 5}))
+
+    assert [generation(obj) for obj in (old, labelled, reported, scaled)] == [1, 1, 1, 2]
+
+
+def test_kinds_without_generation_keep_none() -> None:
+    backend = new_backend()
+    maps = config_maps(backend)
+    made(backend, maps, thing(maps))
+    assert generation(put(backend, maps, thing(maps, metadata={"generation": 3}, data={"x": ""}))) is None
+
+
+def test_status_of_a_custom_kind_without_the_subresource_counts() -> None:
+    backend = new_backend()
+    kind = widgets(backend)
+    old = made(backend, kind, thing(kind))
+
+    assert generation(put(backend, kind, changed(old, status={"ready": True}))) == 2
+
+
+def test_the_main_resource_leaves_status_alone() -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    old = put(backend, kind, changed(made(backend, kind, deployment(kind)), status={"replicas": 3}), "status")
+
+    without = {name: value for name, value in old.items() if name != "status"}
+    new = put(backend, kind, changed(without, {"labels": {"x": "y"}}))
+    again = put(backend, kind, changed(new, {"labels": {"x": "z"}}, status={"replicas": 9}))
+
+    assert new["status"] == again["status"] == {"replicas": 3}
+
+
+def test_status_leaves_the_rest_alone() -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    old = made(backend, kind, deployment(kind, replicas=1))
+    asked = changed(
+        {**old, "spec": {**find_object(old, "spec"), "replicas": 8}},
+        {"labels": {"no": "no"}, "annotations": {"seen": "yes"}},
+        status={"replicas": 1},
+    )
+
+    new = put(backend, kind, asked, "status")
+
+    assert new["spec"] == old["spec"]
+    assert new["status"] == {"replicas": 1}
+    assert find(new, "metadata", "labels") is None
+    assert find(new, "metadata", "annotations") == {"seen": "yes"}
+    assert find(new, "metadata", "managedFields", 1, "subresource") == "status"
+
+
+def test_status_of_a_custom_kind_reaches_no_metadata() -> None:
+    backend = new_backend()
+    kind = widgets(backend, subresources={"status": {}})
+    old = made(backend, kind, thing(kind, spec={"size": 1}))
+    asked = changed(old, {"annotations": {"no": "no"}}, spec={"size": 2}, status={"ready": True})
+
+    new = put(backend, kind, asked, "status")
+    emptied = put(backend, kind, {name: value for name, value in new.items() if name != "status"}, "status")
+
+    assert (new["spec"], new["status"]) == ({"size": 1}, {"ready": True})
+    assert find(new, "metadata", "annotations") is None
+    assert "status" not in emptied
+
+
+def test_the_last_finalizer_lets_go() -> None:
+    backend = new_backend()
+    maps = config_maps(backend)
+    made(backend, maps, thing(maps, metadata={"finalizers": [HOLD]}))
+    marked = delete(backend, maps, "default", "a", DeleteOptions())
+
+    kept = put(backend, maps, changed(marked, data={"x": "1"}))
+    gone = put(backend, maps, changed(kept, {"finalizers": None}))
+
+    assert find(gone, "metadata", "resourceVersion") == find(kept, "metadata", "resourceVersion")
+    assert find_list(gone, "metadata", "finalizers") == []
+    assert backend.get(maps, "default", "a") is None
+    assert backend.storage.revision == version(kept) + 1
+
+
+def test_no_new_finalizers_while_being_deleted() -> None:
+    backend = new_backend()
+    maps = config_maps(backend)
+    made(backend, maps, thing(maps, metadata={"finalizers": [HOLD]}))
+    marked = delete(backend, maps, "default", "a", DeleteOptions())
+
+    with refused(422, "Invalid", "no new finalizers can be added if the object is being deleted"):
+        put(backend, maps, changed(marked, {"finalizers": [HOLD, "example.com/more"]}))
+    unmarked = put(backend, maps, changed(marked, {"deletionTimestamp": None}, data={"x": ""}))
+    assert find(unmarked, "metadata", "deletionTimestamp") == find(marked, "metadata", "deletionTimestamp")
+
+
+def test_dry_runs() -> None:
+    backend = new_backend()
+    maps = config_maps(backend)
+    old = made(backend, maps, thing(maps, metadata={"finalizers": [HOLD]}))
+
+    new = replace(backend, maps, "default", "a", "", changed(old, data={"x": "1"}), DRY_RUN).obj
+    assert new["data"] == {"x": "1"}
+    assert backend.get(maps, "default", "a") == old
+
+    marked = delete(backend, maps, "default", "a", DeleteOptions())
+    replace(backend, maps, "default", "a", "", changed(marked, {"finalizers": None}), DRY_RUN)
+    assert backend.get(maps, "default", "a") == marked
+
+
+def test_unknown_fields_are_warned_of() -> None:
+    backend = new_backend()
+    kind = widgets(backend)
+    body = changed(made(backend, kind, thing(kind)), spec={"sise": 1})
+
+    assert replace(backend, kind, "default", "a", "", body, OPTIONS).warnings == ('unknown field "spec.sise"',)
+    strict = WriteOptions("tester", validation=FieldValidation.STRICT)
+    with refused(400, "BadRequest", "strict decoding error"):
+        replace(backend, kind, "default", "a", "", body, strict)
+
+
+def test_what_is_immutable() -> None:
+    backend = new_backend()
+    maps = config_maps(backend)
+    old = made(backend, maps, thing(maps, immutable=True, data={"x": "1"}))
+
+    with refused(422, "Invalid", "data: Forbidden: field is immutable when `immutable` is set"):
+        put(backend, maps, changed(old, data={"x": "2"}))
+
+
+def test_a_namespace_is_finalized_before_it_goes() -> None:
+    backend = new_backend()
+    namespaces = served(backend, "", "v1", "namespaces")
+    made(backend, namespaces, thing(namespaces, "n"), namespace="")
+    kept = put(backend, namespaces, thing(namespaces, "n", {"labels": {"x": "y"}}, spec={"finalizers": []}))
+    assert kept["spec"] == {"finalizers": ["kubernetes"]}
+
+    other = put(backend, namespaces, changed(kept, spec={"finalizers": ["example.com/other"]}), "finalize")
+    marked = delete(backend, namespaces, "", "n", DeleteOptions())
+    reported = put(backend, namespaces, changed(marked, status={"phase": "Terminating", "conditions": []}), "status")
+    assert other["spec"] == {"finalizers": ["example.com/other"]}
+    assert backend.get(namespaces, "", "n") == reported
+
+    gone = put(backend, namespaces, changed(reported, spec={"finalizers": []}), "finalize")
+
+    assert gone["spec"] == {}
+    assert backend.get(namespaces, "", "n") is None
+
+
+def test_a_definition_remembers_its_storage_versions() -> None:
+    backend = new_backend()
+    definitions = served(backend, *DEFINITIONS)
+    widgets(backend)
+    body = definition(storage=False)
+    find_list(body, "spec", "versions").append(
+        {"name": "v2", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}
+    )
+
+    version_now = find_str(backend.get(definitions, "", "widgets.example.com"), "metadata", "resourceVersion")
+    new = put(backend, definitions, changed(body, {"resourceVersion": version_now}))
+
+    assert find(new, "status", "storedVersions") == ["v1", "v2"]

@@ -1,0 +1,87 @@
+from tests.control_plane.support.samples import builtin
+from wharfinger.control_plane.wire import status
+from wharfinger.control_plane.wire.status import FieldError
+
+DEPLOYMENTS = builtin("apps", "v1", "deployments").kind
+PODS = builtin("", "v1", "pods").kind
+
+
+def test_bodies_have_what_is_known() -> None:
+    assert status.not_found(DEPLOYMENTS, "x").body() == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": 'deployments.apps "x" not found',
+        "reason": "NotFound",
+        "details": {"name": "x", "group": "apps", "kind": "deployments"},
+        "code": 404,
+    }
+    assert "reason" not in status.internal("oh").body()
+    assert "details" not in status.bad_request("oh").body()
+
+
+def test_the_same_words_are_said_once_but_stay_two_causes() -> None:
+    wrong = FieldError("a", "FieldValueInvalid", "no")
+
+    error = status.invalid("", "Pod", "p", [wrong, wrong])
+
+    assert error.message == 'Pod "p" is invalid: a: no'
+    assert error.details is not None
+    assert len(error.details["causes"]) == 2  # type: ignore[arg-type]
+
+
+def test_different_words_are_listed() -> None:
+    error = status.invalid("apps", "Deployment", "d", [FieldError("a", "x", "no"), FieldError("b", "y", "neither")])
+
+    assert error.message == 'Deployment.apps "d" is invalid: [a: no, b: neither]'
+
+
+def test_a_forbidden_object_may_have_causes() -> None:
+    error = status.forbidden(PODS, "p", "because", [FieldError("f", "r", "m")])
+
+    assert error.message == 'pods "p" is forbidden: because'
+    assert error.details == {"name": "p", "kind": "pods", "causes": [{"reason": "r", "message": "m", "field": "f"}]}
+    assert status.forbidden(PODS, "", "because").message == "pods is forbidden: because"
+
+
+def test_success_names_what_is_gone() -> None:
+    assert status.success("d", "apps", "deployments", "u")["details"] == {
+        "name": "d",
+        "group": "apps",
+        "kind": "deployments",
+        "uid": "u",
+    }
+
+
+def test_codes() -> None:
+    errors = [
+        status.unauthorized(),
+        status.method_not_allowed(),
+        status.already_exists(PODS, "p"),
+        status.conflict(PODS, "p"),
+        status.precondition_conflict(PODS, "p", "why"),
+        status.apply_conflict("m", [('"alpha"', ".x")]),
+        status.expired("m"),
+        status.not_acceptable(["a"]),
+        status.unsupported_media_type(["a"]),
+        status.no_such_resource(),
+        status.forbidden_path("u", "get", "/x"),
+    ]
+
+    assert [error.code for error in errors] == [401, 405, 409, 409, 409, 409, 410, 406, 415, 404, 403]
+
+
+def test_a_revision_of_the_future_says_when_to_come_back() -> None:
+    error = status.too_large_revision(9, 3)
+
+    assert (error.retry_after, error.message) == (1, "Timeout: Too large resource version: 9, current: 3")
+
+
+def test_not_more_is_said_than_an_answer_holds() -> None:
+    wrong = FieldError("a", "FieldValueInvalid", "x" * (status.MOST_SAID // 4))
+
+    details = status.invalid("", "Pod", "p", [wrong] * 100).details
+
+    assert details is not None
+    assert details["causes"] == [{"reason": wrong.reason, "message": wrong.message, "field": "a"}] * 5

@@ -1,0 +1,292 @@
+"""The socket client is an Inspector, and says clearly why it cannot be one."""
+
+import errno
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+import trio
+
+from tests.debug.support.canned import CannedInspector
+from tests.debug.support.inspector_contract import check_inspector
+from tests.debug.support.samples import (
+    BUSY,
+    EXPLANATIONS,
+    HOOK_METRICS,
+    HOSTILE,
+    MANIFEST,
+    METRICS,
+    NODES,
+    PACKAGES,
+    STATISTICS,
+    package,
+)
+from wharfinger.debug.client.client import DebugClient, open_debug_client
+from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
+from wharfinger.debug.server.routes import ELSEWHERE, MAX_SETTINGS
+from wharfinger.debug.server.server import open_debug_server
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.terminal_text import is_safe
+from wharfinger.httpd.messages import Handler, Request, Response, StreamingResponse
+from wharfinger.httpd.server import HttpLimits, open_server
+from wharfinger.runtime.inspector import PackageSnapshot, RenderSnapshot, ValidSettings
+
+
+@asynccontextmanager
+async def client_of(inspector: CannedInspector, path: Path) -> AsyncIterator[DebugClient]:
+    async with open_debug_server(path, inspector), open_debug_client(path) as client:
+        yield client
+
+
+@pytest.mark.parametrize("contents", [(*PACKAGES, BUSY), ()])
+async def test_the_contract_holds_over_the_socket(contents: tuple[PackageSnapshot, ...], tmp_path: Path) -> None:
+    async with client_of(CannedInspector(contents=contents), tmp_path / "debug.sock") as client:
+        await check_inspector(client)
+
+
+async def test_it_says_exactly_what_the_daemon_says(tmp_path: Path) -> None:
+    inspector = CannedInspector()
+    async with client_of(inspector, tmp_path / "debug.sock") as client:
+        assert await client.daemon() == await inspector.daemon()
+        assert await client.packages() == PACKAGES
+        assert await client.queues() == await inspector.queues()
+        for expected in PACKAGES:
+            assert await client.package(expected.name) == expected
+        assert await client.package("no.such") is None
+        assert await client.scheduler() == NODES
+        assert await client.statistics() == STATISTICS
+        assert (await client.metrics(), await client.hook_metrics()) == (METRICS + ELSEWHERE, HOOK_METRICS)
+        inspector.counted = None
+        assert await client.statistics() is None
+        inspector.contents = (BUSY,)
+        assert await client.package(BUSY.name) == BUSY
+
+
+async def test_what_was_rendered(tmp_path: Path) -> None:
+    async with client_of(CannedInspector(), tmp_path / "debug.sock") as client:
+        redacted = MANIFEST.replace("aHVudGVyMg==", "'***'")
+        assert await client.render("prod.shop") == RenderSnapshot(redacted, problem="", has_chart=True)
+        shown = await client.render("prod.shop", show_secrets=True)
+        assert shown == RenderSnapshot(MANIFEST, problem="", has_chart=True)
+        assert await client.render("ingress") == RenderSnapshot("", problem="", has_chart=False)
+        failed = await client.render("test.shop")
+        assert failed == RenderSnapshot("", problem="template: no such function", has_chart=True)
+        assert await client.render("no.such") is None
+
+
+async def test_why_a_package_is_as_it_is(tmp_path: Path) -> None:
+    async with client_of(CannedInspector(), tmp_path / "debug.sock") as client:
+        for name, expected in EXPLANATIONS.items():
+            assert await client.why(name) == expected
+        assert await client.why("no.such") is None
+
+
+async def test_whether_settings_would_be_taken(tmp_path: Path) -> None:
+    inspector = CannedInspector()
+    settings: JsonObject = {"a": [1, None, {"ü": HOSTILE.replace("\ud800", "")}]}
+    async with client_of(inspector, tmp_path / "debug.sock") as client:
+        for name in ("prod.shop", "test.shop", "ingress"):
+            expected = inspector.answers.get(name, ValidSettings("1.2.3"))
+            assert await client.validate(name, settings, 3) == expected
+            assert inspector.asked.pop() == (name, settings, 3)
+        assert await client.validate("no.such", {}) is None
+
+
+async def test_settings_that_cannot_be_asked_about(tmp_path: Path) -> None:
+    inspector = CannedInspector()
+    async with client_of(inspector, tmp_path / "debug.sock") as client:
+        with pytest.raises(DebugAnswerError, match=f"more than {MAX_SETTINGS} bytes"):
+            await client.validate("prod.shop", {"a": "x" * MAX_SETTINGS})
+        with pytest.raises(DebugAnswerError, match="no JSON form"):
+            await client.validate("prod.shop", {"a": "\ud800"})
+        big: JsonObject = {"a": "x" * (MAX_SETTINGS - 100)}
+        assert await client.validate("prod.shop", big) is not None
+    assert inspector.asked == [("prod.shop", big, 0)]
+
+
+async def test_names_and_values_of_strangers(tmp_path: Path) -> None:
+    text = HOSTILE.replace("\ud800", "")
+    deep: JsonValue = "bottom"
+    for _ in range(195):
+        deep = [deep]
+    odd = package("prod.a&b=c %20#/?\x1b", message=text, settings={"a": text, "deep": deep, "large": "x" * 1_000_000})
+    async with client_of(CannedInspector(contents=(odd,)), tmp_path / "debug.sock") as client:
+        assert await client.package(odd.name) == odd
+        assert await client.packages() == (odd,)
+
+
+# No daemon
+
+
+async def ask(path: Path) -> None:
+    async with open_debug_client(path) as client:
+        await client.daemon()
+
+
+async def test_no_socket(tmp_path: Path) -> None:
+    path = tmp_path / "debug.sock"
+    with pytest.raises(NoDaemonError) as raised:
+        await ask(path)
+    assert str(raised.value) == (
+        f"no daemon answers on {path}: no such socket; is `wharfinger run` running? (--socket / WHARFINGER_SOCKET)"
+    )
+
+
+async def test_a_socket_of_the_dead(tmp_path: Path) -> None:
+    path = tmp_path / "debug.sock"
+    with socket.socket(socket.AF_UNIX) as gone:
+        gone.bind(str(path))
+        gone.listen()
+    with pytest.raises(NoDaemonError, match=r"no daemon answers on .*: it was left by one that is gone; is `wharf"):
+        await ask(path)
+
+
+async def test_no_socket_at_all_but_a_file_or_too_long_a_path(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / ("x" * 200)):
+        with pytest.raises(NoDaemonError, match="no daemon answers on"):
+            await ask(path)
+
+
+async def test_a_daemon_that_hangs_up(tmp_path: Path) -> None:
+    path = tmp_path / "debug.sock"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+
+        def hang_up() -> None:
+            listening.accept()[0].close()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.to_thread.run_sync, hang_up)
+            with pytest.raises(NoDaemonError, match="no daemon answers on"):
+                await ask(path)
+
+
+class Failing(httpx.AsyncBaseTransport):
+    """Fails as the real transport does: an httpx error whose cause is the kernel's."""
+
+    def __init__(self, error: httpx.HTTPError, cause: BaseException | None) -> None:
+        self._error = error
+        self._cause = cause
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        raise self._error from self._cause
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "why"),
+    [
+        (httpx.ConnectError("x"), PermissionError(errno.EACCES, "denied"), "belongs to another user; run this as"),
+        (httpx.ConnectError("x"), PermissionError(errno.EPERM, "denied"), "belongs to another user; run this as"),
+        (
+            httpx.ConnectError("x"),
+            ExceptionGroup("tried", [ValueError("no"), PermissionError(errno.EACCES, "denied")]),
+            "belongs to another user",
+        ),
+        (httpx.ConnectTimeout("x"), None, "does not answer in time"),
+        (httpx.ReadTimeout("x"), None, "does not answer in time"),
+        (httpx.ReadError(""), None, r"closed; is `wharfinger run` running\?"),
+        (httpx.RemoteProtocolError("half a message"), None, "half a message"),
+    ],
+)
+async def test_what_the_kernel_says(error: httpx.HTTPError, cause: BaseException | None, why: str) -> None:
+    async with httpx.AsyncClient(transport=Failing(error, cause), base_url="http://daemon") as client:
+        with pytest.raises(NoDaemonError, match=why):
+            await DebugClient(Path("/run/debug.sock"), client).daemon()
+
+
+# Answers nobody understands
+
+
+@asynccontextmanager
+async def stranger(handler: Handler, path: Path) -> AsyncIterator[DebugClient]:
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    listening.bind(str(path))
+    listening.listen()
+    listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
+    async with open_server([listener], handler, HttpLimits()), open_debug_client(path) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("response", "why"),
+    [
+        (Response(500, b"internal error\n"), "500 internal error"),
+        (Response(404, HOSTILE.encode("utf-8", "replace")), r"404 \\x1b\[31mred"),
+        (Response(400, b"x" * 10_000), r"400 x+…"),
+        (Response(200, b"\xff"), "does not understand"),
+        (Response(200, b"{"), "does not understand"),
+        (Response(200, b""), "does not understand"),
+        (Response(200, b"[" * 100_000), "does not understand"),
+        (Response(200, b'{"name": 5, "version": 5}'), "expected"),
+        (Response(200, b"[5]"), "."),
+        (Response(204), "204"),
+    ],
+)
+async def test_a_stranger_on_the_socket(response: Response, why: str, tmp_path: Path) -> None:
+    async def handler(_request: Request) -> Response:
+        return response
+
+    async with stranger(handler, tmp_path / "debug.sock") as client:
+        for question in (client.daemon, partial(client.package, "a")):
+            with pytest.raises(DebugAnswerError, match=why) as raised:
+                await question()
+            assert is_safe(str(raised.value))
+            assert "wharfinger version" in str(raised.value)
+            assert len(str(raised.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("response", "why"),
+    [
+        (Response(404, b"no such path: /api/v1/packages/render/a; /endpoints lists them\n"), "404 no such path"),
+        (Response(400, b"unknown query parameter: show-secrets; known here: none\n"), "400 unknown query"),
+        (Response(500, b"internal error\n"), "500 internal error"),
+        (Response(204), "204"),
+    ],
+)
+async def test_a_daemon_that_cannot_render(response: Response, why: str, tmp_path: Path) -> None:
+    async def handler(_request: Request) -> Response:
+        return response
+
+    async with stranger(handler, tmp_path / "debug.sock") as client:
+        with pytest.raises(DebugAnswerError, match=why):
+            await client.render("a", show_secrets=True)
+
+
+@pytest.mark.parametrize("question", ["daemon", "packages", "queues", "scheduler", "statistics", "why"])
+async def test_shapes_nobody_understands(question: str, tmp_path: Path) -> None:
+    async def handler(_request: Request) -> Response:
+        return Response(200, b'{"name": 5, "apps": 5, "queues": 5, "nodes": 5, "version": 5}')
+
+    async with stranger(handler, tmp_path / "debug.sock") as client:
+        questions: dict[str, Callable[[], Awaitable[object]]] = {
+            "daemon": client.daemon,
+            "packages": client.packages,
+            "queues": client.queues,
+            "scheduler": client.scheduler,
+            "statistics": client.statistics,
+            "why": partial(client.why, "a"),
+        }
+        with pytest.raises(DebugAnswerError, match="expected"):
+            await questions[question]()
+
+
+async def test_an_endless_answer_is_not_begun(tmp_path: Path) -> None:
+    @asynccontextmanager
+    async def open_chunks() -> AsyncIterator[AsyncIterator[bytes]]:
+        send, receive = trio.open_memory_channel[bytes](0)
+        with send, receive:
+            yield receive
+
+    async def handler(_request: Request) -> StreamingResponse:
+        return StreamingResponse(200, open_chunks)
+
+    async with stranger(handler, tmp_path / "debug.sock") as client:
+        with pytest.raises(DebugAnswerError, match="not known to be below"):
+            await client.daemon()

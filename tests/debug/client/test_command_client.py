@@ -1,0 +1,146 @@
+"""How commands ask and answer."""
+
+import argparse
+import io
+import os
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.debug.support.canned import CannedInspector
+from tests.programs import ROOT
+from wharfinger.debug.client.client import DebugClient
+from wharfinger.debug.client.command_client import (
+    add_name,
+    add_socket,
+    ask,
+    fail,
+    is_unicode,
+    print_answer,
+    say,
+    show,
+    terminal_columns,
+)
+from wharfinger.debug.errors import DebugError, NoDaemonError
+from wharfinger.debug.server.server import open_debug_server
+
+PATIENCE_S = 60
+
+
+class Terminal(io.StringIO):
+    """With an encoding of its own."""
+
+    encoding = "utf-8"
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self.encoding = encoding
+
+    def isatty(self) -> bool:
+        return True
+
+
+def typed(*words: str, required: bool = False) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_name(parser, required=required)
+    add_socket(parser)
+    return parser.parse_args(words)
+
+
+async def count(client: DebugClient) -> int:
+    return len(await client.packages())
+
+
+async def names(client: DebugClient) -> str:
+    return "".join(f"{each.name} ✓\n" for each in await client.packages())
+
+
+def test_a_name_may_be_left_out_where_all_are_meant() -> None:
+    assert typed().name is None
+    assert typed("a.b").name == "a.b"
+    with redirect_stderr(io.StringIO()), pytest.raises(SystemExit):
+        typed(required=True)
+
+
+async def test_the_daemon_that_was_named_is_asked(tmp_path: Path) -> None:
+    async with open_debug_server(tmp_path / "s", CannedInspector()):
+        assert await trio.to_thread.run_sync(ask, typed("--socket", str(tmp_path / "s")), count) == 3
+    with pytest.raises(NoDaemonError):
+        await trio.to_thread.run_sync(ask, typed("--socket", str(tmp_path / "none")), count)
+
+
+async def test_an_answer_is_printed_as_the_terminal_can_show_it(tmp_path: Path) -> None:
+    args = typed("--socket", str(tmp_path / "s"))
+    async with open_debug_server(tmp_path / "s", CannedInspector()):
+        with redirect_stdout(Terminal("ascii")) as out:
+            assert await trio.to_thread.run_sync(print_answer, args, names) == 0
+    assert out.getvalue().splitlines()[0] == "ingress \\u2713"
+
+
+async def test_no_answer_is_explained(tmp_path: Path) -> None:
+    args = typed("--socket", str(tmp_path / "s"))
+
+    def answer() -> int:
+        return print_answer(args, names, when_empty="nothing there")
+
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        async with open_debug_server(tmp_path / "s", CannedInspector(contents=())):
+            assert await trio.to_thread.run_sync(answer) == 0
+        assert (out.getvalue(), err.getvalue()) == ("", "nothing there\n")
+        assert await trio.to_thread.run_sync(answer) == 1
+    assert err.getvalue().startswith("nothing there\nerror: no daemon answers on ")
+
+
+@pytest.mark.parametrize("command", ["why prod.shop", "graph", "graph -o svg", "dump -o json"])
+async def test_an_answer_that_finds_no_room_is_told_in_one_line(command: str, tmp_path: Path) -> None:
+    words = (sys.executable, "-m", "wharfinger", *command.split(), "--socket", str(tmp_path / "s"))
+
+    def answer() -> subprocess.CompletedProcess[str]:
+        with Path("/dev/full").open("w") as full:
+            return subprocess.run(
+                words, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=PATIENCE_S
+            )
+
+    async with open_debug_server(tmp_path / "s", CannedInspector()):
+        done = await trio.to_thread.run_sync(answer)
+    said = "error: the answer cannot be written to stdout: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_a_reader_that_went_away_needs_no_answer() -> None:
+    """The command as a whole ends quietly then, so it has to hear of it."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as out, redirect_stdout(out):
+        with pytest.raises(BrokenPipeError):
+            show("anything\n")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), writing)
+
+
+def test_what_is_said_beside_an_answer() -> None:
+    with redirect_stderr(io.StringIO()) as err:
+        say("a hint")
+        assert fail(DebugError("it is\x1b[31m red")) == 1
+    assert err.getvalue() == "a hint\nerror: it is\\x1b[31m red\n"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "unicode"), [("utf-8", True), ("UTF8", True), ("ascii", False), ("latin-1", False)]
+)
+def test_the_encoding_of_the_terminal(encoding: str, unicode: bool) -> None:
+    with redirect_stdout(Terminal(encoding)) as out:
+        assert is_unicode() == unicode
+        show("→")
+    assert out.getvalue() == ("→" if unicode else "\\u2192")
+
+
+def test_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {**os.environ, "COLUMNS": "77"})
+    with redirect_stdout(Terminal("utf-8")):
+        assert terminal_columns() == 77
+    with redirect_stdout(io.StringIO()):
+        assert terminal_columns() is None

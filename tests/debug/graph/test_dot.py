@@ -1,0 +1,63 @@
+"""Graphs in DOT."""
+
+from hypothesis import given
+
+from tests.debug.support.graph_samples import GRAPH, GRAPHS, ends, read_dot
+from wharfinger.debug.graph.dot import graph_to_dot
+from wharfinger.debug.graph.model import Graph, GraphNode, NodeState, around
+from wharfinger.formats.terminal_text import is_safe, printable
+
+
+def test_a_document() -> None:
+    lines = graph_to_dot(GRAPH).splitlines()
+    assert lines[:2] == ["digraph packages {", "  rankdir=RL;"]
+    assert (
+        '  "ingress" [label="ingress\\n1.0.0, active, Ready", tooltip="1.0.0, active, Ready", fillcolor="#d8f0dc"];'
+        in lines
+    )
+    assert (
+        '  "prod.web" -> "prod.shop" '
+        '[label="~1.2", tooltip="needs", style=solid, color="#b3261e", penwidth=2];' in lines
+    )
+    assert (
+        '  "prod.web" -> "mysql" [label="any of database: >=8", tooltip="any of", style=solid, arrowhead=empty];'
+        in lines
+    )
+    assert lines[-1] == "}"
+
+
+def test_the_package_that_was_asked_for_is_marked() -> None:
+    found = around(GRAPH, "prod.shop")
+    assert found is not None
+    nodes, _ = read_dot(graph_to_dot(found))
+    assert [name for name, attributes in nodes.items() if "penwidth" in attributes] == ['"prod.shop"']
+
+
+def test_nothing_to_draw() -> None:
+    assert read_dot(graph_to_dot(Graph((), ()))) == ({}, [])
+
+
+def test_names_that_dot_would_misread() -> None:
+    names = ['a"b', "back\\", "\\N", "&lt;", "new\nline", "#0", "ü"]
+    graph = Graph(tuple(GraphNode(name, NodeState.ABSENT) for name in names), ())
+    document = graph_to_dot(graph)
+    nodes, _ = read_dot(document)
+    assert list(nodes) == [f'"#{number}"' for number in range(len(names))]
+    assert [node["label"] for node in nodes.values()] == [f"{printable(name)}\nabsent" for name in names]
+    assert 'label="back\\\\\\nabsent"' in document
+
+
+@given(GRAPHS)
+def test_any_graph_is_well_formed_and_whole(graph: Graph) -> None:
+    document = graph_to_dot(graph)
+    assert document == graph_to_dot(graph)
+    assert is_safe(document, allow="\n")
+    nodes, edges = read_dot(document)
+    assert [each["label"] for each in nodes.values()] == [
+        f"{printable(node.name)}\n{printable(node.caption)}" for node in graph.nodes
+    ]
+    ids = list(nodes)
+    assert [(source, target, each["tooltip"]) for source, target, each in edges] == [
+        (ids[source], ids[target], edge.kind.value.replace("-", " ")) for source, target, edge in ends(graph)
+    ]
+    assert all(printable(edge.label) in each["label"] for (_, _, each), edge in zip(edges, graph.edges, strict=True))

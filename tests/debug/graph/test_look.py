@@ -1,0 +1,71 @@
+"""What a picture of a graph looks like: nothing is told by colour alone, and everything can be read on its background."""
+
+import re
+from itertools import combinations
+from xml.etree import ElementTree as ET
+
+from wharfinger.debug.graph.look import HEADS, SHIFTS, SIGNS, class_of, style_lines
+from wharfinger.debug.graph.model import EdgeKind, NodeState
+
+
+def test_every_state_has_a_sign_of_its_own() -> None:
+    assert set(SIGNS) == set(NodeState)
+    assert len(set(SIGNS.values())) == len(NodeState)
+
+
+def test_every_kind_of_edge_has_a_head_and_a_lane_of_its_own() -> None:
+    assert set(HEADS) == set(SHIFTS) == set(EdgeKind)
+    assert len(set(HEADS.values())) == len(EdgeKind)
+    assert all(abs(one - other) >= 5 for one, other in combinations(SHIFTS.values(), 2))
+
+
+def test_all_pieces_are_xml() -> None:
+    for piece in (*SIGNS.values(), *HEADS.values()):
+        assert ET.fromstring(piece).attrib  # noqa: S314 - written beside this test
+
+
+def test_the_style_sheet_is_the_same_every_time_and_knows_every_class() -> None:
+    sheet = "\n".join(style_lines())
+    assert sheet == "\n".join(style_lines())
+    assert sheet.count("{") == sheet.count("}")
+    light, _, dark = sheet.partition("@media (prefers-color-scheme: dark) {")
+    for state in NodeState:
+        for part in (light, dark):
+            assert f".{class_of(state)} .box {{ fill: " in part
+            assert f".{class_of(state)} .sign path {{ stroke: " in part
+    assert "url(" not in sheet
+    assert "@import" not in sheet
+
+
+def test_text_and_signs_stand_out_from_what_is_under_them() -> None:
+    light, _, dark = "\n".join(style_lines()).partition("@media")
+    for part in (light, dark):
+        paper = colour(part, r"^\.paper { fill: (\S+);")
+        texts = [colour(part, r"^text { fill: (\S+);"), colour(part, r"^\.small { fill: (\S+);")]
+        assert all(contrast(text, paper) >= 4.5 for text in texts)
+        assert contrast(colour(part, r"^\.line, .* { stroke: (\S+);"), paper) >= 3
+        assert contrast(colour(part, r"^\.held \.line, .* { stroke: (\S+);"), paper) >= 3
+        for state in NodeState:
+            box = re.search(rf"^\.{class_of(state)} \.box {{ fill: (\S+); stroke: (\S+);", part, re.MULTILINE)
+            assert box is not None
+            assert all(contrast(text, box[1]) >= 4.5 for text in texts)
+            assert contrast(box[2], box[1]) >= 3
+            assert contrast(box[2], paper) >= 3
+
+
+def colour(sheet: str, pattern: str) -> str:
+    found = re.search(pattern, sheet, re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+def contrast(one: str, other: str) -> float:
+    """As the Web Content Accessibility Guidelines measure it."""
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(written: str) -> float:
+    parts = [int(written[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

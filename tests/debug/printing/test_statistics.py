@@ -1,0 +1,51 @@
+"""What a daemon counts, as a person reads it."""
+
+from dataclasses import replace
+
+from tests.debug.support.samples import HOSTILE, STATISTICS
+from wharfinger.debug.printing.statistics import statistics_lines
+from wharfinger.formats.terminal_text import is_safe
+
+TABLES = """\
+WHAT          NOW                                                                 SINCE THE START
+tasks         12 in 3 queues: 2 running, 4 backing off, 1 parked                  5210 done, 17 dropped, 40 failed, 0 bugs
+monitors      12, 11 of them listed: 14 watches, 340 objects, 2 changes waiting   900 events, 1 changes dropped
+schedules     3 crontabs, next at 2026-05-17T12:30:45.123456Z                     17 ticks
+definitions   tried for: ingress, metrics
+objects       Degraded, 2 errors: 3 pending, 1 refreshing, 1 failing, 2 slow      7 pruned, 1 prunes failed
+store         2 locks held, 1 temporary names, 4 packages not deployed yet
+
+LIMIT     SLOTS   IN USE   WAITING
+work      16      6        3
+renders   2       2        3
+api       32      1        0
+
+WORKERS   ALIVE   REQUESTS   REPLACED
+jq        2       1200       1
+rules     1       30         0
+"""
+
+
+def test_three_tables() -> None:
+    assert "".join(f"{line}\n" for line in statistics_lines(STATISTICS)) == TABLES
+
+
+def test_what_is_not_there_is_left_out() -> None:
+    bare = replace(
+        STATISTICS,
+        trying_crds=(),
+        schedules=replace(STATISTICS.schedules, next_due=None),
+        filters=None,
+        rules=None,
+        store=None,
+    )
+    text = "\n".join(statistics_lines(bare))
+    assert "WORKERS" not in text
+    assert "store" not in text
+    assert "next at" not in text
+    assert "definitions   all tried" in text
+
+
+def test_a_terminal_obeys_no_name() -> None:
+    lines = statistics_lines(replace(STATISTICS, trying_crds=(HOSTILE,)))
+    assert is_safe("\n".join(lines), allow="\n")

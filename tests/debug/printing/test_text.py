@@ -1,0 +1,42 @@
+"""Hostile text on a terminal."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.debug.support.samples import HOSTILE
+from wharfinger.debug.printing.text import shorten, width
+from wharfinger.formats.terminal_text import is_safe, printable
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"), [("", 0), ("abc", 3), ("漢字", 4), ("e\u0301", 1), ("é", 1), ("🙂", 2), ("a\u200db", 2)]
+)
+def test_width(text: str, columns: int) -> None:
+    assert width(text) == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "short"),
+    [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "ab…"),
+        ("abcd", 1, "…"),
+        ("漢字漢", 5, "漢字…"),
+        ("漢字漢", 4, "漢…"),
+        ("", 1, ""),
+    ],
+)
+def test_shorten(text: str, columns: int, short: str) -> None:
+    assert shorten(text, columns) == short
+
+
+@given(st.text(), st.integers(1, 40))
+def test_what_was_shortened_fits(text: str, columns: int) -> None:
+    short = shorten(printable(text), columns)
+    assert width(short) <= columns
+
+
+def test_the_sample_is_hostile() -> None:
+    assert not is_safe(HOSTILE)
+    assert "✓ 漢字" in printable(HOSTILE)

@@ -1,0 +1,91 @@
+"""An Inspector that answers what a test put into it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tests.debug.support.samples import (
+    ANSWERS,
+    DAEMON,
+    EXPLANATIONS,
+    HOOK_METRICS,
+    METRICS,
+    NODES,
+    PACKAGES,
+    RENDERED,
+    STATISTICS,
+)
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.runtime.inspector import (
+    DaemonSnapshot,
+    ExplanationSnapshot,
+    NodeSnapshot,
+    PackageSnapshot,
+    QueueSnapshot,
+    RenderSnapshot,
+    SettingsAnswer,
+    StatisticsSnapshot,
+    ValidSettings,
+)
+
+
+@dataclass
+class CannedInspector:
+    """Fixed answers, sorted and counted as a daemon does it."""
+
+    contents: tuple[PackageSnapshot, ...] = PACKAGES
+    base: DaemonSnapshot = DAEMON
+    nodes: tuple[NodeSnapshot, ...] = NODES
+    rendered: Mapping[str, RenderSnapshot] = field(default_factory=lambda: RENDERED)
+    answers: Mapping[str, SettingsAnswer] = field(default_factory=lambda: ANSWERS)
+    explanations: Mapping[str, ExplanationSnapshot] = field(default_factory=lambda: EXPLANATIONS)
+    counted: StatisticsSnapshot | None = STATISTICS
+    measured: str = METRICS
+    published: str = HOOK_METRICS
+    asked: list[tuple[str, JsonObject, int]] = field(default_factory=list)
+
+    async def daemon(self) -> DaemonSnapshot:
+        """The daemon, with the number of its packages."""
+        return replace(self.base, packages=len(self.contents))
+
+    async def statistics(self) -> StatisticsSnapshot | None:
+        """What a test put in."""
+        return self.counted
+
+    async def metrics(self) -> str:
+        return self.measured
+
+    async def hook_metrics(self) -> str:
+        return self.published
+
+    async def packages(self) -> tuple[PackageSnapshot, ...]:
+        """All packages, sorted by name."""
+        return tuple(sorted(self.contents, key=lambda package: package.name))
+
+    async def package(self, name: str) -> PackageSnapshot | None:
+        """One package by its name, or None."""
+        return next((package for package in self.contents if package.name == name), None)
+
+    async def queues(self) -> tuple[QueueSnapshot, ...]:
+        """All queues, sorted by name."""
+        return tuple(package.queue for package in await self.packages())
+
+    async def scheduler(self) -> tuple[NodeSnapshot, ...]:
+        """All nodes, sorted by name."""
+        return tuple(sorted(self.nodes, key=lambda node: node.name))
+
+    async def why(self, name: str) -> ExplanationSnapshot | None:
+        """What a test put in; nothing keeps a package that nothing was said about."""
+        known = any(package.name == name for package in self.contents)
+        unexplained = ExplanationSnapshot(name, ready=True, causes=(), remedy="")
+        return self.explanations.get(name, unexplained) if known else None
+
+    async def render(self, name: str) -> RenderSnapshot | None:
+        """What a package renders to; one that nothing was said about has no chart."""
+        known = any(package.name == name for package in self.contents)
+        return self.rendered.get(name, RenderSnapshot("", problem="", has_chart=False)) if known else None
+
+    async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
+        """What a test put in; a package that nothing was said about takes everything."""
+        self.asked.append((name, settings, version))
+        known = any(package.name == name for package in self.contents)
+        return self.answers.get(name, ValidSettings("1.2.3")) if known else None

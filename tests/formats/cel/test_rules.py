@@ -1,0 +1,276 @@
+"""What the rules of a schema say of values: where they are evaluated, on what, and what comes of it."""
+
+from typing import Final
+
+import pytest
+
+from wharfinger.formats.cel.protocol import MAX_FINDINGS, CelRequest, Finding, FindingKind
+from wharfinger.formats.cel.rules import CompiledRules, Outcome, compile_rules
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, decode_json
+from wharfinger.formats.schemas.document import path_text
+from wharfinger.formats.schemas.openapi_schema import compile_schema
+from wharfinger.formats.schemas.validations import DECKHOUSE, KUBERNETES, MAX_MESSAGE
+
+K: Final = KUBERNETES
+
+
+def compiled(schema: JsonObject) -> CompiledRules:
+    rules = compile_schema(schema, what="s").rules
+    assert rules is not None
+    return compile_rules(as_object(decode_json(rules.text, max_bytes=10**6, what="rules"), "rules"))
+
+
+def outcome(schema: JsonObject, value: JsonValue, *old: JsonValue) -> Outcome:
+    places: list[str] = []
+    request = CelRequest(b"", True, value, old[0] if old else None)
+    return compiled(schema).evaluated(request, places.append)
+
+
+def findings(schema: JsonObject, value: JsonValue, *old: JsonValue) -> list[str]:
+    return [f"{path_text(each.path)}: {each.message}" for each in outcome(schema, value, *old).findings]
+
+
+def rule(text: str, message: str = "no", **more: JsonValue) -> JsonObject:
+    return {"rule": text, "message": message, **more}
+
+
+def ours(text: str, message: str = "no") -> JsonObject:
+    return {"expression": text, "message": message}
+
+
+IS_SMALL: JsonObject = {DECKHOUSE: [ours("self < 5", "too large")], K: [rule("self < 7", "much too large")]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "found"),
+    [
+        (IS_SMALL, 1, []),
+        (IS_SMALL, 6, [": too large"]),
+        (IS_SMALL, 8, [": much too large", ": too large"]),
+        ({"properties": {"a": IS_SMALL}}, {"a": 6, "b": 9}, ["a: too large"]),
+        ({"properties": {"a": IS_SMALL}}, {}, []),
+        ({"properties": {"a": IS_SMALL}}, [6], []),
+        (
+            {"additionalProperties": IS_SMALL, "properties": {"x": {"type": "integer"}}},
+            {"k.l": 6, "j": 1},
+            ['["k.l"]: too large'],
+        ),
+        ({"items": IS_SMALL}, [1, 6, 2, 6], ["[1]: too large", "[3]: too large"]),
+        ({"items": {"items": {"properties": {"a": IS_SMALL}}}}, [[], [{}, {"a": 6}]], ["[1][1].a: too large"]),
+        ({"items": [{}, IS_SMALL]}, [6, 6, 6], ["[1]: too large"]),
+        ({"allOf": [IS_SMALL, {"properties": {"a": IS_SMALL}}]}, 6, [": too large"]),
+        ({"allOf": [{"properties": {"a": IS_SMALL}}]}, {"a": 6}, ["a: too large"]),
+    ],
+)
+def test_on_every_level(schema: JsonObject, value: JsonValue, found: list[str]) -> None:
+    assert findings(schema, value) == found
+
+
+def test_a_property_that_declares_nothing_is_no_additional_one() -> None:
+    """Kubernetes does not look into what both say; a declared property is not an additional one."""
+    schema: JsonObject = {"properties": {"x": {}}, "additionalProperties": {DECKHOUSE: [ours("false")]}}
+    assert findings(schema, {"x": 1, "y": 1}) == ["y: no"]
+
+
+@pytest.mark.parametrize("text", ["self.nope > 1", "self.deep.nope == 1"])
+def test_a_key_that_is_not_there_never_passes_a_rule(text: str) -> None:
+    """Weakness: a rule that meets no such key was skipped, so that a typing error switched the check off."""
+    (finding,) = outcome({"properties": {"a": {DECKHOUSE: [ours(text)]}}}, {"a": {"deep": {}}}).findings
+    assert finding.kind is FindingKind.ERROR
+    assert finding.path == ("a",)
+    assert finding.at == f"properties.a.{DECKHOUSE}[0]"
+    assert finding.message == "could not be evaluated: no such key: nope"
+
+
+def test_one_bad_rule_does_not_hide_the_others() -> None:
+    schema: JsonObject = {
+        K: [rule("self.nope"), rule("false", "first"), rule("1 / (self.a - 1) == 1"), rule("false", "last")]
+    }
+    assert findings(schema, {"a": 1}) == [
+        ": could not be evaluated: no such key: nope",
+        ": first",
+        ": could not be evaluated: divide by zero",
+        ": last",
+    ]
+
+
+def test_what_is_no_bool() -> None:
+    assert findings({K: [rule("self.a")]}, {"a": "x"}) == [": could not be evaluated: it gives no bool"]
+
+
+ONLY_UP: JsonObject = {K: [rule("self >= oldSelf", "only up")]}
+BY_NAME: JsonObject = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "old", "found"),
+    [
+        (ONLY_UP, 1, 2, [": only up"]),
+        (ONLY_UP, 2, 2, []),
+        ({"properties": {"a": ONLY_UP}}, {"a": 1}, {"a": 2}, ["a: only up"]),
+        ({"properties": {"a": ONLY_UP}}, {"a": 1}, {}, []),
+        ({"properties": {"a": ONLY_UP}}, {"a": 1}, "other", []),
+        ({"properties": {"a": ONLY_UP}}, {}, {"a": 2}, []),
+        ({"additionalProperties": ONLY_UP}, {"a": 1, "b": 1}, {"a": 2}, ["a: only up"]),
+        (
+            {**BY_NAME, "items": {"properties": {"v": ONLY_UP}}},
+            [{"name": "b", "v": 1}, {"name": "new", "v": 0}, {"name": "a", "v": 1}, "odd", {"v": 0}],
+            [{"name": "a", "v": 1}, {"name": "b", "v": 2}, {"v": 1}, None],
+            ["[0].v: only up", "[4].v: only up"],
+        ),
+        ({"items": {DECKHOUSE: [ours("self >= oldSelf")]}}, [1], [2], []),
+        ({"allOf": [ONLY_UP]}, 1, 2, [": only up"]),
+    ],
+)
+def test_rules_about_changes(schema: JsonObject, value: JsonValue, old: JsonValue, found: list[str]) -> None:
+    assert findings(schema, value, old) == found
+    assert findings(schema, value) == []
+
+
+def test_nulls() -> None:
+    """As in Kubernetes: no rule is about a null, and where there was one, there was nothing."""
+    schema: JsonObject = {"properties": {"a": {K: [rule("self == oldSelf", "changed"), rule("self > 5", "small")]}}}
+    assert findings(schema, {"a": None}, {"a": 1}) == []
+    assert findings(schema, {"a": 1}, {"a": None}) == ["a: small"]
+    assert findings({K: [rule("self.a != null", "is null")], **schema}, {"a": None}) == [": is null"]
+    optional: JsonObject = {"properties": {"a": {K: [rule("oldSelf.hasValue()", "new", optionalOldSelf=True)]}}}
+    assert findings(optional, {"a": 1}, {"a": None}) == ["a: new"]
+
+
+@pytest.mark.parametrize("old", [0, 0.0, False, "", [], {}])
+def test_an_old_value_that_is_nothing_much_was_there(old: JsonValue) -> None:
+    """Only a null was nothing: a rule about changes holds for what was 0, false or empty."""
+    schema: JsonObject = {"properties": {"a": {K: [rule("self == oldSelf", "changed")]}}}
+    assert findings(schema, {"a": "other"}, {"a": old}) == ["a: changed"]
+    told = rule("false", "static", messageExpression="oldSelf == 1 ? 'x' : 'there was one'")
+    assert findings({K: [told]}, 1, old) == [": there was one"]
+    optional = rule("!oldSelf.hasValue()", "there was one", optionalOldSelf=True)
+    assert findings({K: [optional]}, 1, old) == [": there was one"]
+
+
+def test_of_old_items_with_the_same_keys_the_first_counts() -> None:
+    schema: JsonObject = {**BY_NAME, "items": {"properties": {"v": {K: [rule("self == oldSelf", "changed")]}}}}
+    twice: JsonValue = [{"name": "a", "v": 1}, {"name": "a", "v": 2}]
+    assert findings(schema, [{"name": "a", "v": 1}], twice) == []
+    assert findings(schema, [{"name": "a", "v": 2}], twice) == ["[0].v: changed"]
+
+
+def test_an_old_value_that_may_be_missing() -> None:
+    schema: JsonObject = {
+        "items": {K: [rule("oldSelf.hasValue() || self < 5", "new ones are small", optionalOldSelf=True)]},
+        "properties": {"a": {K: [rule("self >= oldSelf.orValue(3)", "up", optionalOldSelf=True)]}},
+    }
+    assert compiled(schema).checked().findings == ()
+    assert findings(schema, [1, 6], [6, 6]) == ["[1]: new ones are small"]
+    assert findings(schema, {"a": 2}) == ["a: up"]
+    assert findings(schema, {"a": 2}, {"a": 1}) == []
+
+
+def test_what_is_wrong_with_rules_themselves() -> None:
+    schema: JsonObject = {
+        "properties": {
+            "a": {
+                "type": "string",
+                K: [rule("self > 1"), rule("self == 'x'"), rule("self.size() > 0", messageExpression="1")],
+            },
+            "b": {"items": ONLY_UP},
+        },
+        "additionalProperties": {DECKHOUSE: [ours("self.")]},
+        "items": [{}, {DECKHOUSE: [ours("nope")]}],
+        "allOf": [{K: [rule("self.x == nope")]}],
+    }
+    checked = compiled(schema).checked()
+    assert [(finding.at, finding.message.partition("; ")[0][:72]) for finding in checked.findings] == [
+        (f"properties.a.{K}[0]", "does not compile: 1:6: found no matching overload for '_>_' applied to '"),
+        (f"properties.a.{K}[2]", "its messageExpression does not compile: gives int, not string"),
+        (f"properties.b.items.{K}[0]", "uses oldSelf inside a list that is no map (x-kubernetes-list-type), so t"),
+        (f"allOf[0].{K}[0]", "does not compile: 1:11: undeclared reference to 'nope'"),
+        (f"additionalProperties.{DECKHOUSE}[0]", checked.findings[4].message.partition("; ")[0][:72]),
+        (f"items[1].{DECKHOUSE}[0]", "does not compile: 1:1: undeclared reference to 'nope'"),
+    ]
+    assert "Syntax error" in checked.findings[4].message
+    # Whoever evaluates them nevertheless is told of it, and never that all is well.
+    assert findings(schema, {"a": "x"})[0].startswith("a: does not compile")
+
+
+def test_messages() -> None:
+    def say(told: str, value: JsonValue = 7, *old: JsonValue) -> Finding:
+        (finding,) = outcome(
+            {K: [rule("self == 1", "static", messageExpression=told, reason="FieldValueRequired")]}, value, *old
+        ).findings
+        return finding
+
+    told = say("'is ' + string(self)")
+    assert (told.kind, told.message, told.static) == (FindingKind.FAILED, "is 7", "static")
+    assert len(say("'x'.replace('x', self)", "y" * 3000).message) == MAX_MESSAGE
+    for nothing in ("''", "'a\\nb'", "self.nope", "string(self / 0)", "'was ' + string(oldSelf)"):
+        silent = say(nothing)
+        assert (silent.kind, silent.message, silent.static) == (FindingKind.WARNING, "static", "")
+    assert say("'was ' + string(oldSelf)", 7, 6).message == "was 6"
+
+
+def test_a_rule_may_point_at_a_field() -> None:
+    schema: JsonObject = {"properties": {"a": {"properties": {"b": {}}}}, K: [rule("false", fieldPath=".a.b")]}
+    assert findings(schema, {}) == ["a.b: no"]
+    schema = {"properties": {"x": {**schema, K: [rule("false", fieldPath=".a.b", messageExpression="'made'")]}}}
+    (finding,) = outcome(schema, {"x": {}}).findings
+    assert (finding.path, finding.below, finding.made_of) == (("x", "a", "b"), 2, ("x",))
+
+
+def test_rules_of_kubernetes_see_typed_values() -> None:
+    typed: JsonObject = {
+        "properties": {
+            "n": {"type": "number"},
+            "i": {"type": "integer"},
+            "x-y": {"type": "integer"},
+            "in": {"type": "integer"},
+            "l": {"items": {"type": "number"}},
+            "m": {"additionalProperties": {"properties": {"a.b": {"type": "number"}}}},
+        }
+    }
+    value: JsonObject = {"n": 1, "i": 2.0, "x-y": 3, "in": 4, "l": [1, None], "m": {"k": {"a.b": 5}, "s": "x"}, "u": 1}
+    text = (
+        "self.n + 0.5 == 1.5 && self.i + 1 == 3 && self.x__dash__y == 3 && self.__in__ == 4 && self.l[0] + 0.5 == 1.5 && "
+        "self.m['k'].a__dot__b + 0.5 == 5.5 && self.u + 1 == 2 && self['x-y'] == 3"
+    )
+    assert findings({**typed, K: [rule(text)]}, value) == []
+    assert (
+        findings({**typed, DECKHOUSE: [ours("self.n + 1 == 2 && self.size() == 7 && self['x-y'] == 3")]}, value) == []
+    )
+    assert findings({**typed, K: [rule("self.n == oldSelf.n && self.n + oldSelf.n == 2.0")]}, value, value) == []
+    assert findings({"type": "number", K: [rule("self > 1")]}, 2**2000) == [
+        ": could not be evaluated: the value is not of the type that the schema says, or too large a number"
+    ]
+
+
+def test_places_are_told_before_they_are_evaluated() -> None:
+    places: list[str] = []
+    schema: JsonObject = {
+        "items": {K: [rule("true")]},
+        "additionalProperties": {DECKHOUSE: [ours("true"), ours("true")]},
+    }
+    rules = compiled(schema)
+    rules.evaluated(CelRequest(b"", True, [1, 2, 3]), places.append)
+    assert places == [f"items.{K}[0]"]
+    rules.evaluated(CelRequest(b"", True, {"a": 1}), places.append)
+    assert places[1:] == [f"additionalProperties.{DECKHOUSE}[0]", f"additionalProperties.{DECKHOUSE}[1]"]
+
+
+def test_findings_are_bounded() -> None:
+    found = outcome({"items": {K: [rule("false"), rule("false")]}}, [1] * 100)
+    assert len(found.findings) == MAX_FINDINGS
+    assert not found.out_of_memory
+
+
+@pytest.mark.parametrize(
+    ("node", "why"),
+    [
+        ({"rules": 1}, "list"),
+        ({"rules": [{}]}, "rule: required"),
+        ({"properties": []}, "object"),
+        ({"keys": {}}, "list"),
+    ],
+)
+def test_what_are_no_rules(node: JsonObject, why: str) -> None:
+    with pytest.raises(ShapeError, match=why):
+        compile_rules(node)

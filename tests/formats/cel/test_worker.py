@@ -1,0 +1,210 @@
+"""The rule worker: the program itself as a process, and what rules that mean harm do to it."""
+
+import io
+import json
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from wharfinger.formats.cel import worker as cel_worker
+from wharfinger.formats.cel.protocol import (
+    CelProtocolError,
+    Finding,
+    FindingKind,
+    decode_line,
+    encode_at,
+    encode_check,
+    encode_evaluation,
+)
+from wharfinger.formats.cel.worker import SCHEMAS_KEPT, Schemas, serve
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.schemas.openapi_schema import compile_schema
+from wharfinger.formats.schemas.validations import KUBERNETES, SchemaRules
+
+
+def rules(*texts: str) -> SchemaRules:
+    found = compile_schema({KUBERNETES: [{"rule": text} for text in texts]}, what="s").rules
+    assert found is not None
+    return found
+
+
+def evaluation(value: JsonValue, *texts: str) -> bytes:
+    return encode_evaluation(rules(*texts), value, None)
+
+
+def served(*lines: bytes) -> list[str | tuple[Finding, ...]]:
+    answers = io.BytesIO()
+    serve(io.BytesIO(b"".join(lines)), answers)
+    return [decode_line(line) for line in answers.getvalue().splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def _limit_stays() -> Iterator[None]:
+    """The CPU limit, which `serve` lowers, is the process's."""
+    before = resource.getrlimit(resource.RLIMIT_CPU)
+    yield
+    resource.setrlimit(resource.RLIMIT_CPU, before)
+
+
+def test_checks_and_evaluations() -> None:
+    place = f"{KUBERNETES}[0]"
+    assert served(encode_check(rules("self > 1")), evaluation(2, "self > 1"), evaluation(0, "self > 1")) == [
+        (),
+        place,
+        (),
+        place,
+        (Finding(FindingKind.FAILED, (), place, "failed rule: self > 1"),),
+    ]
+    (found,) = served(encode_check(rules("self >")))
+    assert isinstance(found, tuple)
+    assert found[0].message.startswith("does not compile: ")
+
+
+def test_a_request_that_ends_early_is_the_end() -> None:
+    assert served(encode_check(rules("true")), encode_check(rules("true"))[:-1]) == [()]
+    assert served() == []
+
+
+@pytest.mark.parametrize("line", [b"\n", b"{}\n", b'{"rules":[]}\n', b'{"rules":{"rules":[{}]}}\n', encode_at("x")])
+def test_what_is_no_request_ends_it(line: bytes) -> None:
+    with pytest.raises(FormatError):
+        served(line)
+
+
+def test_too_large_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cel_worker, "REQUEST_BYTES", 100)
+    with pytest.raises(CelProtocolError, match="more than 100 bytes"):
+        served(b"x" * 101)
+
+
+def test_compiled_rules_are_kept() -> None:
+    schemas = Schemas()
+    first = schemas.get(b'{"rules":[]}')
+    for number in range(SCHEMAS_KEPT - 1):
+        schemas.get(b'{"type":"%d"}' % number)
+    assert schemas.get(b'{"rules":[]}') is first
+    for number in range(SCHEMAS_KEPT):
+        schemas.get(b'{"type":"%d"}' % number)
+    assert schemas.get(b'{"rules":[]}') is not first
+
+
+BOMBS: dict[str, tuple[str, JsonValue, str]] = {
+    "loops": ("self.all(a, self.all(b, self.all(c, a + b + c >= 0)))", list(range(1000)), "more than 10000 steps"),
+    "lists of lists": ("self.map(a, self.map(b, a + b)).size() > 0", list(range(1000)), "more than 10000 steps"),
+    "two variables": ("self.all(i, a, self.all(j, b, i + b >= 0))", list(range(1000)), "more than 10000 steps"),
+    "a long range": ("lists.range(1000000000).size() > 0", 1, "too much memory"),
+    "doubling": (
+        "cel.bind(a, self + self + self + self, cel.bind(b, a + a + a + a, cel.bind(c, b + b + b + b, c + c))) != ''",
+        "x" * 10_000_000,
+        "too much memory",
+    ),
+    "replacing": ("self.replace('x', self).replace('x', self).size() > 0", "x" * 1500, "too much memory"),
+    "texts in a loop": (
+        "self.map(a, '" + "x" * 10_000 + "' + string(a)).size() < 0",
+        list(range(9_000)),
+        "too much memory",
+    ),
+    "a pattern": ("self.matches('((a{1,30}){1,30})b') || self.matches('(a|a|aa|a*)*b')", "a" * 100_000, "failed rule"),
+    "a large pattern": ("'a'.matches('((((a{1,100}){1,100}){1,100}){1,100}){1,100}')", 1, "cannot take"),
+    "formats": ("'%.999999999f'.format([1.0]).size() > 0", 1, "cannot take"),
+}
+
+
+def ask(*lines: bytes, seconds: float = 60) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-I", "-m", cel_worker.__name__]
+    return subprocess.run(command, input=b"".join(lines), capture_output=True, timeout=seconds, check=False)
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bombs(name: str) -> None:
+    """Each costs its own rule, within the limits of the process; the rule after it is evaluated all the same."""
+    text, value, why = BOMBS[name]
+    done = ask(evaluation(value, text, "false || size('a') == 2"))
+    assert done.returncode == 0
+    found = decode_line(done.stdout.splitlines()[-1])
+    assert isinstance(found, tuple)
+    assert found[0].at == f"{KUBERNETES}[0]"
+    assert why in found[0].message
+    assert len(found) == (1 if "memory" in why else 2)
+
+
+def test_it_ends_after_it_ran_out_of_memory() -> None:
+    text, value, _ = BOMBS["a long range"]
+    done = ask(evaluation(value, text), evaluation(1, "true"))
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 2
+
+
+def test_an_endless_rule_is_ended_by_its_cpu_time() -> None:
+    """Also where nobody is left who would end it otherwise; and the pool is told why, by the signal."""
+    line = evaluation(list(range(3_000)), *["self.map(x, x + 1).size() > 0"] * 900)
+    command = [sys.executable, "-I", "-m", cel_worker.__name__, "1"]
+    done = subprocess.run(command, input=line, capture_output=True, timeout=60, check=False)
+    assert done.returncode == -signal.SIGXCPU
+
+
+@pytest.mark.parametrize(("arguments", "seconds"), [(("7",), 7), ((), cel_worker.CPU_S)])
+def test_who_starts_it_says_how_much_cpu_time(arguments: tuple[str, ...], seconds: int) -> None:
+    script = (
+        "import sys; from wharfinger.formats.cel import worker as cel_worker;"
+        "cel_worker.serve = lambda _, answers, cpu_s: answers.write(b'%d' % cpu_s); cel_worker.main()"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", script, *arguments], capture_output=True, timeout=60, check=True)
+    assert done.stdout == b"%d" % seconds
+
+
+def test_each_request_has_its_own_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed: list[int] = []
+
+    def setrlimit(which: int, limits: tuple[int, int]) -> None:
+        assert which == resource.RLIMIT_CPU
+        allowed.append(limits[0])
+
+    used = iter([0.2, 7.0])
+
+    def getrusage(_: int) -> SimpleNamespace:
+        return SimpleNamespace(ru_utime=next(used), ru_stime=0.5)
+
+    monkeypatch.setattr(resource, "setrlimit", setrlimit)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    monkeypatch.setattr(resource, "getrusage", getrusage)
+    serve(io.BytesIO(encode_check(rules("true")) * 2), io.BytesIO(), 3)
+    assert allowed == [1 + 3, 8 + 3]
+
+
+def test_it_writes_no_file(tmp_path: Path) -> None:
+    """Not what its limits are called, but what the kernel makes of them, in the program as it is started."""
+    target = tmp_path / "written"
+    script = (
+        "import sys; from wharfinger.formats.cel import worker as cel_worker;"
+        f"cel_worker.serve = lambda *_: open({str(target)!r}, 'wb', 0).write(b'x'); cel_worker.main()"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert b"File too large" in done.stderr
+    assert target.read_bytes() == b""
+
+
+def test_its_limits() -> None:
+    script = (
+        "import json, os, resource, sys; from wharfinger.formats.cel import worker as cel_worker; cel_worker._limit_process();"
+        "print(json.dumps([resource.getrlimit(x)[0] for x in (resource.RLIMIT_AS, resource.RLIMIT_CORE,"
+        " resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)] + [dict(os.environ)]))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, timeout=60, check=True)
+    assert json.loads(done.stdout) == [cel_worker.ADDRESS_SPACE_BYTES, 0, 0, cel_worker.OPEN_FILES, {}]
+
+
+def test_the_daemon_does_not_load_the_library() -> None:
+    script = (
+        "import sys; from wharfinger.formats.cel import worker as cel_worker; print('cel_expr_python' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, timeout=60, check=True)
+    assert done.stdout == b"False\n"

@@ -1,0 +1,160 @@
+"""Frames cut at any place, and messages there and back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.formats.support.values import json_values
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.jq.protocol import (
+    MAX_FRAME_BYTES,
+    FrameReader,
+    JqProtocolError,
+    JqRefusal,
+    JqRequest,
+    JqResults,
+    JqText,
+    RefusalKind,
+    decode_answer,
+    decode_request,
+    encode_refusal,
+    encode_request,
+    encode_results,
+    encode_text,
+    framed,
+)
+from wharfinger.formats.json.value import JsonValue, encode_json
+
+
+@given(st.lists(st.binary(max_size=50), max_size=5), st.data())
+def test_frames_survive_any_cut(payloads: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(map(framed, payloads))
+    reader, got = FrameReader(50), []
+    while stream:
+        size = data.draw(st.integers(1, len(stream)))
+        reader.feed(stream[:size])
+        stream = stream[size:]
+        while (payload := reader.take()) is not None:
+            got.append(payload)
+    assert got == payloads
+
+
+def test_a_frame_over_the_limit_is_refused_at_its_length() -> None:
+    reader = FrameReader(10)
+    reader.feed(framed(b"x" * 10))
+    assert reader.take() == b"x" * 10
+    reader.feed((11).to_bytes(4, "big"))
+    with pytest.raises(JqProtocolError, match="11 bytes is over the limit of 10"):
+        reader.take()
+
+
+def test_what_no_frame_holds_is_not_sent() -> None:
+    with pytest.raises(JqProtocolError, match="do not fit"):
+        framed(bytes(MAX_FRAME_BYTES + 1))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.none() | json_values())
+def test_requests_there_and_back(program: str, value: JsonValue) -> None:
+    request = JqRequest(program, None if value is None else encode_json(value))
+    assert decode_request(encode_request(request)) == request
+
+
+def test_an_input_of_null_is_an_input() -> None:
+    assert decode_request(encode_request(JqRequest(".", b"null"))).text == b"null"
+
+
+def test_half_a_surrogate_pair_is_not_sent() -> None:
+    with pytest.raises(JqProtocolError, match="surrogate"):
+        encode_request(JqRequest("\ud800", None))
+
+
+@pytest.mark.parametrize("text", [b"", b'{"a":', b"1 2", b'"\xff"', b"[" * 100_000])
+def test_what_is_no_json_is_not_sent(text: bytes) -> None:
+    with pytest.raises(JqProtocolError, match="is no JSON"):
+        encode_request(JqRequest(".", text, whole=True))
+
+
+@given(st.lists(json_values(), max_size=4))
+def test_results_there_and_back(values: list[JsonValue]) -> None:
+    texts = [encode_json(value).decode() for value in values]
+    assert decode_answer(encode_results(texts)) == JqResults(tuple(values))
+
+
+@pytest.mark.parametrize(
+    ("texts", "text"),
+    [
+        ([], b"null"),
+        (["3.0"], b"3"),
+        (['{"b":1,"a":[1E+3]}'], b'{"a":[1000],"b":1}'),
+        (["1", '"x"'], b'[1,"x"]'),
+        (["[]"], b"[]"),
+    ],
+)
+def test_results_as_one_text(texts: list[str], text: bytes) -> None:
+    assert decode_answer(encode_text(texts)) == JqText(text)
+
+
+@pytest.mark.parametrize("text", ["1e999", "[" * 300 + "]" * 300, "nonsense"])
+def test_results_without_a_canonical_form(text: str) -> None:
+    with pytest.raises(FormatError):
+        encode_text([text])
+
+
+@given(json_values())
+def test_a_request_for_the_whole(value: JsonValue) -> None:
+    request = JqRequest(".", encode_json(value), whole=True)
+    assert decode_request(encode_request(request)) == request
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("3.0", "3"), ("[1E+17,-2.0]", "[100000000000000000, -2]"), ('{"a":0.0}', "{'a': 0}"), ("1.5", "1.5")],
+)
+def test_whole_numbers_are_integers(text: str, value: str) -> None:
+    answer = decode_answer(encode_results([text]))
+    assert isinstance(answer, JqResults)
+    assert repr(answer.values[0]) == value
+
+
+def test_beyond_64_bits_integers_stay_exact_and_floats_floats() -> None:
+    answer = decode_answer(encode_results(["123456789012345678901234567890", "1e30"]))
+    assert repr(answer) == "JqResults(values=(123456789012345678901234567890, 1e+30))"
+
+
+@given(st.sampled_from(RefusalKind), st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_refusals_there_and_back(kind: RefusalKind, message: str) -> None:
+    assert decode_answer(encode_refusal(JqRefusal(kind, message))) == JqRefusal(kind, message)
+
+
+def test_a_message_with_half_a_surrogate_pair_gets_through() -> None:
+    answer = decode_answer(encode_refusal(JqRefusal(RefusalKind.RUN, "a\udc80b")))
+    assert answer == JqRefusal(RefusalKind.RUN, "a?b")
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"[]", b"{}", b'{"program":1}', b'{"program":"."', b"\xff", b'{"program":"\xff"}']
+)
+def test_what_is_no_request(payload: bytes) -> None:
+    with pytest.raises(JqProtocolError, match="not a request"):
+        decode_request(payload)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        *(
+            b"",
+            b"null",
+            b"{}",
+            b'{"results":1}',
+            b'{"error":"x"}',
+            b'{"error":"x","kind":"y"}',
+            b'{"error":1,"kind":"run"}',
+        ),
+        *(b'{"text":1', b'{"text":}', b'{"text":' + b"[" * 5_000 + b"]" * 5_000 + b"}"),
+        *(b'{"error":"","kind":"run"}', b'{"results":[1e999]}', b'{"results":[' + b"[" * 300 + b"]" * 300 + b"]}"),
+    ],
+)
+def test_what_is_no_answer(payload: bytes) -> None:
+    with pytest.raises(FormatError, match="jq"):
+        decode_answer(payload)

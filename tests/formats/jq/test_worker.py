@@ -1,0 +1,266 @@
+"""The jq worker: what filters mean, told by hand (and measured against gojq 0.12.17), and the program itself as a process."""
+
+import io
+import json
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from wharfinger.formats.jq import worker as jq_worker
+from wharfinger.formats.jq.protocol import (
+    MAX_FRAME_BYTES,
+    FrameReader,
+    JqAnswer,
+    JqProtocolError,
+    JqRefusal,
+    JqRequest,
+    JqResults,
+    JqText,
+    RefusalKind,
+    decode_answer,
+    encode_request,
+    framed,
+)
+from wharfinger.formats.jq.worker import MESSAGE_CHARACTERS, PROGRAMS_KEPT, Programs, answer, serve
+from wharfinger.formats.json.value import JsonValue, canonical_json
+
+POD: Final[JsonValue] = {
+    "metadata": {"name": "web", "labels": {"b": "2", "a": "1"}, "generation": 9007199254740993},
+    "status": {"phase": "Running", "ready": [True, None, 1.5]},
+    "text": "a,b, c",
+}
+GIVES: Final[dict[str, list[JsonValue]]] = {
+    # As in gojq 0.12.17.
+    ".": [POD],
+    ".metadata.name": ["web"],
+    ".missing.deeper": [None],
+    "empty": [],
+    "1, 2": [1, 2],
+    "{n: .metadata.name, p: .status.phase}": [{"n": "web", "p": "Running"}],
+    '.status.phase | . == "Running"': [True],
+    ".metadata.generation": [9007199254740993],
+    ".metadata.generation | tojson": ["9007199254740993"],
+    "[.metadata.labels[]]": [["1", "2"]],
+    ".metadata.labels | keys": [["a", "b"]],
+    ".metadata.labels | to_entries": [[{"key": "a", "value": "1"}, {"key": "b", "value": "2"}]],
+    "{b: 1, a: 2} | to_entries | map(.key)": [["a", "b"]],
+    ".metadata.labels | with_entries(.value |= tonumber)": [{"a": 1, "b": 2}],
+    "del(.status, .text, .metadata.labels) | .metadata.generation = 1": [
+        {"metadata": {"name": "web", "generation": 1}}
+    ],
+    '.text | [splits(", *")]': [["a", "b", "c"]],
+    '.text | gsub(","; ";")': ["a;b; c"],
+    "env, $ENV, env.PATH, $ENV.HOME": [{}, {}, None, None],
+    "1.0, 1e3, 10/2, 10/4": [1, 1000, 5, 2.5],
+    "nan, ([nan] | tojson)": [None, "[null]"],
+    "[limit(2; repeat(1))]": [[1, 1]],
+    'try error("x") catch .': ["x"],
+    "try error({a: 1}) catch .a": [1],
+    "def f(x): x * 2; f(21)": [42],
+    "# a comment\n.text # and another": ["a,b, c"],
+    ".text | @base64 | @base64d": ["a,b, c"],
+    '"\\u0000\\ud83d\\ude00"': ["\0\U0001f600"],
+    # Where gojq's library refuses to compile, these change nothing.
+    "debug | debug(.text) | stderr | .text": ["a,b, c"],
+    ".metadata.labels | keys_unsorted": [["a", "b"]],
+    # Differences that are left (docs/jq.md).
+    "{b: 1, a: 2} | tojson": ['{"b":1,"a":2}'],
+    "1e17 | tojson": ["1E+17"],
+    "[0, 1, 2] | .[1.2:2.7]": [[1, 2]],
+    '("nan" | tonumber), (null | reverse), ({} | abs)': [None, [], {}],
+    "{b: 1, a: 2} | [.[]]": [[1, 2]],
+    "3.0 | tostring": ["3.0"],
+    "9007199254740993 + 0": [9007199254740992],
+    '"ab" | test("a(?=b)")': [True],
+}
+REFUSES: Final[dict[str, tuple[RefusalKind, str]]] = {
+    "": (RefusalKind.COMPILE, "Top-level program not given"),
+    "  # only a comment": (RefusalKind.COMPILE, "Top-level program not given"),
+    ".a |": (RefusalKind.COMPILE, "syntax error"),
+    "1) | (2": (RefusalKind.COMPILE, "syntax error"),
+    "nothing(1)": (RefusalKind.COMPILE, "nothing/1 is not defined at <top-level>, line 1"),
+    "$nothing": (RefusalKind.COMPILE, "$nothing is not defined"),
+    'import "a" as a; .': (RefusalKind.COMPILE, "syntax error, unexpected import"),
+    'include "/etc/passwd"; .': (RefusalKind.COMPILE, "syntax error, unexpected include"),
+    "\0": (RefusalKind.COMPILE, "NUL"),
+    "input": (RefusalKind.RUN, "input is not available in a filter"),
+    "[inputs]": (RefusalKind.RUN, "input is not available in a filter"),
+    "1, halt": (RefusalKind.RUN, "halt is not available in a filter"),
+    "halt_error, halt_error(3)": (RefusalKind.RUN, "halt is not available in a filter"),
+    '1, error("first"), error("second")': (RefusalKind.RUN, "the program failed on this object"),
+    ".text.name": (RefusalKind.RUN, "Cannot index string with string"),
+    "error(null)": (RefusalKind.RUN, "the program failed on this object"),
+    '"m" | modulemeta': (RefusalKind.RUN, "modulemeta is not available in a filter"),
+    '"x" * 20000000': (RefusalKind.SIZE, "more than 16777216 bytes of results"),
+    'repeat("x" * 1000000)': (RefusalKind.SIZE, "more than"),
+    # Differences that are left (docs/jq.md).
+    '"abc" | .[1]': (RefusalKind.RUN, "Cannot index string with number"),
+    "{(1): 2}": (RefusalKind.COMPILE, "Cannot use number (1) as object key"),
+    r'"\ud83d"': (RefusalKind.COMPILE, "surrogate pair"),
+}
+
+
+def ask(program: str, value: JsonValue = POD) -> JqAnswer:
+    return decode_answer(answer(Programs(), JqRequest(program, canonical_json(value))))
+
+
+@pytest.mark.parametrize("program", GIVES)
+def test_what_a_filter_gives(program: str) -> None:
+    assert ask(program) == JqResults(tuple(GIVES[program]))
+
+
+@pytest.mark.parametrize("program", REFUSES)
+def test_what_a_filter_refuses(program: str) -> None:
+    kind, message = REFUSES[program]
+    said = ask(program)
+    assert isinstance(said, JqRefusal)
+    assert (said.kind, message in said.message) == (kind, True), said
+
+
+def test_a_module_is_not_even_looked_for(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("modules")
+    (folder / "m.json").write_text('"found"')
+    (folder / "m.jq").write_text("def f: 1;")
+    for program in (
+        f'import "{folder}/m" as $m; $m',
+        f'include "{folder}/m"; f',
+        f'# \n import "{folder}/m" as m; m::f',
+    ):
+        said = ask(program)
+        assert isinstance(said, JqRefusal)
+        assert said.kind is RefusalKind.COMPILE
+
+
+def test_a_long_message_is_cut() -> None:
+    said = ask("x" * 100_000)
+    assert isinstance(said, JqRefusal)
+    assert len(said.message) == MESSAGE_CHARACTERS
+
+
+def test_only_compiling_runs_nothing() -> None:
+    programs = Programs()
+    assert decode_answer(answer(programs, JqRequest("error", None))) == JqResults(())
+    assert isinstance(decode_answer(answer(programs, JqRequest("(", None))), JqRefusal)
+
+
+def test_an_input_that_is_no_json_is_refused() -> None:
+    said = decode_answer(answer(Programs(), JqRequest(".", b"[1")))
+    assert isinstance(said, JqRefusal)
+    assert said.kind is RefusalKind.RUN
+
+
+@pytest.mark.parametrize(
+    ("program", "text", "gives"),
+    [
+        ("[.[]]", b'{"b": 2.0, "a": 1}', b"[1,2]"),
+        ("empty", b"null", b"null"),
+        (".[]", b'[{"z":1,"a":1e2}, 2]', b'[{"a":100,"z":1},2]'),
+    ],
+)
+def test_the_whole_of_it_as_one_canonical_text(program: str, text: bytes, gives: bytes) -> None:
+    assert decode_answer(answer(Programs(), JqRequest(program, text, whole=True))) == JqText(gives)
+
+
+@pytest.mark.parametrize(
+    ("program", "text", "why"),
+    [
+        (".", b"[1", "the object: "),
+        (".", b"[" * 300 + b"]" * 300, "the object: nested deeper"),
+        ("reduce range(300) as $i (.; [.])", b"1", "its result: nested deeper"),
+        (".a.b", b'{"a":"secret"}', "Cannot index string with string"),
+        ("(", b"1", "syntax error"),
+    ],
+)
+def test_why_there_is_no_text(program: str, text: bytes, why: str) -> None:
+    said = decode_answer(answer(Programs(), JqRequest(program, text, whole=True)))
+    assert isinstance(said, JqRefusal)
+    assert why in said.message
+    assert "secret" not in said.message
+
+
+def test_programs_are_kept_and_the_oldest_forgotten() -> None:
+    programs = Programs()
+    first, second = programs.get("0"), programs.get("1")
+    for number in range(2, PROGRAMS_KEPT):
+        programs.get(str(number))
+    assert programs.get("0") is first
+    programs.get("-1")
+    assert programs.get("0") is first
+    assert programs.get("1") is not second
+
+
+def test_a_run_leaves_nothing_for_the_next() -> None:
+    programs = Programs()
+    request = JqRequest("limit(2; .[])", b"[1,2,3]")
+    assert [decode_answer(answer(programs, request)) for _ in range(3)] == [JqResults((1, 2))] * 3
+    broken = JqRequest(".[] | 1 / .", b"[1,0,2]")
+    assert isinstance(decode_answer(answer(programs, broken)), JqRefusal)
+    assert decode_answer(answer(programs, JqRequest(".[] | 1 / .", b"[1,2]"))) == JqResults((1, 0.5))
+
+
+@pytest.fixture
+def cpu_limit_as_it_was() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_CPU)
+    yield
+    resource.setrlimit(resource.RLIMIT_CPU, before)
+
+
+@pytest.mark.usefixtures("cpu_limit_as_it_was")
+def test_it_serves_until_the_end() -> None:
+    requests = b"".join(framed(encode_request(JqRequest(str(number), b"null"))) for number in range(3))
+    answers = io.BytesIO()
+    serve(io.BytesIO(requests + b"\0\0\0\x09half"), answers)
+    assert [*read_answers(answers.getvalue())] == [JqResults((number,)) for number in range(3)]
+    soft, _ = resource.getrlimit(resource.RLIMIT_CPU)
+    assert 0 < soft < 10_000
+
+
+@pytest.mark.usefixtures("cpu_limit_as_it_was")
+@pytest.mark.parametrize("requests", [(MAX_FRAME_BYTES + 1).to_bytes(4, "big"), framed(b"{}")])
+def test_who_breaks_the_protocol_is_not_served(requests: bytes) -> None:
+    with pytest.raises(JqProtocolError):
+        serve(io.BytesIO(requests), io.BytesIO())
+
+
+def read_answers(data: bytes) -> list[JqAnswer]:
+    reader = FrameReader(MAX_FRAME_BYTES)
+    reader.feed(data)
+    found = []
+    while (payload := reader.take()) is not None:
+        found.append(decode_answer(payload))
+    return found
+
+
+def run_worker(*programs: str) -> tuple[list[JqAnswer], subprocess.CompletedProcess[bytes]]:
+    """The real process with a secret in its environment; it reads the requests, answers, and ends with its input."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", jq_worker.__name__],
+        input=b"".join(framed(encode_request(JqRequest(program, b"null"))) for program in programs),
+        capture_output=True,
+        check=False,
+        cwd="/",
+        env={"TOKEN": "secret", "HOME": "/"},
+        timeout=60,
+    )
+    return read_answers(done.stdout), done
+
+
+def test_the_process() -> None:
+    said, done = run_worker("1 + 1", "nothing", "env, $ENV", "debug", '"x" | stderr')
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert said[0] == JqResults((2,))
+    assert isinstance(said[1], JqRefusal)
+    assert said[2:] == [JqResults(({}, {})), JqResults((None,)), JqResults(("x",))]
+    assert json.dumps(str(said)).count("secret") == 0
+
+
+def test_a_filter_that_eats_memory_ends_the_process_and_no_other() -> None:
+    said, done = run_worker("1", 'reduce range(40) as $i ("0123456789"; . + .) | length', "2")
+    assert said[0] == JqResults((1,))
+    assert len(said) == 1
+    assert done.returncode in {-signal.SIGABRT, -signal.SIGSEGV, 1}, done

@@ -1,0 +1,82 @@
+"""jsonschema as we run it: it agrees with the engine that decides, and cannot be made to hang."""
+
+import pytest
+from hypothesis import given
+
+from tests.formats.support.schemas import schemas, values
+from tests.formats.support.values import json_values
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.schemas.conversion import to_json_schema
+from wharfinger.formats.schemas.document import expanded
+from wharfinger.formats.schemas.keywords import WorkError, explaining_validator, quiet
+from wharfinger.formats.schemas.openapi_schema import compile_schema
+
+WORK = 100_000
+
+
+@given(schemas, values)
+def test_both_engines_agree(document: JsonObject, value: JsonValue) -> None:
+    converted = to_json_schema(expanded(document, what="s"), what="s")
+
+    explaining = explaining_validator(converted.schema, WORK).is_valid(quiet(value))
+
+    assert explaining == (not compile_schema(document, what="s").problems(value))
+
+
+@given(json_values())
+def test_a_quiet_value_is_the_value_without_its_text(value: JsonValue) -> None:
+    assert quiet(value) == value
+    assert len(repr(quiet([value, value]))) < 10
+    assert len(repr(quiet({"a": value}))) < 10
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "errors"),
+    [
+        ({"required": ["a", "b"]}, {"a": 1}, [((), "b")]),
+        ({"required": ["a"]}, [], []),
+        (
+            {"additionalProperties": False, "properties": {"a": {}}, "patternProperties": {"^b": True}},
+            {"a": 1, "bb": 1, "c": 1},
+            [((), "c")],
+        ),
+        ({"additionalProperties": {"pattern": "^x$"}}, {"a": "y"}, [(("a",), "pattern")]),
+        ({"additionalProperties": False}, 5, []),
+        ({"patternProperties": {"^(a+)+$": {"format": "ipv4"}}}, {"a" * 100 + "!": "x", "aa": "y"}, [(("aa",), "format")]),
+        ({"patternProperties": {"a": False}}, 5, []),
+        ({"pattern": "^(a+)+$"}, "a" * 100_000 + "!", [((), "pattern")]),
+        ({"uniqueItems": True}, [{"a": [1]}, {"a": [1.0]}], [((), "uniqueItems")]),
+        ({"uniqueItems": True}, [1, True, "1", {"a": 1}, [1]], []),
+        ({"uniqueItems": False}, [1, 1], []),
+        ({"multipleOf": 0.01}, 0.07, []),
+        ({"multipleOf": 3}, 10**400, [((), "multipleOf")]),
+        ({"multipleOf": 3}, True, []),
+        ({"multipleOf": 3}, float("inf"), []),
+    ],
+)  # fmt: skip
+def test_keywords(schema: JsonObject, value: JsonValue, errors: list[tuple[tuple[str, ...], str]]) -> None:
+    found = explaining_validator(schema, WORK).iter_errors(quiet(value))
+
+    assert [(tuple(error.path), error.message) for error in found] == errors
+
+
+def test_a_long_list_of_objects_is_looked_through_once() -> None:
+    value: JsonValue = [{"n": n} for n in range(50_000)]
+
+    assert explaining_validator({"uniqueItems": True}, WORK).is_valid(quiet(value))
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "work"),
+    [
+        ({"anyOf": [{"minimum": n} for n in range(9, 0, -1)]}, 1, 1 + 9 * 6 + 9),
+        ({"properties": {str(n): {} for n in range(9)}}, {}, 10),
+        ({"enum": list(range(9))}, 1, 10),
+        ({"items": {"type": "string"}}, ["a", "b"], 6),
+        ({"multipleOf": 2}, 4, 6),
+    ],
+)
+def test_work_is_counted(schema: JsonObject, value: JsonValue, work: int) -> None:
+    assert explaining_validator(schema, work).is_valid(quiet(value))
+    with pytest.raises(WorkError):
+        explaining_validator(schema, work - 1).is_valid(quiet(value))

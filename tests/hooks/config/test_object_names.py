@@ -1,0 +1,31 @@
+"""What may name an object or a namespace, and what would get out of its place in a path or a selector."""
+
+import pytest
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.hooks.config.object_names import need_namespace, need_object_name
+
+NOT_NAMES = ("", ".", "..", "a/b", "../x?y", "a,metadata.namespace=x", "a=b", "a?dryRun=All", "a#b", "a\nb", "a\n", "a%2f", "-a",
+             "a.", "ä", "a b")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a", "web.v1", "system:node", "Upper_case", "a" * 253, "0"])
+def test_names_of_objects(name: str) -> None:
+    assert need_object_name(name, "x") == name
+
+
+@pytest.mark.parametrize("name", ["a", "kube-system", "a" * 63, "0"])
+def test_names_of_namespaces(name: str) -> None:
+    assert need_namespace(name, "x") == name
+
+
+@pytest.mark.parametrize("name", [*NOT_NAMES, "a" * 254])
+def test_what_names_no_object(name: str) -> None:
+    with pytest.raises(FormatError, match=r"x: .* is no name of an object"):
+        need_object_name(name, "x")
+
+
+@pytest.mark.parametrize("name", [*NOT_NAMES, "a" * 64, "a.b", "A", "a:b"])
+def test_what_names_no_namespace(name: str) -> None:
+    with pytest.raises(FormatError, match=r"x: .* is no name of a namespace"):
+        need_namespace(name, "x")

@@ -1,0 +1,41 @@
+"""Gathering what is wrong: all of it at once, and no more than anybody reads."""
+
+import pytest
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.hooks.config.problems import HookConfigError, Problems
+
+
+def refuse() -> str:
+    raise FormatError("no good")
+
+
+def test_nothing_wrong_is_no_error() -> None:
+    problems = Problems("hooks/a")
+    problems.check(lambda: 1)
+    assert problems.value_of(lambda: 2, "x", 3) == 2
+    problems.warn("odd")
+    problems.raise_any()
+    assert problems.warnings() == ("odd",)
+
+
+def test_what_is_wrong_comes_out_together_in_its_order() -> None:
+    problems = Problems("hooks/a")
+    problems.add("first")
+    problems.check(refuse)
+    assert problems.value_of(refuse, "x.y", "instead") == "instead"
+    with pytest.raises(HookConfigError) as caught:
+        problems.raise_any()
+    assert caught.value.problems == ("first", "no good", "x.y is invalid: no good")
+    assert str(caught.value) == ("hook hooks/a: its configuration is refused: first; no good; x.y is invalid: no good")
+    assert not caught.value.transient
+
+
+def test_as_many_are_kept_as_anybody_reads_and_none_is_longer() -> None:
+    problems = Problems("hooks/a")
+    for number in range(25):
+        problems.add(f"{number} " + "x" * 1000)
+        problems.warn(f"{number} " + "y" * 1000)
+    found = problems.error().problems
+    assert (len(found), found[-1], len(problems.warnings())) == (21, "and 5 more", 20)
+    assert {len(found[0]), len(problems.warnings()[0])} == {301}

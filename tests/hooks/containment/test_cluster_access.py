@@ -1,0 +1,131 @@
+"""The cluster that hooks are pointed to: real kubectl in a hook, with the daemon's credentials and without."""
+
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.cluster.support.clusters import loopback_cluster
+from tests.hooks.support.contained import LIMITS
+from tests.hooks.support.scripts import bash, run_of
+from tests.packages.support.charts import tool
+from wharfinger.cluster.api.connection import (
+    Connection,
+    ConnectionConfigError,
+    bearer,
+    load_connection,
+    load_service_account,
+)
+from wharfinger.hooks.containment.cluster_access import ClusterAccess, CredentialsPolicy
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.hooks.running.runner import HookOutcome
+
+POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443", "SECRET": "crown-jewel"}
+CLUSTER = Connection("https://api.example:6443", bearer("crown-jewel"))
+
+
+async def kubectl_in_a_hook(folder: Path, access: ClusterAccess | None, *, credentials: bool) -> HookOutcome:
+    """What kubectl says in a hook that asks for namespaces."""
+    environment = {"PATH": f"{tool('kubectl').parent}:{os.environ['PATH']}"}
+    runner = ProcessHookRunner(folder / "scratch", LIMITS, environment=environment, cluster=access)
+    hook = bash(folder, 'kubectl get namespaces --output name </dev/null 2>&1; stat -c "%a" "$KUBECONFIG"')
+    return await runner.run(replace(run_of(hook), credentials=credentials))
+
+
+async def test_kubectl_reaches_the_daemons_cluster(tmp_path: Path) -> None:
+    async with loopback_cluster(tmp_path):
+        connection = await trio.to_thread.run_sync(load_connection, tmp_path / "kubeconfig")
+        outcome = await kubectl_in_a_hook(tmp_path, ClusterAccess(connection), credentials=True)
+        assert "namespace/kube-system" in outcome.log_lines
+        assert outcome.log_lines[-1] == "600"
+
+
+async def test_without_credentials_the_daemons_cluster_refuses(tmp_path: Path) -> None:
+    async with loopback_cluster(tmp_path):
+        connection = await trio.to_thread.run_sync(load_connection, tmp_path / "kubeconfig")
+        outcome = await kubectl_in_a_hook(tmp_path, ClusterAccess(connection), credentials=False)
+        assert "namespace/kube-system" not in outcome.log_lines
+        assert "Error from server (Forbidden)" in "\n".join(outcome.log_lines)
+
+
+async def test_without_a_cluster_kubectl_finds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/somebody/elses")
+    outcome = await kubectl_in_a_hook(tmp_path, None, credentials=True)
+    assert "localhost:8080 was refused" in "\n".join(outcome.log_lines)
+
+
+async def test_a_pods_variables_go_with_the_credentials_of_the_pod(tmp_path: Path) -> None:
+    for name in ("token", "ca.crt", "namespace"):
+        (tmp_path / name).write_text("-----BEGIN CERTIFICATE-----" if name == "ca.crt" else name)
+    pod = ClusterAccess(load_service_account(tmp_path, POD), POD)
+    assert pod.variables(credentials=True) == {name: POD[name] for name in POD if name != "SECRET"}
+    assert pod.variables(credentials=False) == {}
+    assert ClusterAccess(CLUSTER, POD).variables(credentials=True) == {}
+    assert b'"token":"token"' in await pod.kubeconfig("hook", credentials=True)
+
+
+async def test_who_gets_no_credentials_gets_nothing_of_them(tmp_path: Path) -> None:
+    for name in ("client.crt", "client.key"):
+        (tmp_path / name).write_text(name)
+    connection = replace(
+        CLUSTER,
+        client_certificate=tmp_path / "client.crt",
+        client_key=tmp_path / "client.key",
+        headers=(("Impersonate-User", "ann"),),
+        proxy="http://joe:jewel@proxy.example:3128",
+    )
+    given = await ClusterAccess(connection).kubeconfig("hook", credentials=False)
+    assert b"api.example" in given
+    assert b"http://proxy.example:3128" in given
+    assert not [word for word in (b"jewel", b"client-", b"ann", b"joe") if word in given]
+
+
+async def test_credentials_that_cannot_be_had_fail_the_run_for_now() -> None:
+    class Broken:
+        def header(self, *, renew: bool) -> str:
+            raise ConnectionConfigError("the exec plugin 'cloud' gave no credentials")
+
+    with pytest.raises(HookError, match="kubeconfig for it cannot be made: the exec plugin 'cloud'") as caught:
+        await ClusterAccess(replace(CLUSTER, authorization=Broken())).kubeconfig("hook", credentials=True)
+    assert caught.value.transient
+
+
+async def test_credentials_that_do_not_come_fail_the_run_for_now(tmp_path: Path) -> None:
+    """An exec plugin may hang for as long as it likes."""
+    gate = threading.Event()
+
+    class Hanging:
+        def header(self, *, renew: bool) -> str:
+            gate.wait()
+            return ""
+
+    access = ClusterAccess(replace(CLUSTER, authorization=Hanging()))
+    limits = replace(LIMITS, wall_s=0.1)
+    runner = ProcessHookRunner(tmp_path / "scratch", limits, environment={}, cluster=access)
+    try:
+        with pytest.raises(HookError, match=r"did not come within 0\.1 s") as caught:
+            await runner.run(replace(run_of(bash(tmp_path, "true")), credentials=True))
+    finally:
+        gate.set()
+    assert caught.value.transient
+
+
+def test_the_host_that_is_reached_directly() -> None:
+    assert ClusterAccess(CLUSTER).host == "api.example"
+    assert ClusterAccess(replace(CLUSTER, proxy="http://proxy.example")).host == ""
+
+
+@pytest.mark.parametrize(
+    ("policy", "module", "application"),
+    [
+        (CredentialsPolicy.MODULES, True, False),
+        (CredentialsPolicy.ALL, True, True),
+        (CredentialsPolicy.NONE, False, False),
+    ],
+)
+def test_whose_hooks_get_credentials(policy: CredentialsPolicy, module: bool, application: bool) -> None:
+    assert (policy.gives(None), policy.gives("shop")) == (module, application)

@@ -1,0 +1,59 @@
+"""What was asked for, and whether it holds: nothing is said to be enforced that is not."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from wharfinger.hooks.containment.containment import NO_CONTAINMENT, Containment
+from wharfinger.hooks.containment.hook_users import HookUsers
+from wharfinger.process.command import Limits
+
+BASE = Limits(wall_s=3, stdout_bytes=4)
+SANDBOX = Path("/usr/bin/bwrap")
+
+
+@pytest.fixture
+def daemon_runs_as(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: request.param)
+
+
+def test_nothing_is_asked_for_by_default() -> None:
+    assert NO_CONTAINMENT.enforced() == ()
+    assert NO_CONTAINMENT.limits(BASE) == BASE
+
+
+def test_what_holds_anywhere() -> None:
+    asked = Containment(memory_bytes=1, open_files=2, file_bytes=3)
+    assert [measure.what for measure in asked.enforced() if measure.holds] == [
+        "at most 1 bytes of address space for each process",
+        "at most 2 open files for each process",
+        "at most 3 bytes in each file",
+    ]
+    assert asked.limits(BASE) == replace(BASE, memory_bytes=1, open_files=2, file_bytes=3)
+
+
+@pytest.mark.parametrize(
+    ("daemon_runs_as", "users", "sandbox", "why"),
+    [
+        (0, None, None, "whose processes the kernel does not count"),
+        (0, None, SANDBOX, "whose processes the kernel does not count"),
+        (0, HookUsers(7, 9), None, ""),
+        (0, HookUsers(7, 9), SANDBOX, ""),
+        (5, None, None, "whose other processes count too"),
+        (5, None, SANDBOX, ""),
+    ],
+    indirect=["daemon_runs_as"],
+)
+@pytest.mark.usefixtures("daemon_runs_as")
+def test_a_limit_on_processes_is_set_only_where_it_counts_those_of_a_run(
+    users: HookUsers | None, sandbox: Path | None, why: str
+) -> None:
+    asked = Containment(users=users, sandbox=sandbox, processes=4)
+    *others, measure = asked.enforced()
+    assert measure.what == "at most 4 processes of each run"
+    assert why in measure.why
+    assert measure.holds == (not why)
+    assert asked.limits(BASE).processes == (None if why else 4)
+    assert all(other.holds for other in others)
+    assert len(others) == (users is not None) + (sandbox is not None)

@@ -1,0 +1,121 @@
+"""Asking: what is kept, what is told, and what a failure says. Real programs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.hooks.support.contained import IS_ROOT, package_in, state_folder, users
+from tests.hooks.support.scripts import bash
+from tests.process.children import PATH
+from wharfinger.hooks.containment.containment import Containment
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running import config_reader
+from wharfinger.hooks.running.config_reader import ProcessConfigReader
+from wharfinger.hooks.running.hook_files import HookFile, hook_file
+
+
+@pytest.fixture
+def reader() -> ProcessConfigReader:
+    return ProcessConfigReader(environment={"PATH": PATH})
+
+
+async def test_answers_are_kept_as_long_as_there_is_room(
+    tmp_path: Path, reader: ProcessConfigReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config_reader, "_CACHE_BYTES", 20)
+    count = tmp_path / "count"
+
+    async def ask(name: str) -> int:
+        path = tmp_path / name
+        if not path.exists():
+            bash(tmp_path, f"echo x >>{count}; echo 12345678", name=name)
+        assert await reader.config_of(hook_file(path)) == b"12345678\n"
+        return len(count.read_text().splitlines())
+
+    assert [await ask(name) for name in ("a", "b", "a", "c", "a", "b")] == [1, 2, 2, 3, 3, 4]
+
+
+async def test_so_many_answers_are_kept_and_empty_ones_are_not(
+    tmp_path: Path, reader: ProcessConfigReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config_reader, "_CACHE_ENTRIES", 2)
+    count = tmp_path / "count"
+
+    async def ask(name: str, said: str) -> int:
+        if not (tmp_path / name).exists():
+            bash(tmp_path, f"echo x >>{count}; printf '{said}'", name=name)
+        assert await reader.config_of(hook_file(tmp_path / name)) == said.encode()
+        return len(count.read_text().splitlines())
+
+    assert [await ask(name, "x") for name in ("a", "b", "a", "c", "a", "b")] == [1, 2, 2, 3, 3, 4]
+    assert [await ask("empty", "") for _ in range(2)] == [5, 6]
+
+
+async def test_a_hook_that_went_away_meanwhile(tmp_path: Path, reader: ProcessConfigReader) -> None:
+    gone = HookFile("hooks/x", tmp_path / "x", (), tmp_path, tmp_path)
+    with pytest.raises(HookError, match="hook hooks/x: it cannot be read: ") as caught:
+        await reader.config_of(gone)
+    assert caught.value.transient
+
+
+@pytest.mark.parametrize(("several", "asked"), [(False, "--config"), (True, "hook config")])
+async def test_what_a_hook_is_asked_with(
+    several: bool,
+    asked: str,
+    tmp_path: Path,
+    reader: ProcessConfigReader,
+) -> None:
+    path = bash(tmp_path, 'echo "$*/$A"')
+    file = HookFile("hooks/x", path, (), tmp_path, tmp_path, {"A": "1"}, several)
+    assert await reader.config_of(file) == f"{asked}/1\n".encode()
+
+
+async def test_an_answer_is_for_who_asked_with_what_it_was_told(tmp_path: Path, reader: ProcessConfigReader) -> None:
+    path = bash(tmp_path, 'echo "$*/$A"')
+    said = [
+        await reader.config_of(HookFile("hooks/x", path, (), tmp_path, tmp_path, {"A": told}, several))
+        for told, several in (("1", False), ("2", False), ("1", True), ("1", False))
+    ]
+    assert said == [b"--config/1\n", b"--config/2\n", b"hook config/1\n", b"--config/1\n"]
+
+
+@pytest.mark.parametrize(("several", "advised"), [(False, False), (True, True)])
+async def test_who_fails_as_several_hooks_is_told_how_to_be_one(
+    several: bool,
+    advised: bool,
+    tmp_path: Path,
+    reader: ProcessConfigReader,
+) -> None:
+    file = HookFile("hooks/x", bash(tmp_path, "exit 3"), (), tmp_path, tmp_path, {}, several)
+    with pytest.raises(HookError, match="ended with exit status 3") as caught:
+        await reader.config_of(file)
+    assert ("an extension" in str(caught.value)) == advised
+
+
+async def test_a_hook_is_asked_under_the_limits_of_a_run(tmp_path: Path) -> None:
+    path = bash(tmp_path, "ulimit -n")
+    reader = ProcessConfigReader(environment={"PATH": PATH}, containment=Containment(open_files=77))
+    assert await reader.config_of(hook_file(path)) == b"77\n"
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can give a hook a user of its own")
+async def test_a_hook_is_asked_as_a_user_of_its_own_and_leaves_nothing_to_the_next() -> None:
+    own = users()
+    with state_folder() as state:
+        path = bash(package_in(state), "mktemp; id -u")
+        reader = ProcessConfigReader(environment={"PATH": PATH}, containment=Containment(users=own, state_dir=state))
+        left, uid = (await reader.config_of(hook_file(path))).decode().split()
+    assert uid == str(own.first)
+    assert not Path(left).exists()
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can start programs as other users")
+async def test_a_user_is_let_through_to_the_package_after_a_restart_too() -> None:
+    """A daemon that starts makes its state folder its own again, and what it opened before was taken for still open."""
+    with state_folder() as state:
+        hook = hook_file(bash(package_in(state), "echo said"))
+        containment = Containment(users=users(), state_dir=state)
+        for _ in range(2):
+            state.chmod(0o700)
+            restarted = ProcessConfigReader(environment={"PATH": PATH}, containment=containment)
+            assert await restarted.config_of(hook) == b"said\n"

@@ -1,0 +1,200 @@
+"""Started packages: up when listed, gone when stopped, nothing left of a start that failed or was cancelled."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import trio
+import trio.testing
+from trio.testing import MockClock
+
+from tests.cluster.support.clusters import memory_cluster
+from tests.hooks.support.hooked import WATCHING, hook
+from tests.hooks.support.python_filters import PythonFilters
+from tests.hooks.support.watching import obj, settle, value_filters, write
+from wharfinger.cluster.api.http_client import HttpClusterClient
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running.hook_services import HookServices, open_hook_services
+from wharfinger.hooks.running.inbox import Inbox
+from wharfinger.hooks.running.package_hooks import PackageHooks
+
+EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
+WATCHES = hook(WATCHING)
+FILTERED = hook(WATCHING.replace("queue: q", "queue: q, jqFilter: value"))
+RINGS = hook("{configVersion: v1, schedule: [{name: often, crontab: '* * * * *'}]}", "hooks/b.sh")
+UNKNOWN = hook("{configVersion: v1, kubernetes: [{kind: Unheard}]}", "hooks/c.sh")
+
+
+@dataclass
+class Told:
+    """What the callbacks were told."""
+
+    services: HookServices
+    client: HttpClusterClient
+    filters: PythonFilters
+    events: list[str] = field(default_factory=list)
+    ticks: list[str] = field(default_factory=list)
+
+    async def unlocked(self, package: str) -> PackageHooks:
+        """Started, with events flowing."""
+        opened = await self.services.start(package, (WATCHES, RINGS), namespace="default")
+        opened.monitor(WATCHES, WATCHES.config.kubernetes[0]).unlock()
+        return opened
+
+
+@asynccontextmanager
+async def open_services() -> AsyncIterator[Told]:
+    events: list[str] = []
+    ticks: list[str] = []
+    began = trio.current_time()
+
+    def now() -> datetime:
+        return EPOCH + timedelta(seconds=trio.current_time() - began)
+
+    def on_event(opened: PackageHooks, box: Inbox) -> None:
+        events.append(f"{opened.package} {box.hook.name} {box.queue}")
+
+    filters = value_filters()
+    async with (
+        memory_cluster() as client,
+        open_shared_watches(client) as watches,
+        open_hook_services(client, watches, filters, now, UTC, on_event=on_event, on_tick=ticks.append) as services,
+    ):
+        yield Told(services, client, filters, events, ticks)
+
+
+async def test_a_started_package_is_told_events_and_ticks_until_it_is_stopped(autojump_clock: MockClock) -> None:
+    async with open_services() as told:
+        opened = await told.unlocked("p")
+        assert told.services.started() == {"p"}
+        assert told.services.ringing() == ()
+        await write(told.client, obj("a"))
+        await settle()
+        assert told.events == ["p hooks/a.sh q"]
+        await trio.sleep(61)
+        assert told.ticks == []
+        told.services.ring(opened)
+        assert told.services.ringing() == (opened,)
+        await trio.sleep(61)
+        assert told.ticks == ["* * * * *"]
+        clock = told.services.schedules()
+        assert (clock.crontabs, clock.ticks) == (1, 1)
+        await told.services.stop("p")
+        assert told.services.started() == frozenset()
+        assert told.services.ringing() == ()
+        await write(told.client, obj("b"))
+        await trio.sleep(61)
+        assert told.events == ["p hooks/a.sh q"]
+        assert told.ticks == ["* * * * *"]
+        await told.services.stop("p")
+        await told.services.stop("never heard of")
+
+
+async def test_starting_again_replaces_what_was_started(autojump_clock: MockClock) -> None:
+    async with open_services() as told:
+        first = await told.unlocked("p")
+        second = await told.unlocked("p")
+        assert first is not second
+        await write(told.client, obj("a"))
+        await settle()
+        assert told.events == ["p hooks/a.sh q"]
+
+
+async def test_packages_do_not_know_of_each_other(autojump_clock: MockClock) -> None:
+    async with open_services() as told:
+        await told.unlocked("p")
+        await told.unlocked("r")
+        await told.services.stop("p")
+        await write(told.client, obj("a"))
+        await settle()
+        assert told.events == ["r hooks/a.sh q"]
+
+
+async def test_packages_that_watch_the_same_share_the_watch(autojump_clock: MockClock) -> None:
+    async with open_services() as told:
+        await told.unlocked("p")
+        await told.unlocked("r")
+        (shared,) = told.services.watches()
+        assert shared.subscribers == 2
+        await told.services.stop("p")
+        (shared,) = told.services.watches()
+        assert shared.subscribers == 1
+        await told.services.stop("r")
+        assert told.services.watches() == ()
+
+
+async def test_a_failed_start_says_why_and_leaves_nothing(autojump_clock: MockClock) -> None:
+    async with open_services() as told:
+        with pytest.raises(HookError, match="Unheard") as caught:
+            await told.services.start("p", (WATCHES, UNKNOWN), namespace=None)
+        assert caught.value.transient
+        assert told.services.started() == frozenset()
+        await told.unlocked("p")
+
+
+async def test_a_start_that_is_cancelled_in_the_middle_leaves_nothing(autojump_clock: MockClock) -> None:
+    async with open_services() as told:
+        await write(told.client, obj("a", v="1"))
+        told.filters.gate = trio.Event()
+        with trio.move_on_after(5) as patience:
+            await told.services.start("p", (FILTERED,), namespace="default")
+        assert patience.cancelled_caught
+        await settle()
+        assert told.services.started() == frozenset()
+        told.filters.gate = None
+        opened = await told.services.start("p", (FILTERED,), namespace="default")
+        assert len(opened.all_snapshots(FILTERED)["maps"]) == 1
+
+
+async def test_a_start_that_is_stopped_in_the_middle_fails_for_now(autojump_clock: MockClock) -> None:
+    async with open_services() as told:
+        await write(told.client, obj("a", v="1"))
+        told.filters.gate = trio.Event()
+        failures: list[HookError] = []
+
+        async def start() -> None:
+            with pytest.raises(HookError, match="stopped before they had begun") as caught:
+                await told.services.start("p", (FILTERED,), namespace="default")
+            failures.append(caught.value)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(start)
+            await trio.testing.wait_all_tasks_blocked()
+            assert told.services.started() == {"p"}
+            await told.services.stop("p")
+        assert [failure.transient for failure in failures] == [True]
+        assert told.services.started() == frozenset()
+
+
+async def test_once_closed_nothing_is_started(autojump_clock: MockClock) -> None:
+    async with open_services() as told:
+        await told.unlocked("p")
+        told.services.close()
+        with pytest.raises(HookError, match="the daemon stops") as caught:
+            await told.services.start("r", (WATCHES,), namespace=None)
+        assert caught.value.transient
+        assert told.services.started() == {"p"}
+
+
+async def test_a_defect_of_who_is_told_is_not_kept_quiet(autojump_clock: MockClock) -> None:
+    def broken(_opened: PackageHooks, _box: Inbox) -> None:
+        raise KeyError("a defect")
+
+    async def ends() -> None:
+        async with (
+            memory_cluster() as client,
+            open_shared_watches(client) as watches,
+            open_hook_services(
+                client, watches, value_filters(), lambda: EPOCH, UTC, on_event=broken, on_tick=lambda _crontab: None
+            ) as services,
+        ):
+            opened = await services.start("p", (WATCHES,), namespace="default")
+            opened.monitor(WATCHES, WATCHES.config.kubernetes[0]).unlock()
+            await write(client, obj("a"))
+            await trio.sleep(60)
+
+    with pytest.RaisesGroup(pytest.RaisesExc(KeyError, match="a defect"), flatten_subgroups=True):
+        await ends()

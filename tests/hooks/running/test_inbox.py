@@ -1,0 +1,244 @@
+"""Inboxes: what waits, what a run is told, what a failed run leaves, and that it stays small and true."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.hooks.support.hooked import hook
+from wharfinger.formats.json.packed_json import PackedJson
+from wharfinger.hooks.config.bindings import KubernetesBinding, WatchVerb
+from wharfinger.hooks.running.inbox import Inbox, Occurrence, essential
+from wharfinger.hooks.watching.monitor_core import Item, MonitorEvent
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+POD = ResourceType("", "v1", "Pod", "pods", namespaced=True)
+ADDED, MODIFIED, DELETED = WatchVerb.ADDED, WatchVerb.MODIFIED, WatchVerb.DELETED
+HOOK = hook(
+    "{configVersion: v1, schedule: [{name: often, crontab: '* * * * *'}, {name: tick, crontab: '* * * * *', group: g}],"
+    " kubernetes: [{name: pods, kind: Pod}, {name: others, kind: Pod}, {name: one, kind: Pod, group: g},"
+    " {name: two, kind: Pod, group: g}, {name: three, kind: Pod, group: h},"
+    " {name: added, kind: Pod, executeHookOnEvent: [Added]}]}"
+)
+OLD = hook("{schedule: [{name: often, crontab: '* * * * *'}, {name: also, crontab: '* * * * *'}]}")
+PODS, OTHERS, ONE, TWO, THREE, ONLY_ADDED = HOOK.config.kubernetes
+OFTEN, TICK = HOOK.config.schedules
+
+
+def event(verb: WatchVerb, name: str = "a", state: int = 0, binding: KubernetesBinding = PODS) -> Occurrence:
+    item = Item(None, PackedJson(str(state).encode()))
+    return Occurrence(binding, MonitorEvent(verb, ObjectKey(POD, "prod", name), item))
+
+
+def state_of(occurrence: Occurrence) -> int:
+    assert occurrence.event is not None
+    assert occurrence.event.item.filter_result is not None
+    return int(occurrence.event.item.filter_result.text())
+
+
+def short(box: Inbox) -> list[str]:
+    """What waits: ``Added a 0``, or the name of its binding."""
+    return [
+        one.binding.name if one.event is None else f"{one.event.verb} {one.event.key.name} {state_of(one)}"
+        for one in box.waiting
+    ]
+
+
+def filled(*occurrences: Occurrence, limit: int = 1_000) -> Inbox:
+    box = Inbox(HOOK, "main", limit=limit)
+    for occurrence in occurrences:
+        box.add(occurrence)
+    return box
+
+
+def test_up_to_the_limit_everything_is_told_in_its_order() -> None:
+    story = [event(ADDED), event(MODIFIED, state=1), event(DELETED, state=2), event(ADDED, state=3), event(MODIFIED)]
+    box = filled(*story, limit=5)
+    assert list(box.offered()) == story
+    assert box.reduced == 0
+    box.told(story)
+    assert (box.offered(), short(box)) == ((), [])
+
+
+def test_beyond_it_each_object_of_each_binding_keeps_two() -> None:
+    box = filled(
+        event(MODIFIED, "a", 1),
+        event(MODIFIED, "a", 2, OTHERS),
+        event(MODIFIED, "b", 3),
+        event(MODIFIED, "a", 4),
+        event(MODIFIED, "a", 5, OTHERS),
+        event(MODIFIED, "a", 6),
+        limit=5,
+    )
+    assert short(box) == ["Modified a 1", "Modified a 2", "Modified b 3", "Modified a 5", "Modified a 6"]
+    assert box.reduced == 1
+
+
+def test_what_came_and_went_is_forgotten_and_what_went_and_came_is_not() -> None:
+    box = filled(event(ADDED, "a"), event(DELETED, "b"), event(DELETED, "a"), event(ADDED, "b", 7), limit=3)
+    assert short(box) == ["Deleted b 0", "Added b 7"]
+
+
+def test_who_is_told_additions_only_is_told_the_last() -> None:
+    box = filled(*(event(ADDED, "a", number, ONLY_ADDED) for number in range(4)), limit=3)
+    assert short(box) == ["Added a 3"]
+
+
+def test_of_a_group_the_last_stays_beyond_the_limit() -> None:
+    story = [
+        event(MODIFIED, binding=ONE),
+        Occurrence(TICK, None),
+        event(MODIFIED, binding=THREE),
+        event(ADDED),
+        event(MODIFIED, binding=TWO),
+        event(MODIFIED, "b", binding=THREE),
+        event(MODIFIED, state=1),
+    ]
+    assert essential(story) == [story[3], story[4], story[5], story[6]]
+    tick = Occurrence(OFTEN, None)
+    assert essential([tick, *story]) == [tick, story[3], story[4], story[5], story[6]]
+    assert list(filled(*story).waiting) == story
+
+
+def test_a_tick_that_waits_is_not_joined_by_another() -> None:
+    box = filled(Occurrence(OFTEN, None), event(ADDED), Occurrence(OFTEN, None), Occurrence(TICK, None))
+    assert short(box) == ["often", "Added a 0", "tick"]
+    offered = box.offered()
+    box.add(Occurrence(OFTEN, None))
+    assert short(box) == ["often", "Added a 0", "tick", "often"], "the run began before this one"
+    box.told(offered)
+    assert short(box) == ["often"]
+
+
+def test_a_failed_run_is_told_the_same_again_and_what_came_meanwhile() -> None:
+    first, second = event(ADDED), event(MODIFIED)
+    box = filled(first)
+    offered = box.offered()
+    box.add(second)
+    assert offered == (first,)
+    assert box.offered() == (first, second)
+    box.told(offered)
+    assert box.offered() == (second,)
+
+
+def test_what_a_run_is_being_told_is_not_reduced_away() -> None:
+    """The hook hears of the object now, so it must hear that the object goes."""
+    box = filled(event(ADDED, "a"), limit=2)
+    offered = box.offered()
+    for number in range(10):
+        box.add(event(MODIFIED, "a", number))
+    box.add(event(DELETED, "a"))
+    assert short(box)[0] == "Added a 0"
+    box.told(offered)
+    assert short(box)[-1] == "Deleted a 0"
+
+
+def test_after_a_failed_run_it_is() -> None:
+    box = filled(event(ADDED, "a"), event(ADDED, "b"), limit=2)
+    box.offered()
+    box.add(event(DELETED, "a"))
+    assert len(box.waiting) == 3
+    assert [one.event and one.event.key.name for one in box.offered()] == ["b"]
+
+
+def test_names_that_never_return_cost_nothing_even_if_every_run_fails() -> None:
+    box, longest = Inbox(HOOK, "main", limit=10), 0
+    for number in range(5_000):
+        box.add(event(ADDED, f"job-{number}"))
+        if number % 7 == 0:
+            box.offered()
+        box.add(event(DELETED, f"job-{number}"))
+        longest = max(longest, len(box.waiting))
+    assert longest <= 30
+
+
+def test_what_cannot_be_reduced_is_not_gone_over_each_time() -> None:
+    box = filled(*(event(ADDED, f"pod-{number}") for number in range(5_000)), limit=10)
+    assert (len(box.waiting), box.reduced) == (5_000, 0)
+    assert box._reduce_at >= 5_000
+    box.told(box.offered())
+    assert box._reduce_at == 10
+
+
+def test_hooks_of_version_0_are_told_one_at_a_time() -> None:
+    box = Inbox(OLD, "main")
+    for schedule in OLD.config.schedules:
+        box.add(Occurrence(schedule, None))
+    offered = box.offered()
+    assert [one.binding.name for one in offered] == ["often"]
+    box.told(offered)
+    assert short(box) == ["also"]
+
+
+def test_whether_anything_of_a_binding_waits() -> None:
+    twin = hook("{configVersion: v1, kubernetes: [{kind: Pod}, {kind: Pod}]}").config.kubernetes
+    assert twin[0] == twin[1]
+    box = filled(event(ADDED, binding=twin[0]))
+    assert (box.waits_for(twin[0]), box.waits_for(twin[1])) == (True, False)
+    offered = box.offered()
+    assert box.waits_for(twin[0]), "it is being told"
+    box.told(offered)
+    assert not box.waits_for(twin[0])
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.sampled_from("abc")),
+        st.tuples(st.just("take"), st.sampled_from("abc")),
+        st.tuples(st.sampled_from(["run", "fail", "begin", "tick"]), st.just("")),
+    ),
+    max_size=80,
+)
+
+
+def _apply(known: Mapping[str, int], told: tuple[Occurrence, ...]) -> dict[str, int]:
+    """What a hook knows after a run; what it is told must make sense to it."""
+    now = dict(known)
+    for occurrence in told:
+        if occurrence.event is None:
+            continue
+        name, verb = occurrence.event.key.name, occurrence.event.verb
+        assert (name in now) == (verb is not ADDED), f"{verb} {name}"
+        if verb is DELETED:
+            del now[name]
+        else:
+            now[name] = state_of(occurrence)
+    return now
+
+
+@given(steps=STEPS, limit=st.integers(1, 8))
+def test_whatever_fails_a_hook_knows_the_truth_in_the_end(steps: list[tuple[str, str]], limit: int) -> None:
+    box = Inbox(HOOK, "main", limit=limit)
+    truth: dict[str, int] = {}
+    known: dict[str, int] = {}
+    under_way: tuple[Occurrence, ...] = ()
+    for number, (what, name) in enumerate(steps):
+        if what == "put":
+            box.add(event(MODIFIED if name in truth else ADDED, name, number))
+            truth[name] = number
+        elif what == "take" and name in truth:
+            box.add(event(DELETED, name, truth.pop(name)))
+        elif what == "tick":
+            box.add(Occurrence(OFTEN, None))
+        elif what == "begin":
+            under_way = box.offered()
+        elif what == "run":
+            known = _apply(known, under_way)
+            box.told(under_way)
+            under_way = ()
+        elif what == "fail":
+            under_way = ()
+        assert len(box.waiting) <= 2 * max(limit, 4 * (2 * 3 + 1))
+    last = box.offered()
+    known = _apply(known, last)
+    box.told(last)
+    assert known == truth
+    assert not box.waiting
+
+
+@pytest.mark.parametrize("limit", [1, 1_000])
+def test_an_inbox_that_was_told_everything_begins_anew(limit: int) -> None:
+    box = filled(event(ADDED), event(MODIFIED), event(MODIFIED), limit=limit)
+    box.told(box.offered())
+    assert (len(box.waiting), box._reduce_at) == (0, limit)

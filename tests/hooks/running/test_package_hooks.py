@@ -1,0 +1,265 @@
+"""A package's hooks: what they are told, in which form, and what they see when they run."""
+
+import io
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import cast
+
+import pytest
+from trio.testing import MockClock
+
+from tests.cluster.support.client_contract import key
+from tests.cluster.support.clusters import memory_cluster
+from tests.hooks.support.hooked import WATCHING, hook
+from tests.hooks.support.python_filters import PythonFilters
+from tests.hooks.support.watching import obj, plain, settle, value_filters, write
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.watch.shared_watches import SharedWatches, open_shared_watches
+from wharfinger.formats.json.value import JsonObject, find, find_list, find_object
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running import package_hooks
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.hooks.running.inbox import Inbox, Occurrence
+from wharfinger.hooks.running.package_hooks import PackageHooks, open_package_hooks
+from wharfinger.hooks.watching.context_file import Context, write_contexts
+from wharfinger.hooks.watching.contexts import synchronized_together
+
+RINGING = hook(
+    "{configVersion: v1, schedule: [{name: often, crontab: '* * * * *'}, {name: also, crontab: '* * * * *', queue: q},"
+    " {name: seldom, crontab: '0 0 * * *'}]}"
+)
+
+
+def unopened(*hooks: Hook) -> PackageHooks:
+    """The hooks of a package that nobody follows."""
+    client, watches = cast("ClusterClient", None), cast("SharedWatches", None)
+    filters = value_filters()
+    return PackageHooks("p", hooks, client, watches, filters, namespace=None, on_event=lambda _hooks, _box: None)
+
+
+@asynccontextmanager
+async def opening(
+    client: ClusterClient,
+    *hooks: Hook,
+    package: str = "p",
+    filters: PythonFilters | None = None,
+    namespace: str | None = "default",
+    on_event: Callable[[PackageHooks, Inbox], None] = lambda _hooks, _box: None,
+) -> AsyncIterator[PackageHooks]:
+    """A package's hooks, over watches of their own. Raises HookError."""
+    failure: HookError | None = None
+    async with open_shared_watches(client) as shared:
+        try:
+            async with open_package_hooks(
+                package,
+                hooks,
+                client,
+                shared,
+                filters or value_filters(),
+                namespace=namespace,
+                on_event=on_event,
+            ) as opened:
+                yield opened
+        except HookError as error:
+            failure = error
+    if failure is not None:
+        raise failure
+
+
+def read(contexts: Sequence[Context]) -> list[JsonObject]:
+    """What a hook reads."""
+    file = io.BytesIO()
+    write_contexts(file, contexts)
+    found: list[JsonObject] = json.loads(file.getvalue())
+    return found
+
+
+def test_a_tick_goes_to_every_binding_of_exactly_that_crontab() -> None:
+    opened = unopened(RINGING)
+    assert opened.crontabs() == ("* * * * *", "0 0 * * *")
+    assert [(box.queue, len(box.waiting)) for box in opened.tick("* * * * *")] == [("main", 1), ("q", 1)]
+    assert opened.tick("*/5 * * * *") == ()
+    assert opened.inbox(RINGING, "q") is opened.inbox(RINGING, "q")
+    told = opened.contexts(RINGING, opened.inbox(RINGING, "main").offered())
+    assert [one["binding"] for one in told] == ["often"]
+
+
+def test_an_event_that_says_nothing_is_a_defect() -> None:
+    watching = hook(WATCHING.replace(", includeSnapshotsFrom: [maps]", ""))
+    with pytest.raises(AssertionError, match="maps"):
+        unopened(watching).contexts(watching, [Occurrence(watching.config.kubernetes[0], None)])
+
+
+async def test_events_wait_until_they_are_told_with_snapshots_of_then(autojump_clock: MockClock) -> None:
+    watching = hook(WATCHING)
+    rung: list[tuple[str, str]] = []
+
+    def on_event(opened: PackageHooks, box: Inbox) -> None:
+        rung.append((opened.package, box.queue))
+
+    async with memory_cluster() as client:
+        await write(client, obj("a"))
+        async with opening(client, watching, on_event=on_event) as opened:
+            (binding,) = watching.config.kubernetes
+            (shown,) = read(opened.synchronization(watching, binding))
+            assert find(shown, "type") == "Synchronization"
+            assert len(find_list(shown, "objects")) == 1
+            await write(client, obj("b"))
+            await settle()
+            assert rung == []
+            opened.monitor(watching, binding).unlock()
+            assert rung == [("p", "q")]
+            await client.delete(key("a"))
+            await settle()
+            assert rung == [("p", "q")] * 2
+            box = opened.inbox(watching, "q")
+            told = read(opened.contexts(watching, box.offered()))
+            assert [find(one, "watchEvent") for one in told] == ["Added", "Deleted"]
+            # Both are shown the state as it is when the run begins.
+            snapshots = [find_list(find_object(one, "snapshots"), "maps") for one in told]
+            assert [[find(item, "object", "metadata", "name") for item in items] for items in snapshots] == [["b"]] * 2
+            assert [len(items) for items in opened.all_snapshots(watching).values()] == [1]
+            assert opened.snapshots(watching, ["nobody"]) == {"nobody": ()}
+
+
+async def test_of_bindings_with_one_name_the_first_is_the_snapshot(autojump_clock: MockClock) -> None:
+    twice = hook(
+        "{configVersion: v1, kubernetes: [{name: twin, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}},"
+        " {name: twin, kind: Secret}]}"
+    )
+    async with memory_cluster() as client:
+        await write(client, obj("a"))
+        async with opening(client, twice) as opened:
+            (item,) = opened.snapshots(twice, ["twin"])["twin"]
+            assert find(plain(item), "object", "kind") == "ConfigMap"
+
+
+async def test_a_binding_that_cannot_be_followed_ends_the_start(autojump_clock: MockClock) -> None:
+    unknown = hook("{configVersion: v1, kubernetes: [{kind: Unheard}]}")
+    begun = False
+    async with memory_cluster() as client:
+        with pytest.raises(HookError, match="Unheard"):
+            async with opening(client, unknown, namespace=None):
+                begun = True
+    assert not begun
+
+
+async def test_a_package_has_so_many_watches_and_no_more() -> None:
+    names = ", ".join(f"n{number}" for number in range(100))
+    one = f"{{kind: ConfigMap, nameSelector: {{matchNames: [{names}]}}}}"
+    greedy = hook(f"{{configVersion: v1, kubernetes: [{one}, {one}, {one}]}}")
+    begun = False
+    async with memory_cluster() as client:
+        with pytest.raises(HookError, match="select with labels instead of names") as caught:
+            async with opening(client, greedy):
+                begun = True
+    assert not begun
+    assert not caught.value.transient
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Unheard"])
+async def test_as_many_watches_as_a_package_may_have_start_and_fail_like_one(
+    kind: str, autojump_clock: MockClock
+) -> None:
+    """Not one nursery in the other for each: hundreds of those cannot be left."""
+    bindings = ", ".join(f"{{name: b{number}, kind: {kind}}}" for number in range(package_hooks.MAX_WATCHES // 2))
+    many = (hook(f"{{configVersion: v1, kubernetes: [{bindings}]}}", "a"),
+            hook(f"{{configVersion: v1, kubernetes: [{bindings}]}}", "b"))  # fmt: skip
+    async with memory_cluster() as client:
+        begins = opening(client, *many)
+        if kind == "Unheard":
+            with pytest.raises(HookError, match="binding b0: Unheard"):
+                await begins.__aenter__()
+            return
+        async with begins as opened:
+            assert len(opened.monitors()) == package_hooks.MAX_WATCHES
+            assert all(monitor.statistics().listed for monitor in opened.monitors())
+
+
+async def test_two_equal_bindings_of_a_hook_have_a_monitor_each(autojump_clock: MockClock) -> None:
+    one = "{kind: ConfigMap, labelSelector: {matchLabels: {app: x}}}"
+    twins = hook(f"{{configVersion: v1, kubernetes: [{one}, {one}]}}")
+    first, second = twins.config.kubernetes
+    assert first == second
+    async with (
+        memory_cluster() as client,
+        opening(client, twins) as opened,
+    ):
+        assert opened.monitor(twins, first) is not opened.monitor(twins, second)
+        for binding in twins.config.kubernetes:
+            opened.monitor(twins, binding).unlock()
+        assert [monitor.statistics().locked for monitor in opened.monitors()] == [False, False]
+
+
+async def test_what_one_package_filters_is_its_own(autojump_clock: MockClock) -> None:
+    filters = value_filters()
+    async with (
+        memory_cluster() as client,
+        opening(client, hook(WATCHING), package="web", filters=filters),
+    ):
+        assert filters.owners == ["web"]
+
+
+async def test_the_synchronization_of_one_binding_leaves_the_events_of_another(autojump_clock: MockClock) -> None:
+    """Reading another binding's snapshot, as a run that includes it does, takes nothing away from it."""
+    watching = hook(
+        "{configVersion: v1, kubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}},"
+        " {name: other, kind: Secret, includeSnapshotsFrom: [maps]}]}"
+    )
+    maps, other = watching.config.kubernetes
+    async with (
+        memory_cluster() as client,
+        opening(client, watching) as opened,
+    ):
+        opened.synchronization(watching, maps)
+        await write(client, obj("a"))
+        await settle()
+        opened.synchronization(watching, other)
+        opened.monitor(watching, maps).unlock()
+        assert len(opened.inbox(watching, "main").waiting) == 1
+        opened.synchronization(watching, maps)
+
+
+async def test_bindings_of_a_group_are_synchronised_in_one_run_that_tells_each_group_once(
+    autojump_clock: MockClock,
+) -> None:
+    grouped = hook(
+        "{configVersion: v1, kubernetes: ["
+        "{name: maps, kind: ConfigMap, group: g, labelSelector: {matchLabels: {app: x}}},"
+        "{name: secrets, kind: Secret, group: g},"
+        "{name: alone, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}}]}"
+    )
+    async with memory_cluster() as client:
+        await write(client, obj("a"))
+        async with opening(client, grouped) as opened:
+            (together,) = synchronized_together(grouped.config)
+            assert [binding.name for binding in together] == ["maps", "secrets", "alone"]
+            await write(client, obj("b"))
+            await settle()
+            told = read(opened.synchronization(grouped, *together))
+            assert [(find(one, "type"), find(one, "binding")) for one in told] == [
+                ("Group", "secrets"),
+                ("Synchronization", "alone"),
+            ]
+            assert [len(find_list(told[0], "snapshots", name)) for name in ("maps", "secrets")] == [2, 0]
+            assert len(find_list(told[1], "objects")) == 2
+            for monitor in opened.monitors():
+                monitor.unlock()
+            assert not opened.inboxes, "what was shown is not told again"
+
+
+async def test_a_binding_is_settled_once_its_hook_was_told_all_of_it(autojump_clock: MockClock) -> None:
+    watching = hook(WATCHING)
+    (binding,) = watching.config.kubernetes
+    async with memory_cluster() as client, opening(client, watching) as opened:
+        opened.synchronization(watching, binding)
+        seen = [opened.settled(watching, binding)]
+        opened.monitor(watching, binding).unlock()
+        seen.append(opened.settled(watching, binding))
+        await write(client, obj("a"))
+        await settle()
+        seen.append(opened.settled(watching, binding))
+        box = opened.inbox(watching, "q")
+        box.told(box.offered())
+        assert [*seen, opened.settled(watching, binding)] == [False, True, False, True]

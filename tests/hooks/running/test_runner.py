@@ -1,0 +1,27 @@
+"""The seam is a protocol: what fills it is held to it by the type checker, and to its meaning by the contract."""
+
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+
+from tests.hooks.support.runner_contract import CONTRACT
+from tests.hooks.support.scripts import run_of
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.hooks.running.runner import HookRunner
+from wharfinger.process.command import Limits
+
+
+def test_the_process_runner_fills_the_seam(tmp_path: Path) -> None:
+    runner: HookRunner = ProcessHookRunner(tmp_path, Limits(wall_s=1.0, stdout_bytes=1))
+    assert callable(runner.run)
+
+
+def test_the_contract_has_lost_nothing() -> None:
+    assert len(set(CONTRACT)) == len(CONTRACT) >= 20
+
+
+def test_a_run_cannot_be_changed(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "hook")
+    with pytest.raises(FrozenInstanceError):
+        run.name = "other"  # type: ignore[misc]

@@ -1,0 +1,94 @@
+"""Hooks in bash on the library of the contract, really run; where that is possible with the library where an image has it."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tests.hooks.support.scripts import write_hook
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.hooks.shell_library import FOLDER, FRAMEWORK_DIR, binds
+
+PATIENCE_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run came to."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """What it printed; only of a run that succeeded, so that a failure is seen with its reason."""
+        assert self.status == 0, self.err
+        return self.out.splitlines()
+
+
+def write_shell_hook(folder: Path, body: str, *, library: str = f"${FRAMEWORK_DIR}/shell_lib.sh") -> Path:
+    """A hook that sources the library, has this in it, and runs."""
+    return write_hook(folder, f'#!/usr/bin/env bash\nsource {library}\n{body}\nhook::run "$@"\n')
+
+
+def run_hook(
+    hook: Path,
+    contexts: Sequence[JsonValue] = ({"binding": "onStartup"},),
+    *,
+    argv: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    before: Sequence[str] = (),
+) -> Ran:
+    """Run it on these contexts; ``before`` goes before it on the command line."""
+    path = hook.parent / "contexts.json"
+    path.write_text(json.dumps(contexts))
+    env = {**os.environ, FRAMEWORK_DIR: str(FOLDER), "BINDING_CONTEXT_PATH": str(path), **(environment or {})}
+    done = subprocess.run(
+        [*before, str(hook), *argv],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        timeout=PATIENCE_S,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def run_body(folder: Path, body: str, *contexts: JsonValue) -> Ran:
+    """Write and run it."""
+    return run_hook(write_shell_hook(folder, body), contexts or ({"binding": "onStartup"},))
+
+
+@cache
+def sandbox() -> tuple[str, ...] | None:
+    """A command that shows what follows it this machine with the library at its root; None where that is not allowed."""
+    if (bubblewrap := shutil.which("bwrap")) is None:
+        return None
+    # A root of its own, since places that are missing would be made in the one that is shown.
+    command = [bubblewrap, "--tmpfs", "/"]
+    for path in sorted(Path("/").iterdir()):
+        if path.is_symlink():
+            command += ["--symlink", str(path.readlink()), str(path)]
+        elif path.is_dir():
+            command += ["--dev-bind", str(path), str(path)]
+    for place, source in binds().items():
+        command += ["--ro-bind", str(source), place]
+    works = subprocess.run([*command, "true"], check=False, capture_output=True, timeout=PATIENCE_S).returncode == 0
+    return tuple(command) if works else None
+
+
+def counting_jq(folder: Path) -> tuple[dict[str, str], Path]:
+    """Variables by which jq is found in ``folder``, and a file that gets a line for each start of it."""
+    jq = shutil.which("jq")
+    assert jq, "jq is needed here: hooks use it"
+    tools, count = folder / "tools", folder / "jq-starts"
+    tools.mkdir()
+    count.touch()
+    write_hook(tools, f'#!/bin/sh\necho started >>"{count}"\nexec "{jq}" "$@"\n', name="jq")
+    return {"PATH": f"{tools}:{os.environ['PATH']}"}, count

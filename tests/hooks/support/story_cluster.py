@@ -1,0 +1,221 @@
+"""A cluster below the client's seam whose watches break as they are told to: for stories of what hooks must have seen.
+
+It has ConfigMaps and Namespaces, and serves of a client what shared watches use. Lists come in small pages of one state; watches
+begin after a revision and are told as the API tells them, so that what enters a selector is added and what leaves it deleted.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import cast
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ApiError, GoneError, UnreachableError
+from wharfinger.cluster.api.raw_object import RawEvent, RawObject, RawPage, read_raw_object
+from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.kube.resource import ResourceType
+
+CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
+NAMESPACE = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
+KINDS = {"configmap": CONFIG_MAP, "namespace": NAMESPACE}
+PAGE = 2
+TEAM = "team=a"
+"""The label of a namespace that is selected."""
+GONE = GoneError(410, "Expired", "too old")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One state of one object."""
+
+    resource: ResourceType
+    namespace: str
+    name: str
+    uid: int
+    revision: int
+    label: str
+    value: int
+
+    def text(self, revision: int) -> bytes:
+        """Its JSON, as of a revision: an object that was deleted has that of its deletion."""
+        metadata = {"name": self.name, "uid": f"uid-{self.uid}", "resourceVersion": str(revision)}
+        if self.namespace:
+            metadata["namespace"] = self.namespace
+        document = {"metadata": metadata, "data": {"v": str(self.value)}}
+        return json.dumps(document).encode()
+
+    def raw(self, revision: int = 0) -> RawObject:
+        """As a client gives it."""
+        return read_raw_object(self.text(revision or self.revision), self.resource)
+
+
+Place = tuple[str, str, str]
+"""Kind, namespace, name."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a list or watch asks for; the selectors are ``app=x``, ``metadata.name=n``, or empty."""
+
+    resource: ResourceType
+    namespace: str
+    label_selector: str
+    field_selector: str
+
+    def has(self, stored: Stored | None) -> bool:
+        """Whether an object in this state is selected."""
+        return (
+            stored is not None
+            and stored.resource == self.resource
+            and self.namespace in ("", stored.namespace)
+            and self.label_selector in ("", stored.label)
+            and self.field_selector in ("", f"metadata.name={stored.name}")
+        )
+
+
+@dataclass
+class StoryCluster:
+    """The objects, and what became of them. Faults are ordered with `break_watches`, `forget` and `failing`."""
+
+    now: dict[Place, Stored] = field(default_factory=dict)
+    history: list[tuple[int, Stored | None, Stored | None]] = field(default_factory=list)
+    revision: int = 1
+    compacted: int = 0
+    failing: int = 0
+    """So many requests fail yet."""
+    requests: int = 0
+    _uids: int = 0
+    _changed: trio.Event = field(default_factory=trio.Event)
+    _broken: int = 0
+
+    def client(self) -> ClusterClient:
+        """Itself: it has as much of a client as shared watches and monitors use."""
+        return cast("ClusterClient", self)
+
+    # -- what happens in it
+
+    def put(self, resource: ResourceType, namespace: str, name: str, *, label: str, value: int) -> None:
+        """Create or change an object."""
+        place = (resource.kind, namespace, name)
+        old = self.now.get(place)
+        if old is None:
+            self._uids += 1
+        uid = self._uids if old is None else old.uid
+        self.revision += 1
+        self.now[place] = Stored(resource, namespace, name, uid, self.revision, label, value)
+        self._log(old, self.now[place])
+
+    def delete(self, resource: ResourceType, namespace: str, name: str) -> None:
+        """Delete an object, of a namespace all that is in it first."""
+        if resource is NAMESPACE:
+            for kind, where, inside in list(self.now):
+                if where == name:
+                    self.delete(KINDS[kind.lower()], where, inside)
+        old = self.now.pop((resource.kind, namespace, name), None)
+        if old is not None:
+            self.revision += 1
+            self._log(old, None)
+
+    def break_watches(self) -> None:
+        """Every watch that is open breaks."""
+        self._broken += 1
+        self._tell()
+
+    def forget(self) -> None:
+        """What happened so far is forgotten: neither a watch nor a list can go on from before."""
+        self.compacted = self.revision
+        self._tell()
+
+    # -- as a client
+
+    async def find_resource(self, kind: str, _api_version: str = "") -> ResourceType:
+        await trio.lowlevel.checkpoint()
+        return KINDS[kind.lower()]
+
+    async def resource_type(self, _api_version: str, kind: str) -> ResourceType:
+        return await self.find_resource(kind)
+
+    @asynccontextmanager
+    async def raw_list(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        paged: bool = True,
+    ) -> AsyncIterator[AsyncIterator[RawPage]]:
+        await self._request()
+        query = Query(resource, namespace, label_selector, field_selector)
+        selected = [stored for _, stored in sorted(self.now.items()) if query.has(stored)]
+        yield self._pages(selected, self.revision, PAGE if paged else len(selected) + 1)
+
+    async def _pages(self, selected: list[Stored], revision: int, size: int) -> AsyncIterator[RawPage]:
+        for first in range(0, max(len(selected), 1), size):
+            await trio.lowlevel.checkpoint()
+            if first and revision < self.compacted:
+                raise GONE
+            yield RawPage(tuple(stored.raw() for stored in selected[first : first + size]), str(revision))
+
+    @asynccontextmanager
+    async def raw_watch(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> AsyncIterator[AsyncIterator[RawEvent]]:
+        await self._request()
+        if int(resource_version) < self.compacted:
+            raise GONE
+        yield self._events(Query(resource, namespace, label_selector, field_selector), int(resource_version))
+
+    async def _events(self, query: Query, revision: int) -> AsyncIterator[RawEvent]:
+        opened = self._broken
+        while True:
+            for number, old, new in self.history[self._index(revision) :]:
+                await trio.lowlevel.checkpoint()
+                revision = number
+                event = _told(query, number, old, new)
+                if self._broken != opened:
+                    raise UnreachableError("the connection was reset")
+                if event is not None:
+                    yield event
+            if self._broken != opened:
+                return
+            if self._index(revision) == len(self.history):
+                await self._changed.wait()
+
+    def _index(self, revision: int) -> int:
+        """Where in the history what follows a revision begins."""
+        return next((at for at, (number, _, _) in enumerate(self.history) if number > revision), len(self.history))
+
+    async def _request(self) -> None:
+        await trio.lowlevel.checkpoint()
+        self.requests += 1
+        if self.failing:
+            self.failing -= 1
+            raise ApiError(500, "InternalError", "etcd is away")
+
+    def _log(self, old: Stored | None, new: Stored | None) -> None:
+        self.history.append((self.revision, old, new))
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
+
+
+def _told(query: Query, revision: int, old: Stored | None, new: Stored | None) -> RawEvent | None:
+    """What a watch is told of one change of one object."""
+    was, is_there = query.has(old), query.has(new)
+    if new is not None and is_there:
+        return RawEvent(WatchType.MODIFIED if was else WatchType.ADDED, new.raw())
+    if old is not None and was:
+        return RawEvent(WatchType.DELETED, (new or old).raw(revision))
+    return None

@@ -1,0 +1,31 @@
+"""The seam to jq: its error, and that the pool fits it."""
+
+from wharfinger.formats.errors import ProgramError
+from wharfinger.hooks.watching.filters import FilterError, Filters
+from wharfinger.hooks.watching.jq_pool import JqLimits, JqPool
+from wharfinger.packages.definition.conversions import JqRunner
+
+
+def test_the_error_names_the_filter_and_the_reason() -> None:
+    error = FilterError(".a |", "syntax error")
+    assert str(error) == "jq filter '.a |': syntax error"
+    assert (error.program, error.why, error.transient) == (".a |", "syntax error", False)
+    assert isinstance(error, ProgramError), "whoever runs programs for others below this part knows it as that"
+    assert FilterError(".", "late", transient=True).transient
+    assert not FilterError(".", "late", transient=True).at_once
+    assert FilterError(".", "died", transient=True, at_once=True).at_once
+
+
+def test_a_long_filter_is_not_shown_whole() -> None:
+    assert len(str(FilterError("x" * 10_000, "why"))) < 200
+
+
+def test_the_pool_fits() -> None:
+    pool = JqPool(None, JqLimits())
+    filters: Filters = pool
+    assert filters is pool
+    owned: Filters = filters.of("web").of("shop")
+    assert owned is not pool
+    runs_conversions: JqRunner = owned
+    assert runs_conversions is owned
+    pool.close()

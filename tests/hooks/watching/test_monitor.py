@@ -1,0 +1,341 @@
+"""A binding kept up to date, against a control plane in this process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.cluster.support.client_contract import config_map, key
+from tests.cluster.support.clusters import memory_cluster
+from tests.hooks.support.bindings import binding
+from tests.hooks.support.watching import (
+    ADDED,
+    DELETED,
+    HERE,
+    MODIFIED,
+    VALUE,
+    obj,
+    plain,
+    settle,
+    short,
+    value_filters,
+    watching,
+    write,
+)
+from wharfinger.cluster.api.http_client import HttpClusterClient
+from wharfinger.cluster.api.raw_object import RawPage
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.formats.json.value import find
+from wharfinger.hooks.config.bindings import NamespaceSelector, WatchVerb
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.watching.jq_pool import open_jq_pool
+from wharfinger.hooks.watching.monitor import LIST_FILTERS, PLAIN, Monitor, open_monitors
+from wharfinger.hooks.watching.monitor_backlog import LIMIT
+from wharfinger.hooks.watching.monitor_core import MonitorEvent
+from wharfinger.kube.resource import ResourceType
+
+
+async def test_the_snapshot_has_what_was_listed_sorted(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(
+            client, obj("b", v="2"), obj("a", v="1"), obj("c", "kube-public", v="3"), config_map("other", v="4")
+        )
+        async with watching(client, binding(jq_filter="value", labels="app=x")) as watched:
+            assert watched.monitor.snapshot() == ()
+            await watched.monitor.wait_listed()
+            snapshot = watched.monitor.snapshot()
+            assert snapshot is watched.monitor.snapshot()
+            assert watched.shown() == ["1", "2", "3"]
+            assert plain(snapshot[0])["object"] == await client.get(key("a"))
+            watched.monitor.unlock()
+            await settle()
+            assert watched.take() == []
+
+
+async def test_events_come_after_the_lock_in_their_order(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, VALUE) as watched:
+            await watched.monitor.wait_listed()
+            await write(client, obj("a", v="2"), obj("b", v="x"))
+            await client.delete(key("a"))
+            await settle()
+            assert watched.take() == []
+            assert watched.monitor.statistics().gathered == 3
+            watched.monitor.unlock()
+            assert watched.take() == [(MODIFIED, "2"), (ADDED, "x"), (DELETED, "2")]
+            watched.monitor.unlock()
+            await write(client, obj("b", v="y"))
+            await settle()
+            assert watched.take() == [(MODIFIED, "y")]
+            assert watched.shown() == ["y"]
+
+
+async def test_what_the_synchronization_showed_is_not_told_again(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, VALUE) as watched:
+            await watched.monitor.wait_listed()
+            await write(client, obj("a", v="2"), obj("b", v="3"))
+            await settle()
+            assert watched.monitor.synchronize() == watched.monitor.snapshot()
+            assert watched.shown() == ["2", "3"]
+            await client.delete(key("b"))
+            await settle()
+            watched.monitor.unlock()
+            assert watched.take() == [(DELETED, "3")]
+            await write(client, obj("a", v="4"))
+            await settle()
+            assert watched.monitor.synchronize() == watched.monitor.snapshot()
+            assert watched.shown() == ["4"]
+            assert watched.take() == [(MODIFIED, "4")]
+
+
+async def test_a_snapshot_that_another_run_reads_while_locked_takes_nothing_away(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, VALUE) as watched:
+            await watched.monitor.wait_listed()
+            assert [short(item) for item in watched.monitor.synchronize()] == ["1"]
+            await client.delete(key("a"))
+            await write(client, obj("n", v="9"))
+            await settle()
+            assert watched.shown() == ["9"]
+            watched.monitor.unlock()
+            assert watched.take() == [(DELETED, "1"), (ADDED, "9")]
+
+
+class SlowLists(HttpClusterClient):
+    """A client whose lists of one namespace take their time."""
+
+    def __init__(self, client: HttpClusterClient, namespace: str, seconds: float) -> None:
+        self.__dict__.update(client.__dict__)
+        self._slow = (namespace, seconds)
+
+    @asynccontextmanager
+    async def raw_list(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        paged: bool = True,
+    ) -> AsyncIterator[AsyncIterator[RawPage]]:
+        slow, seconds = self._slow
+        await trio.sleep(seconds if namespace == slow else 0)
+        async with super().raw_list(
+            resource, namespace, label_selector=label_selector, field_selector=field_selector, paged=paged
+        ) as pages:
+            yield pages
+
+
+async def test_what_goes_while_another_namespace_is_listed_leaves_no_ghost(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as memory:
+        client = SlowLists(memory, "kube-public", 5)
+        await write(memory, obj("a", v="1"), obj("b", v="2"), obj("c", v="3"))
+        wanted = binding(
+            jq_filter="value", namespaces=NamespaceSelector(("default", "kube-public"), ""), labels="app=x"
+        )
+        async with watching(client, wanted) as watched:
+            await trio.sleep(1)
+            await memory.delete(key("a"))
+            await memory.delete(key("b"))
+            await write(memory, obj("b", v="4"))
+            await trio.sleep(1)
+            await watched.monitor.wait_listed()
+            assert watched.shown() == ["4", "3"]
+            watched.monitor.unlock()
+            await settle()
+            assert watched.take() == []
+
+
+async def test_a_change_that_the_filter_does_not_see_is_no_event(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, VALUE) as watched:
+            await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            await write(client, obj("a", v="1", w="1"))
+            await settle()
+            assert watched.take() == []
+            assert find(plain(watched.monitor.snapshot()[0]), "object", "data", "w") == "1"
+            await client.delete(key("a"))
+            await settle()
+            assert watched.take() == [(DELETED, "1")]
+
+
+async def test_without_a_filter_every_change_is_an_event(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, binding(namespaces=HERE, labels="app=x")) as watched:
+            await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            await client.merge_patch(key("a"), {"metadata": {"annotations": {"x": "y"}}})
+            await settle()
+            (event,) = watched.events
+            assert (event.verb, event.key.name) == (MODIFIED, "a")
+            assert plain(event.item) == {"object": await client.get(key("a"))}
+
+
+@pytest.mark.parametrize("verbs", [frozenset(), frozenset({ADDED}), frozenset({MODIFIED, DELETED})])
+async def test_only_the_verbs_it_asks_for_are_told(verbs: frozenset[WatchVerb], autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        wanted = binding(jq_filter="value", namespaces=HERE, labels="app=x", verbs=verbs)
+        async with watching(client, wanted) as watched:
+            await watched.monitor.wait_listed()
+            await write(client, obj("a", v="1"), obj("a", v="2"))
+            await settle()
+            watched.monitor.unlock()
+            await write(client, obj("b", v="1"))
+            await client.delete(key("a"))
+            await settle()
+            told = [(ADDED, "1"), (MODIFIED, "2"), (ADDED, "1"), (DELETED, "2")]
+            assert watched.take() == [one for one in told if one[0] in verbs]
+            assert watched.shown() == ["1"]
+
+
+async def test_objects_that_are_not_kept_are_not_in_the_items(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        wanted = binding(jq_filter="value", keep_full_objects=False, namespaces=HERE, labels="app=x")
+        async with watching(client, wanted) as watched:
+            await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            await client.delete(key("a"))
+            await settle()
+            assert [(event.verb, plain(event.item)) for event in watched.events] == [(DELETED, {"filterResult": "1"})]
+
+
+async def test_an_object_that_leaves_the_selector_is_deleted(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, VALUE) as watched:
+            await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            await client.merge_patch(key("a"), {"metadata": {"labels": {"app": "y"}}})
+            await settle()
+            await client.merge_patch(key("a"), {"metadata": {"labels": {"app": "x"}}})
+            await settle()
+            assert watched.take() == [(DELETED, "1"), (ADDED, "1")]
+
+
+# -- load
+
+
+async def test_lists_are_filtered_a_few_objects_at_a_time(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, *(obj(f"c-{number:03}", v=f"{number:03}") for number in range(100)))
+        filters = value_filters()
+        async with watching(client, VALUE, filters) as watched:
+            await watched.monitor.wait_listed()
+            assert filters.most_at_once == LIST_FILTERS
+            assert watched.shown() == [f"{number:03}" for number in range(100)]
+
+
+async def test_what_changes_while_the_list_is_filtered_is_told_later(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"), obj("b", v="1"))
+        filters = value_filters()
+        filters.gate = trio.Event()
+        async with watching(client, VALUE, filters) as watched:
+            await settle()
+            await write(client, obj("a", v="2"), obj("c", v="3"))
+            await client.delete(key("b"))
+            await settle()
+            filters.gate.set()
+            await watched.monitor.wait_listed()
+            await settle()
+            watched.monitor.unlock()
+            assert watched.take() == [(MODIFIED, "2"), (ADDED, "3"), (DELETED, "1")]
+
+
+async def test_a_burst_is_bounded_and_ends_as_the_cluster_is(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="old"))
+        filters = value_filters()
+        async with watching(client, VALUE, filters) as watched:
+            await watched.monitor.wait_listed()
+            filters.gate = trio.Event()
+            for number in range(LIMIT + 100):
+                await client.merge_patch(key("a"), {"data": {"v": str(number)}})
+            await settle()
+            statistics = watched.monitor.statistics()
+            assert statistics.inbox < LIMIT
+            assert statistics.reduced > LIMIT - 10
+            filters.gate.set()
+            await settle()
+            watched.monitor.unlock()
+            told = watched.take()
+            assert told[-1] == (MODIFIED, str(LIMIT + 99))
+            assert {verb for verb, _ in told} == {MODIFIED}
+            assert watched.shown() == [str(LIMIT + 99)]
+
+
+async def test_what_waits_in_numbers_waits_packed(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        filters = value_filters()
+        async with watching(client, VALUE, filters) as watched:
+            await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            filters.gate = trio.Event()
+            names = [f"c-{number:03}" for number in range(PLAIN + 10)]
+            await write(client, *(obj(name, v=name) for name in names))
+            await settle()
+            waiting = [seen for change in watched.monitor._inbox._changes if (seen := change.payload) is not None]
+            assert [isinstance(seen.text, bytes) for seen in waiting] == [True] * PLAIN + [False] * 9
+            filters.gate.set()
+            await settle()
+            assert watched.take() == [(ADDED, name) for name in names]
+
+
+async def test_statistics(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, watching(client, VALUE) as watched:
+        before = watched.monitor.statistics()
+        assert (before.listed, before.locked, before.watches) == (False, True, 0)
+        await watched.monitor.wait_listed()
+        watched.monitor.unlock()
+        for _ in range(2):
+            await write(client, obj("a", v="1"), obj("a", v="2"))
+            await client.delete(key("a"))
+        await write(client, obj("b", v="1"))
+        await settle()
+        after = watched.monitor.statistics()
+        assert (after.listed, after.locked, after.watches, after.objects) == (True, False, 1, 1)
+        assert (after.added, after.modified, after.deleted, after.cleaned) == (3, 2, 2, 2)
+        assert (after.inbox, after.gathered, after.dropped, after.last_error) == (0, 0, 0, "")
+
+
+async def test_with_the_real_jq() -> None:
+    program = "select(.data.v) | {n: .metadata.name, v: (.data.v | tonumber)}"
+    told, heard = trio.open_memory_channel[MonitorEvent](10)
+    async with (
+        memory_cluster() as client,
+        open_jq_pool(None, workers=2) as filters,
+        open_shared_watches(client) as watches,
+    ):
+        await write(client, obj("a", v="1"), obj("b"))
+        wanted = binding(jq_filter=program, namespaces=HERE, labels="app=x", keep_full_objects=False)
+        monitor = Monitor(client, watches, filters, wanted, hook="h", namespace=None, emit=told.send_nowait)
+        async with open_monitors([monitor]):
+            with trio.fail_after(60):
+                await monitor.wait_listed()
+                assert [short(item) for item in monitor.snapshot()] == [{"n": "a", "v": 1}, None]
+                monitor.unlock()
+                await write(client, obj("a", v="1.0", w="1"), obj("b", w="1"), obj("b", v="2"))
+                event = await heard.receive()
+                assert (event.verb, short(event.item)) == (MODIFIED, {"n": "b", "v": 2})
+                await write(client, obj("a", v="x"))
+                await client.delete(key("b"))
+                event = await heard.receive()
+                assert (event.verb, short(event.item)) == (DELETED, {"n": "b", "v": 2})
+                assert "ConfigMap default/a" in monitor.statistics().last_error
+                assert [plain(item) for item in monitor.snapshot()] == [{"filterResult": {"n": "a", "v": 1}}]
+        wanted = binding(jq_filter=".a | (")
+        monitor = Monitor(client, watches, filters, wanted, hook="h", namespace=None, emit=told.send_nowait)
+        async with open_monitors([monitor]):
+            with pytest.raises(HookError, match=r"binding watched: jq filter '\.a \| \('") as caught:
+                await monitor.wait_listed()
+            assert not caught.value.transient

@@ -1,0 +1,304 @@
+"""Which watches a binding has, and that they come and go with the namespaces it selects."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.cluster.support.client_contract import config_map, key
+from tests.cluster.support.clusters import memory_cluster
+from tests.cluster.support.faulty_transport import in_turn, status_reply
+from tests.cluster.support.scripted_client import Server, client_of
+from tests.hooks.support.bindings import binding
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ApiError, InvalidError
+from wharfinger.cluster.api.http_client import HttpClusterClient
+from wharfinger.cluster.api.raw_object import RawChange, RawObject
+from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.formats.json.value import JsonObject, canonical_json
+from wharfinger.hooks.config.bindings import KubernetesBinding, NamespaceSelector
+from wharfinger.hooks.config.config import MAX_WATCHES
+from wharfinger.hooks.watching import monitor_sources
+from wharfinger.hooks.watching.monitor_sources import (
+    Selection,
+    Sources,
+    TooManyWatchesError,
+    _Source,
+    open_sources,
+    selection,
+    watches,
+)
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
+NAMESPACE = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
+TEAM = NamespaceSelector(None, "team=a")
+
+
+class Told:
+    """The changes, in short: ``ADDED ns/name``."""
+
+    def __init__(self) -> None:
+        self._told: list[str] = []
+
+    def __call__(self, change: RawChange) -> None:
+        self._told.append(f"{change.type} {change.key.namespace}/{change.key.name}")
+
+    def take(self) -> list[str]:
+        told = [one for one in self._told if "kube-root-ca" not in one]
+        self._told.clear()
+        return told
+
+
+def raw(name: str) -> RawObject:
+    return RawObject(key(name), name, "1", canonical_json(config_map(name)))
+
+
+@asynccontextmanager
+async def following(client: ClusterClient, wanted: Selection, told: "Told") -> AsyncIterator[Sources]:
+    """The sources of a selection, over watches of their own."""
+    async with open_shared_watches(client) as shared, open_sources(client, shared, CONFIG_MAP, wanted, told) as sources:
+        yield sources
+
+
+async def settle() -> None:
+    await trio.sleep(0.1)
+
+
+def namespace(name: str, team: str = "") -> JsonObject:
+    labels: JsonObject = {"team": team} if team else {}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+async def label(client: HttpClusterClient, name: str, team: str | None) -> None:
+    await client.merge_patch(ObjectKey(NAMESPACE, "", name), {"metadata": {"labels": {"team": team}}})
+
+
+# -- what a binding selects
+
+
+@pytest.mark.parametrize(
+    ("asked", "namespaces", "labels"),
+    [
+        (None, ("",), ""),
+        (NamespaceSelector(("a", "b"), ""), ("a", "b"), ""),
+        (TEAM, ("",), "team=a"),
+        (NamespaceSelector((), ""), ("",), ""),
+    ],
+)
+def test_namespaces(asked: NamespaceSelector | None, namespaces: tuple[str, ...], labels: str) -> None:
+    wanted = selection(binding(namespaces=asked, labels="app=x"), None)
+    assert (wanted.namespaces, wanted.namespace_labels, wanted.label_selector) == (namespaces, labels, "app=x")
+    own = selection(binding(namespaces=asked), "prod")
+    assert (own.namespaces, own.namespace_labels) == (("prod",), "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "selectors"),
+    [
+        (binding(), ("",)),
+        (binding(fields="spec.x=1"), ("spec.x=1",)),
+        (binding(names=("a", "b")), ("metadata.name=a", "metadata.name=b")),
+        (binding(names=("a",), fields="spec.x=1"), ("metadata.name=a,spec.x=1",)),
+        (binding(names=()), ("",)),
+    ],
+)
+def test_names_are_field_selectors(wanted: KubernetesBinding, selectors: tuple[str, ...]) -> None:
+    assert selection(wanted, None).field_selectors() == selectors
+
+
+# -- watches
+
+
+async def test_a_source_is_silent_once_it_is_closed() -> None:
+    told = Told()
+    source = _Source("default", "", told)
+    for name in "ab":
+        source.take(RawChange(WatchType.ADDED, key(name), raw(name)))
+    source.take(RawChange(WatchType.DELETED, key("b"), None))
+    source.close()
+    source.take(RawChange(WatchType.ADDED, key("c"), raw("c")))
+    assert told.take() == ["ADDED default/a", "ADDED default/b", "DELETED default/b", "DELETED default/a"]
+
+
+async def test_one_watch_for_each_namespace_and_name(autojump_clock: MockClock) -> None:
+    told = Told()
+    wanted = selection(binding(names=("a", "b"), namespaces=NamespaceSelector(("default", "kube-public"), "")), None)
+    async with memory_cluster() as client:
+        for where in ("default", "kube-public", "kube-system"):
+            for name in ("a", "c"):
+                await client.create(config_map(name, where))
+        async with following(client, wanted, told) as sources:
+            await sources.wait_listed()
+            assert len(sources) == 4
+            assert sorted(told.take()) == ["ADDED default/a", "ADDED kube-public/a"]
+            for where in ("default", "kube-system"):
+                for name in ("b", "d"):
+                    await client.create(config_map(name, where))
+            await client.delete(key("a", "kube-public"))
+            await settle()
+            assert sorted(told.take()) == ["ADDED default/b", "DELETED kube-public/a"]
+
+
+async def test_namespaces_that_match_come_and_go(autojump_clock: MockClock) -> None:
+    told = Told()
+    async with memory_cluster(simulate=True) as client:
+        for name, team in (("one", "a"), ("two", "")):
+            await client.create(namespace(name, team))
+            await client.create(config_map("x", name))
+        async with following(client, selection(binding(namespaces=TEAM), None), told) as sources:
+            await sources.wait_listed()
+            assert told.take() == ["ADDED one/x"]
+            await label(client, "two", "a")
+            await settle()
+            await client.create(config_map("y", "two"))
+            await settle()
+            assert (told.take(), len(sources)) == (["ADDED two/x", "ADDED two/y"], 2)
+            await label(client, "one", None)
+            await settle()
+            assert (told.take(), len(sources)) == (["DELETED one/x"], 1)
+            await client.create(config_map("z", "one"))
+            await client.delete(ObjectKey(NAMESPACE, "", "two"))
+            await trio.sleep(30)
+            assert (sorted(told.take()), len(sources)) == (["DELETED two/x", "DELETED two/y"], 0)
+            await label(client, "one", "a")
+            await settle()
+            assert sorted(told.take()) == ["ADDED one/x", "ADDED one/z"]
+
+
+async def test_a_namespace_that_flickers_ends_as_it_is(autojump_clock: MockClock) -> None:
+    told = Told()
+    async with memory_cluster() as client:
+        await client.create(namespace("one", "a"))
+        await client.create(config_map("x", "one"))
+        async with following(client, selection(binding(namespaces=TEAM), None), told) as sources:
+            await sources.wait_listed()
+            for team in (None, "a", None, "a", None, "a"):
+                await label(client, "one", team)
+                await trio.lowlevel.checkpoint()
+            await settle()
+            story = told.take()
+            assert story[::2] == ["ADDED one/x"] * (len(story) // 2 + 1)
+            assert story[1::2] == ["DELETED one/x"] * (len(story) // 2)
+            assert len(sources) == 1
+
+
+async def test_no_namespace_that_matches_is_an_empty_list() -> None:
+    async with memory_cluster() as client:
+        wanted = selection(binding(namespaces=TEAM), None)
+        async with following(client, wanted, Told()) as sources:
+            await sources.wait_listed()
+            assert len(sources) == 0
+
+
+# -- what goes wrong
+
+
+async def test_a_list_that_fails_is_told() -> None:
+    wanted = Selection(("default",), "", (), "", "data.v=1")
+    async with memory_cluster() as client, following(client, wanted, Told()) as sources:
+        with pytest.raises(InvalidError):
+            await sources.wait_listed()
+
+
+async def test_namespaces_that_cannot_be_listed_are_told() -> None:
+    forbidden = status_reply(403, "Forbidden", "namespaces are not for you")
+    wanted = Selection(("",), "team=a", (), "", "")
+    async with (
+        client_of(Server(in_turn(forbidden))) as (client, _),
+        following(client, wanted, Told()) as sources,
+    ):
+        with pytest.raises(ApiError, match="not for you"):
+            await sources.wait_listed()
+
+
+async def test_a_namespace_that_goes_while_it_is_listed_does_not_hold_the_list(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await client.create(namespace("one", "a"))
+        wanted = selection(binding(namespaces=TEAM), None)
+        async with following(client, wanted, Told()) as sources, trio.open_nursery() as nursery:
+            nursery.start_soon(sources.wait_listed)
+            while not len(sources):
+                await trio.lowlevel.checkpoint()
+            sources._close("one")
+            await settle()
+        assert len(sources) == 0
+
+
+# -- how many there may be
+
+
+async def test_a_selection_of_too_many_is_refused() -> None:
+    async with memory_cluster() as client:
+        for namespaces, names in ((("a",) * 16, ("x",) * 17), (("",), ("x",) * (MAX_WATCHES + 1))):
+            wanted = Selection(namespaces, "", names, "", "")
+            async with following(client, wanted, Told()) as sources:
+                with pytest.raises(TooManyWatchesError, match="watches of ConfigMap would be needed"):
+                    await sources.wait_listed()
+                assert len(sources) == 0
+
+
+async def test_namespaces_that_begin_too_many_are_refused(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitor_sources, "MAX_WATCHES", 3)
+    async with memory_cluster() as client:
+        for name in ("a", "b"):
+            await client.create(namespace(name, "a"))
+        async with following(client, Selection(("",), "team=a", ("x", "y"), "", ""), Told()) as sources:
+            with pytest.raises(TooManyWatchesError, match="4 watches of ConfigMap"):
+                await sources.wait_listed()
+
+
+async def test_a_namespace_that_comes_when_there_is_no_room_waits_for_it(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(monitor_sources, "MAX_WATCHES", 2)
+    told = Told()
+    async with memory_cluster() as client:
+        for name in ("a", "b"):
+            await client.create(namespace(name, "a"))
+        async with following(client, Selection(("",), "team=a", (), "", ""), told) as sources:
+            await sources.wait_listed()
+            for name in ("c", "d"):
+                await client.create(namespace(name, "a"))
+                await client.create(config_map("m", name))
+            await settle()
+            assert (len(sources), told.take()) == (2, [])
+            lines = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+            assert [line.partition(" is selected")[0] for line in lines] == ["namespace c", "namespace d"]
+            await label(client, "c", None)
+            await label(client, "a", None)
+            await settle()
+            assert (len(sources), told.take()) == (2, ["ADDED d/m"])
+
+
+async def test_a_namespace_that_is_made_anew_is_another(autojump_clock: MockClock) -> None:
+    told = Told()
+    async with memory_cluster() as client:
+        await client.create(namespace("one", "a"))
+        await client.create(config_map("x", "one"))
+        wanted = selection(binding(namespaces=TEAM), None)
+        async with following(client, wanted, told) as sources:
+            await sources.wait_listed()
+            there = RawObject(ObjectKey(NAMESPACE, "", "one"), "other", "9", b"{}")
+            sources._namespace_changed(RawChange(WatchType.DELETED, there.key, None))
+            sources._namespace_changed(RawChange(WatchType.ADDED, there.key, there))
+            await settle()
+            assert told.take() == ["ADDED one/x", "DELETED one/x", "ADDED one/x"]
+
+
+def test_how_often_a_binding_is_listed_anew() -> None:
+    assert selection(binding(), None).relist_s is None
+    assert selection(replace(binding(), resynchronization_s=90.0), "own").relist_s == 90.0
+
+
+def test_how_many_watches_a_binding_needs() -> None:
+    two = NamespaceSelector(("a", "b"), "")
+    assert watches(binding(), None) == watches(binding(namespaces=TEAM), None) == 1
+    assert watches(binding(names=("x", "y", "z"), namespaces=two), None) == 6
+    assert watches(binding(names=("x", "y", "z"), namespaces=two), "own") == 3

@@ -1,0 +1,45 @@
+"""When a program that is late again and again is refused, and for how long."""
+
+from wharfinger.hooks.watching.slow_programs import KEPT, LATE_IN_A_ROW, REFUSED_S, SlowPrograms
+
+SLOW = ("package", "range(1e12)")
+
+
+def test_late_in_a_row_it_is_refused_for_a_while_and_then_tried_once() -> None:
+    programs = SlowPrograms()
+    for turn in range(LATE_IN_A_ROW):
+        assert not programs.refused(SLOW, turn)
+        programs.late(SLOW, turn)
+    until = LATE_IN_A_ROW - 1 + REFUSED_S
+    assert programs.refused(SLOW, until - 0.1)
+    assert not programs.refused(SLOW, until)
+    programs.late(SLOW, until)
+    assert programs.refused(SLOW, until + REFUSED_S - 0.1)
+
+
+def test_one_that_ends_in_time_begins_anew() -> None:
+    programs = SlowPrograms()
+    for _ in range(LATE_IN_A_ROW):
+        programs.late(SLOW, 0.0)
+    programs.in_time(SLOW)
+    programs.in_time(SLOW)
+    programs.late(SLOW, 1.0)
+    assert not programs.refused(SLOW, 1.0)
+
+
+def test_who_else_asks_for_the_same_is_not_refused() -> None:
+    programs = SlowPrograms()
+    for _ in range(LATE_IN_A_ROW):
+        programs.late(SLOW, 0.0)
+    assert programs.refused(SLOW, 0.0)
+    assert not programs.refused(("other", SLOW[1]), 0.0)
+
+
+def test_the_oldest_is_forgotten() -> None:
+    programs = SlowPrograms()
+    for _ in range(LATE_IN_A_ROW):
+        programs.late(SLOW, 0.0)
+    for number in range(KEPT):
+        assert programs.refused(SLOW, 0.0)
+        programs.late(("package", str(number)), 0.0)
+    assert not programs.refused(SLOW, 0.0)

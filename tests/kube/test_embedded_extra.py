@@ -1,0 +1,33 @@
+"""The extra that brings the control plane's libraries."""
+
+import tomllib
+
+import pytest
+
+from tests.programs import ROOT
+from wharfinger.__main__ import main
+from wharfinger.kube.embedded_extra import LIBRARIES, missing_libraries
+
+
+def test_it_is_there() -> None:
+    assert missing_libraries() == ""
+
+
+def test_it_names_what_the_extra_brings() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert len(extras["embedded"]) == len(LIBRARIES)
+
+
+def test_what_is_missing_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wharfinger.kube.embedded_extra.find_spec", lambda name: None if name == "re2" else object())
+    assert missing_libraries() == (
+        "libraries of the embedded control plane are not installed: re2; pip install 'wharfinger[embedded]'"
+    )
+
+
+def test_the_control_plane_refuses_to_start_without(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("wharfinger.kube.embedded_extra.find_spec", lambda _name: None)
+    assert main(["control-plane"]) == 1
+    assert "pip install 'wharfinger[embedded]'" in capsys.readouterr().err

@@ -1,0 +1,47 @@
+"""Matching as such; ``test_patterns`` holds what is Go's about it."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.kube import re2_library as matching
+
+_PATTERNS = st.recursive(
+    st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "^", "$", "\\b"]),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map("".join),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"(?:{'|'.join(parts)})"),
+    ),
+    max_leaves=6,
+)
+
+
+@given(_PATTERNS, st.text("abcé ", max_size=8))
+def test_the_same_is_found_as_by_pythons_own(pattern: str, text: str) -> None:
+    wanted = re.search(pattern.replace("$", r"\Z"), text, re.ASCII)
+    assert next(matching.found(pattern, text), None) == (wanted[0] if wanted else None)
+    assert matching.matches(pattern, text) == bool(wanted)
+
+
+def test_what_does_not_compile() -> None:
+    assert not matching.compiles("(")
+    assert matching.matches("(", "a")
+    assert list(matching.found("(", "a")) == []
+
+
+def test_larger_patterns_get_more_memory() -> None:
+    assert matching.compiles("[a-z]{1000}" * 150)
+
+
+def test_searches_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "MAX_SEEN", 50)
+    assert len(list(matching.found("a", "a" * 9))) == 9
+    with pytest.raises(matching.TooLongError, match="more than 50 steps"):
+        list(matching.found("a", "a" * 10))
+    assert not matching.matches(r"\B", "aéaéaéaéa")
+
+
+def test_text_that_is_no_unicode() -> None:
+    assert matching.matches("^.$", "\ud800")

@@ -1,0 +1,216 @@
+"""A package looked over: what is found, and what not."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.packages.settings.test_check import FILES, RENAME, checker
+from tests.packages.support.charts import WEB_SERVICE, write
+from tests.packages.support.real_jq import RealJq
+from wharfinger.packages.author.package_check import (
+    CheckFinding,
+    CheckReport,
+    GivenSettings,
+    Severity,
+    check_package,
+    read_given_settings,
+)
+from wharfinger.packages.errors import ArtifactError, ConversionError
+from wharfinger.packages.settings.values import MAX_VALUES
+
+CASES = "testcases: [{name: renamed, settings: {count: 1}, expected: {replicas: 1}}]"
+GOOD = {**FILES, "openapi/conversions/testcases.yaml": CASES}
+
+
+async def check(folder: Path, files: dict[str, str], given: GivenSettings | None = None) -> CheckReport:
+    async with checker() as one:
+        return await check_package(write(folder, files), one, given)
+
+
+def told(report: CheckReport) -> list[str]:
+    return [f"{finding.severity.value}: {finding}" for finding in report.findings]
+
+
+async def test_a_package_without_a_fault(tmp_path: Path) -> None:
+    report = await check(tmp_path / "web", GOOD, GivenSettings({"count": 2}, 1))
+    assert told(report) == []
+    assert (report.passed, report.cases, report.settings_checked) == (True, 1, True)
+    assert report.definition is not None
+    assert report.definition.name == "web"
+
+
+async def test_what_is_odd_about_a_chart_is_a_warning(tmp_path: Path) -> None:
+    report = await check(tmp_path / "web", {"Chart.yaml": "name: web\nversion: 1.0\n", "hooks/.keep": ""})
+    assert told(report) == [
+        "warning: Chart.yaml line 2: version: a number is read as the string '1'; put it in quotes",
+        "warning: Chart.yaml: apiVersion: missing; read as v1, as Helm reads it",
+    ]
+    assert report.passed
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (
+            "requirements: {applications: {mandatory: [{name: db}]}}",
+            "mandatory[0].name: db: a Module is in no namespace",
+        ),
+        (
+            "requirements: {applications: {mandatroy: []}}",
+            "applications.mandatroy: unknown key; did you mean 'mandatory'",
+        ),
+        ("subscriptions: [a, a]", "subscriptions[1]: a is there twice"),
+        (
+            "licensing: {editions: {ee: {avaliable: true}}}",
+            "editions.ee.avaliable: unknown key; did you mean 'available'",
+        ),
+    ],
+)
+async def test_what_the_scheduler_could_not_use_is_found_here(said: str, why: str, tmp_path: Path) -> None:
+    (finding,) = (await check(tmp_path / "web", {"package.yaml": said})).findings
+    assert finding.severity is Severity.ERROR
+    assert why in finding.message
+
+
+async def test_a_chart_and_a_module_folder_with_a_weight(tmp_path: Path) -> None:
+    async with checker() as one:
+        assert (await check_package(WEB_SERVICE, one)).passed
+        (finding,) = (await check_package(WEB_SERVICE, one, GivenSettings({"a": 1}))).findings
+        assert (finding.severity, finding.where) == (Severity.WARNING, "settings")
+        assert "nothing was checked here" in finding.message
+    report = await check(tmp_path / "010-web", {"hooks/a.sh": ""})
+    assert report.definition is not None
+    assert (report.definition.name, report.definition.weight, report.passed) == ("web", 10, True)
+    named = await check(tmp_path / "020-folder", {"module.yaml": "name: web"})
+    assert named.definition is not None
+    assert named.definition.name == "web"
+    nameless = await check(tmp_path / "020-web", {"module.yaml": "weight: 1"})
+    assert nameless.definition is not None
+    assert nameless.definition.name == "web"
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"package.yaml": "tpye: Module"}, "error: package.yaml: tpye: unknown key"),
+        ({"package.yaml": "name: A"}, "error: package.yaml: name"),
+        ({"crds/a.yaml": "a: 1"}, "error: crds/a.yaml: an object without apiVersion or kind"),
+        ({"openapi/values.yaml": "a: ["}, "error: openapi/values.yaml"),
+        ({"openapi/conversions/v3.yaml": ""}, "error: openapi/conversions/v3.yaml: version: required"),
+        (
+            {"openapi/conversions/v2.yaml": "{version: 2, conversions: [., 'del(', 'x ']}"},
+            "error: openapi/conversions/v2.yaml: conversions[1]: jq filter 'del(': ",
+        ),
+        (
+            {
+                "openapi/settings.yaml": "{x-config-version: 2, x-deckhouse-validations: [{expression: 'self.', message: a}]}"
+            },
+            "x-deckhouse-validations",
+        ),
+        (
+            {"openapi/conversions/testcases.yaml": "testcases: 1"},
+            "error: openapi/conversions/testcases.yaml: testcases: expected a list",
+        ),
+        (
+            {"openapi/conversions/testcases.yaml": CASES.replace("{replicas: 1}", "{count: 1}")},
+            'error: openapi/conversions/testcases.yaml: testcases[0] (renamed): expected {"count":1}, got {"replicas":1}',
+        ),
+    ],
+)
+async def test_what_is_wrong_with_a_package(tmp_path: Path, changed: dict[str, str], says: str) -> None:
+    report = await check(tmp_path / "web", {**GOOD, **changed})
+    assert not report.passed
+    assert says in "\n".join(told(report))
+    assert not any("\n" in line for line in told(report))
+
+
+async def test_what_is_no_package(tmp_path: Path) -> None:
+    async with checker() as one:
+        for folder in (tmp_path / "absent", tmp_path):
+            report = await check_package(folder, one)
+            assert (report.definition, report.passed, len(report.findings)) == (None, False, 1)
+
+
+async def test_every_program_that_does_not_compile_is_told_and_nothing_is_run(tmp_path: Path) -> None:
+    files = {**GOOD, "openapi/conversions/v2.yaml": "{version: 2, conversions: ['del(', 'x ']}"}
+    report = await check(tmp_path / "web", files, GivenSettings({"replicas": 0}))
+    assert (report.count(Severity.ERROR), report.cases, report.settings_checked) == (2, 0, False)
+
+
+async def test_traps_for_whoever_changes_it_next(tmp_path: Path) -> None:
+    report = await check(tmp_path / "web", FILES)
+    warning = "warning: openapi/conversions/v2.yaml: no example in testcases.yaml converts to version 2"
+    assert told(report) == [warning]
+    assert report.passed
+    silent = {**GOOD, "openapi/settings.yaml": "type: object", "openapi/values.yaml": "type: object"}
+    report = await check(tmp_path / "silent", silent)
+    assert told(report) == [
+        "warning: the settings schema: says no x-config-version, and conversions lead to 2; say so, beside its type"
+    ]
+
+
+async def test_settings_are_checked_against_it(tmp_path: Path) -> None:
+    report = await check(tmp_path / "web", GOOD, GivenSettings({"replicas": 0, "old": "x"}))
+    assert [(each.severity, each.where) for each in report.findings] == [
+        (Severity.ERROR, "settings.replicas"),
+        (Severity.WARNING, "settings.old"),
+    ]
+    report = await check(tmp_path / "web", GOOD, GivenSettings({"replicas": 1}, 9))
+    assert [each.where for each in report.findings] == ["settings"]
+
+
+async def test_what_cannot_be_told_now_is_raised(tmp_path: Path) -> None:
+    async with checker(RealJq(dying={RENAME})) as one:
+        with pytest.raises(ConversionError):
+            await check_package(write(tmp_path / "web", GOOD), one)
+
+
+class OnlyAtWork(RealJq):
+    """Its programs compile, whatever becomes of them when they are run."""
+
+    async def check(self, program: str) -> None:
+        pass
+
+
+async def test_a_program_that_takes_too_long_is_a_fault_of_the_package(tmp_path: Path) -> None:
+    where = "settings cannot be converted to version 2, program 1 of 1 (openapi/conversions/v2.yaml)"
+    folder = write(tmp_path / "web", GOOD)
+    async with checker(OnlyAtWork(endless={RENAME})) as one:
+        report = await check_package(folder, one, GivenSettings({"count": 2}, 1))
+    late = f"the program takes too long: jq filter {RENAME!r}: it took longer than 5 s"
+    assert [(each.where, each.message) for each in report.findings] == [
+        ("openapi/conversions/testcases.yaml: testcases[0] (renamed)", f"{where}: {late}"),
+        ("settings", f"{where}: {late}"),
+    ]
+    assert not report.passed
+    assert not report.settings_checked
+    async with checker(RealJq(endless={RENAME})) as one:
+        report = await check_package(folder, one)
+    assert [(each.where, each.message) for each in report.findings][:1] == [
+        ("", f"openapi/conversions/v2.yaml: conversions[0]: {late}")
+    ]
+
+
+async def test_what_cannot_be_told_of_settings_now_is_raised(tmp_path: Path) -> None:
+    async with checker(OnlyAtWork(dying={RENAME})) as one:
+        with pytest.raises(ConversionError, match="its worker died"):
+            await check_package(write(tmp_path / "web", FILES), one, GivenSettings({"count": 2}, 1))
+
+
+def test_settings_from_a_file() -> None:
+    assert read_given_settings(b"a: 1", "file", 3) == GivenSettings({"a": 1}, 3)
+    assert read_given_settings(b"", "file", 0) == GivenSettings({}, 0)
+    for data, says in (
+        (b"[]", "file: expected an object"),
+        (b"a: [", "file"),
+        (b" " * (MAX_VALUES + 1), "over the limit"),
+    ):
+        with pytest.raises(ArtifactError, match=says):
+            read_given_settings(data, "file", 0)
+
+
+def test_a_finding_without_a_place_is_its_message() -> None:
+    finding = CheckFinding(Severity.ERROR, "", "bad")
+    assert str(finding) == "bad"
+    assert str(replace(finding, where="a")) == "a: bad"

@@ -1,0 +1,83 @@
+"""Helm's rules, some of them checked against Helm itself in test_chart.py."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.packages.charts.helmignore import MAX_PATTERN, is_ignored, read_rules
+from wharfinger.packages.errors import ArtifactError
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "ignored"),
+    [
+        ("", "templates/.hidden.yaml", True),
+        ("", "templates/x.yaml", False),
+        ("", ".hidden", False),
+        ("# a comment\n\n  *.swp  ", "deep/in/x.swp", True),
+        ("# a comment", "# a comment", False),
+        ("*.swp", "x.swpp", False),
+        ("/x.txt", "x.txt", True),
+        ("docs/*.md", "docs/a.md", True),
+        ("docs/*.md", "docs/a/b.md", False),
+        ("docs/*.md", "other/docs/a.md", False),
+        ("docs/", "docs", False),
+        ("?.txt", "a.txt", True),
+        ("?.txt", "ab.txt", False),
+        ("[abc].txt", "b.txt", True),
+        ("[^abc].txt", "b.txt", False),
+        ("[a-c].txt", "c.txt", True),
+        ("[!a].txt", "!.txt", True),
+        ("[[].txt", "[.txt", True),
+        (r"[\]a].txt", "].txt", True),
+        (r"[\]a].txt", "a.txt", True),
+        ("[^a-c]x", "dx", True),
+        ("[!a].txt", "b.txt", False),
+        (r"\*.txt", "*.txt", True),
+        (r"\*.txt", "a.txt", False),
+        ("a.b", "axb", False),
+        ("!*.yaml", "x.txt", True),
+        ("!*.yaml", "x.yaml", False),
+    ],
+)
+def test_files(rules: str, path: str, ignored: bool) -> None:
+    assert is_ignored(read_rules(rules), path, is_folder=False) is ignored
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "ignored"), [("docs/", "docs", True), ("docs", "docs", True), ("!docs/", "docs", False)]
+)
+def test_folders(rules: str, path: str, ignored: bool) -> None:
+    assert is_ignored(read_rules(rules), path, is_folder=True) is ignored
+
+
+def test_a_negated_rule_for_folders_leaves_out_every_file() -> None:
+    assert is_ignored(read_rules("!docs/"), "docs", is_folder=False)
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        ("ok\na/**/b", "line 2.*knows no"),
+        ("[a", "not closed"),
+        ("[]a]", "empty"),
+        ("[a-", "not closed"),
+        ("[a-]", "not closed"),
+        ("[", "not closed"),
+        ("a\\", "backslash"),
+        ("a" * (MAX_PATTERN + 1), "at most"),
+        ("[z-a]", "no pattern"),
+    ],
+)
+def test_what_is_no_rule_is_refused_with_its_line(rules: str, why: str) -> None:
+    with pytest.raises(ArtifactError, match=why):
+        read_rules(rules)
+
+
+@given(st.text(max_size=30) | st.text(alphabet="*?[]^-!\\/ab#\n", max_size=30), st.text(max_size=10))
+def test_any_text_is_rules_or_an_artifact_error(text: str, path: str) -> None:
+    try:
+        rules = read_rules(text)
+    except ArtifactError:
+        return
+    is_ignored(rules, path, is_folder=False)

@@ -1,0 +1,247 @@
+import errno
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.packages.support.charts import write
+from wharfinger.formats.archives.archive_stream import ExtractionStoppedError
+from wharfinger.packages.errors import StoreError
+from wharfinger.packages.files.disk_files import (
+    MAX_DEEP,
+    MAX_NAMES,
+    changed_since,
+    content_digest,
+    delete,
+    discard,
+    disk_errors,
+    make_read_only,
+    matches,
+    publish,
+    replace_tree,
+    sync_file,
+    sync_folder,
+    sync_tree,
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "make room"),
+        (errno.EDQUOT, "quota"),
+        (errno.EACCES, "no permission"),
+        (errno.EROFS, "read-only"),
+        (errno.EIO, "check it"),
+        (errno.EMFILE, "LimitNOFILE"),
+        (errno.EBUSY, "check the state folder"),
+    ],
+)
+def test_what_the_disk_refuses_says_what_to_do(number: int, remedy: str) -> None:
+    with pytest.raises(StoreError, match=remedy) as caught, disk_errors("writing x"):
+        raise OSError(number, os.strerror(number), "/some/file")
+    assert str(caught.value).startswith(f"writing x: {os.strerror(number)} (/some/file); ")
+    assert caught.value.transient
+    with pytest.raises(StoreError, match="writing x: odd; check the state folder"), disk_errors("writing x"):
+        raise OSError("odd")
+
+
+def test_publishing_replaces_files_but_not_folders(tmp_path: Path) -> None:
+    write(tmp_path, {"new": "2", "old": "1", "tree/a": "", "other/b": ""})
+    publish(tmp_path / "new", tmp_path / "old")
+    assert (tmp_path / "old").read_text() == "2"
+    with pytest.raises(OSError, match="not empty"):
+        publish(tmp_path / "tree", tmp_path / "other")
+    assert (tmp_path / "tree/a").exists()
+
+
+def test_syncing_goes_through_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"a": "", "d/b": "", "d/e/c": ""})
+    (tmp_path / "link").symlink_to("/nowhere")
+    synced: list[str] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+    )
+    sync_tree(tmp_path)
+    sync_file(tmp_path / "a")
+    sync_folder(tmp_path)
+    root = str(tmp_path)
+    assert sorted(set(synced)) == sorted(
+        {root, f"{root}/a", f"{root}/d", f"{root}/d/b", f"{root}/d/e", f"{root}/d/e/c"}
+    )
+
+
+def test_size_and_digest_of_an_open_file(tmp_path: Path) -> None:
+    path = write(tmp_path, {"a": "data"}) / "a"
+    right = hashlib.sha256(b"data").hexdigest()
+    for hexdigest, size, result in ((right, 4, True), (right, 5, False), ("0" * 64, 4, False)):
+        with path.open("rb") as file:
+            assert matches(file, hexdigest, size) is result
+
+
+def test_the_content_of_a_folder_is_its_names_and_bytes(tmp_path: Path) -> None:
+    def digest() -> str | None:
+        return content_digest(tmp_path)
+
+    write(tmp_path, {"a": "1", "d/b": "2"})
+    seen = [digest()]
+    os.utime(tmp_path / "a", (1, 1))
+    (tmp_path / "a").chmod(0o640)
+    assert digest() == seen[0]
+    (tmp_path / "a").write_text("3")
+    seen.append(digest())
+    (tmp_path / "a").chmod(0o700)
+    seen.append(digest())
+    (tmp_path / "d/b").rename(tmp_path / "d/c")
+    seen.append(digest())
+    (tmp_path / "e").mkdir()
+    seen.append(digest())
+    (tmp_path / "l").symlink_to("a")
+    seen.append(digest())
+    (tmp_path / "l").unlink()
+    (tmp_path / "l").symlink_to("d")
+    seen.append(digest())
+    os.mkfifo(tmp_path / "p")
+    seen.append(digest())
+    assert len(set(seen)) == len(seen)
+
+
+def test_a_file_with_many_names_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"a/big": "data", "b": "more"})
+    plain = content_digest(tmp_path)
+    for number in range(20):
+        (tmp_path / "a" / f"link-{number}").hardlink_to(tmp_path / "a/big")
+    linked = content_digest(tmp_path)
+    asked = 0
+
+    def should_stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return False
+
+    assert content_digest(tmp_path, should_stop) == linked
+    assert linked not in {plain, None}
+    assert asked == 2
+    for number in range(20):
+        (tmp_path / "a" / f"link-{number}").unlink()
+        (tmp_path / "a" / f"link-{number}").write_text("data")
+    assert content_digest(tmp_path) == linked
+
+
+def test_hashing_can_be_stopped(tmp_path: Path) -> None:
+    write(tmp_path, {"a": "data"})
+    with pytest.raises(ExtractionStoppedError):
+        content_digest(tmp_path, lambda: True)
+    with (tmp_path / "a").open("rb") as file, pytest.raises(ExtractionStoppedError):
+        matches(file, "0" * 64, 4, lambda: True)
+
+
+def test_what_no_archive_can_have_has_no_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / "deep"
+    at = deep
+    for _ in range(MAX_DEEP + 1):
+        at = at / "d"
+    at.mkdir(parents=True)
+    wide = write(tmp_path / "wide", {"a": "", "b": ""})
+    record = write(tmp_path, {"record": ""}) / "record"
+    os.utime(record, (1, 1))
+    assert content_digest(deep) is None
+    assert changed_since(deep, record) == [f"more than {MAX_NAMES} names, or deeper than {MAX_DEEP} folders"]
+    assert content_digest(wide) is not None
+    assert changed_since(wide, record) == ["a", "b"]
+    os.utime(record)
+    monkeypatch.setattr("wharfinger.packages.files.disk_files.MAX_NAMES", 1)
+    assert content_digest(wide) is None
+
+
+@pytest.mark.unmeasured
+def test_deep_folders_are_no_trouble(tmp_path: Path) -> None:
+    """Deeper than Python calls itself, and than a path may be long: made by whoever runs in a tree."""
+    for remove in (discard, lambda path: delete(path, tmp_path / "trash")):
+        root = tmp_path / "root"
+        root.mkdir()
+        at = os.open(root, os.O_RDONLY)
+        for _ in range(2_500):
+            os.mkdir("d", dir_fd=at)
+            inner = os.open("d", os.O_RDONLY, dir_fd=at)
+            os.close(at)
+            at = inner
+        os.close(at)
+        assert content_digest(root) is None
+        remove(root)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_replacing_a_tree(tmp_path: Path) -> None:
+    write(tmp_path, {"new/a": "2", "old/a": "1", "old/b": ""})
+    replace_tree(tmp_path / "new", tmp_path / "old", tmp_path / "trash")
+    assert (tmp_path / "old/a").read_text() == "2"
+    assert sorted(path.name for path in (tmp_path / "trash").iterdir()) == ["a", "b"]
+    replace_tree(tmp_path / "trash", tmp_path / "other", tmp_path / "none")
+    assert (tmp_path / "other/a").read_text() == "1"
+
+
+def test_read_only_trees_and_what_is_left_of_them() -> None:
+    """As a user whom modes stop: the superuser is not."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            if os.getuid() == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+            with tempfile.TemporaryDirectory(dir="/tmp") as name:
+                read_only_tree(Path(name))
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def read_only_tree(root: Path) -> None:
+    for deletes in (False, True):
+        tree = write(root / "tree", {"a": "", "d/e/b": ""})
+        (tree / "d/link").symlink_to("/tmp")
+        before = content_digest(tree)
+        make_read_only(tree)
+        assert content_digest(tree) == before
+        for attempt in ((tree / "a").open, (tree / "d/e/new").open):
+            with pytest.raises(PermissionError):
+                attempt("wb")
+        with pytest.raises(PermissionError):
+            (tree / "d/e/b").unlink()
+        if deletes:
+            tree.chmod(0o755)  # a folder that cannot be written to cannot be moved
+            assert delete(tree, root / "trash")
+        else:
+            discard(tree)
+        assert list(root.iterdir()) == []
+
+
+def test_deleting_takes_the_name_first(tmp_path: Path) -> None:
+    write(tmp_path, {"tree/a/b": "", "file": ""})
+    (tmp_path / "link").symlink_to("tree")
+    trash = tmp_path / "trash"
+    assert delete(tmp_path / "link", trash)
+    assert delete(tmp_path / "file", trash)
+    assert (tmp_path / "tree/a/b").exists()
+    assert delete(tmp_path / "tree", trash)
+    assert not delete(tmp_path / "tree", trash)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_discarding_takes_what_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"tree/a/b": "", "file": ""})
+    (tmp_path / "link").symlink_to("tree")
+    for name in ("absent", "link", "file", "tree"):
+        discard(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+    def refuse(self: Path, missing_ok: bool = False) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    discard(write(tmp_path, {"file": ""}) / "file")
+    assert (tmp_path / "file").exists()

@@ -1,0 +1,18 @@
+"""The registry in memory that other tests use is one by the contract."""
+
+import pytest
+
+from tests.packages.support.memory_registry import MemoryRegistry
+from tests.packages.support.registry_contract import CONTRACT, READ_CONTRACT, Check, ReadCheck, push
+
+
+@pytest.mark.parametrize("check", CONTRACT, ids=lambda check: str(check.__name__))
+async def test_contract_in_memory(check: Check) -> None:
+    await check(MemoryRegistry())
+
+
+@pytest.mark.parametrize("check", READ_CONTRACT, ids=lambda check: str(check.__name__))
+async def test_reading_in_memory(check: ReadCheck) -> None:
+    registry = MemoryRegistry()
+    await push(registry, "1.0.0")
+    await check(registry)

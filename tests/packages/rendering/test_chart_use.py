@@ -1,0 +1,250 @@
+"""What a chart can depend on is known by its text, wherever it stands."""
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.packages.support.charts import chart, write
+from wharfinger.formats.json.value import JsonObject, ShapeError
+from wharfinger.packages.definition import chart_texts
+from wharfinger.packages.rendering.chart_use import EVERYTHING, ChartUse, chart_use
+
+CALL = '{{ (lookup "v1" "Secret" .Release.Namespace "a").data }}'
+TPL = "{{ tpl .Values.text . }}"
+
+
+def seen(use: ChartUse) -> tuple[bool, bool]:
+    return use.lookup, use.tpl
+
+
+def use_of(folder: Path, files: dict[str, str], *, is_package: bool = False) -> ChartUse:
+    return chart_use(chart(folder / "chart", files=files), is_package=is_package)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CALL,
+        "{{lookup `v1` `Secret` `` `a`}}",
+        "{{ $found := lookup $version .Values.kind (print 1) '' }}",
+        '{{- with lookup\n  (printf "v%d" 1) .a .b .c }}{{ end }}',
+        '{{/* {{ */}}{{ if not (lookup\t"v1" "a" "b" "c") }}{{ end }}',
+    ],
+)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "templates/a.yaml",
+        "templates/_helpers.tpl",
+        "templates/deep/NOTES.txt",
+        "charts/db/templates/x",
+        "charts/a/charts/b/templates/x",
+    ],
+)
+def test_a_call_is_found(text: str, name: str, tmp_path: Path) -> None:
+    for is_package in (False, True):
+        assert use_of(tmp_path, {name: text}, is_package=is_package).looks({})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ .Values.lookup }}",
+        '{{ include "web.lookup" . }}',
+        "{{ $lookup := 1 }}{{ $lookup }}",
+        "dns-lookup: 1",
+        "# we lookup the address here",
+        '{{ .lookup "a" }}',
+        'nslookup "a"',
+        "",
+    ],
+)
+def test_what_is_no_call_is_not_taken_for_one(text: str, tmp_path: Path) -> None:
+    assert seen(use_of(tmp_path, {"templates/a.yaml": text})) == (False, False)
+
+
+def test_what_is_no_template_counts_only_where_texts_are_rendered(tmp_path: Path) -> None:
+    plain = {"values.yaml": f"text: '{CALL}'", "charts/db/values.yaml": f"text: '{CALL}'", "files/a.txt": CALL}
+    for name, text in plain.items():
+        folder = tmp_path / name.replace("/", "-")
+        assert not use_of(folder, {name: text}).looks({"text": CALL})
+        assert use_of(folder, {name: text, "templates/a.yaml": TPL + '{{ .Files.Get "a" }}'}).looks({})
+        (folder / "chart" / name).unlink()
+        assert use_of(folder, {}).looks({"text": CALL})
+        assert not use_of(folder, {}).looks({"text": "{{ .Release.Name }}"})
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"crds/a.yaml": f"description: used to lookup (values), {CALL}"},
+        {"charts/db/crds/a.yaml": f"description: used to lookup (values), {CALL}"},
+        {"values.yaml": "# lookup `x`\ntext: used to lookup 'values' {{ .Release.Name }}"},
+        {"README.md": CALL},
+        {"templates/NOTES.txt": '{{/* lookup "v1" */}}{{ "lookup (a)" }} lookup "v1"'},
+    ],
+)
+def test_words_that_no_template_can_call_are_prose(files: dict[str, str], tmp_path: Path) -> None:
+    use = use_of(tmp_path, {"templates/a.yaml": TPL, **files})
+    assert (use.tpl, use.looks({"text": "we lookup `this` here"})) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        ('{{ tpl "{{ (lookup `v1` `Secret` `a` `b`).data }}" . }}', ""),
+        ('{{ tpl (printf "{{ %s }}" .Values.text) . }}', "lookup `v1` `Secret` `a` `b`"),
+        ('{{ tpl (print "{{" .Values.text "}}") . }}', "(lookup `v1` `Secret` `a` `b`).data"),
+        ("{{ tpl (print .Values.text .Values.more) . }}", "{{ lookup `v1` `Secret` "),
+    ],
+)
+def test_templates_that_are_put_together_are_looked_through(template: str, value: str, tmp_path: Path) -> None:
+    assert use_of(tmp_path, {"templates/a.yaml": template}).looks({"text": value})
+
+
+def test_an_escape_puts_no_template_together(tmp_path: Path) -> None:
+    text = TPL + 'summary: {{`{{ $labels.pod }}`}} and {{ "{{" }} $value }}'
+    use = use_of(tmp_path, {"templates/a.yaml": text})
+    assert not use.builds
+    assert not use.looks({"text": "to lookup `that`"})
+
+
+VERSIONS = ("apps/v1", "apps/v1/Deployment", "example.com/v1", "example.com/v1/Sail", "other.org/v1", "v1")
+
+
+@pytest.mark.parametrize(
+    ("text", "kube_version", "versions"),
+    [
+        ("{{ .Values.text }} a.example.com/Capabilities", False, []),
+        ("{{ .Capabilities.KubeVersion.Minor }}", True, []),
+        ("{{ .Capabilities.HelmVersion.Version }}", True, []),
+        ('{{ if .Capabilities.APIVersions.Has "other.org/v1" }}{{ end }}', False, ["other.org/v1"]),
+        ("{{ if ($.Capabilities.APIVersions.Has `gone/v1`) }}{{ end }}", False, []),
+        (
+            '{{ if .Capabilities.APIVersions.Has .v }}{{ end }}{{ $v := "example.com/v2" }}',
+            False,
+            ["apps/v1", "apps/v1/Deployment", "example.com/v1", "example.com/v1/Sail", "v1"],
+        ),
+        ('{{ has "v1" .Capabilities.APIVersions }}', False, [*VERSIONS]),
+        ("{{ .Capabilities | toJson }}", True, [*VERSIONS]),
+        ("{{ $all := .Capabilities }}", True, [*VERSIONS]),
+        ('{{ get . "Capabilities" }}', True, [*VERSIONS]),
+    ],
+)
+def test_versions_count_as_far_as_a_template_asks_for_them(
+    text: str, kube_version: bool, versions: list[str], tmp_path: Path
+) -> None:
+    for name in ("templates/a.yaml", "charts/db/templates/_b.tpl"):
+        use = use_of(tmp_path / name.replace("/", "-"), {name: text})
+        assert (use.kube_version, use.versions(VERSIONS)) == (kube_version, versions)
+
+
+def test_versions_that_a_value_asks_for_count_where_it_is_rendered(tmp_path: Path) -> None:
+    text = '{{ if .Capabilities.APIVersions.Has "example.com/v1" }}{{ end }}'
+    assert use_of(tmp_path, {}).with_values({"text": text}).versions(VERSIONS) == []
+    assert use_of(tmp_path, {"templates/a.yaml": TPL}).with_values({"text": text}).versions(VERSIONS) == [
+        "example.com/v1"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("{{ .Values.global.enabledModules }}", True),
+        ("{{ $g := .Values.global }}", True),
+        ('{{ index .Values "global" }}', True),
+        ("{{ toYaml .Values }}", True),
+        ("{{ range $.Platform }}{{ end }}", True),
+        ("{{ .Values.global.discovery.kubernetesVersion }} enabledModules", False),
+        ("{{ .Values.own.Settings }}", False),
+    ],
+)
+def test_which_values_of_the_platform_are_read_is_known(text: str, reads: bool, tmp_path: Path) -> None:
+    assert use_of(tmp_path, {"templates/a.yaml": text}).reads("enabledModules") is reads
+
+
+def test_values_without_a_text_form_are_somebody_elses_problem() -> None:
+    bad: JsonObject = {"a": "\ud800"}
+    assert ChartUse(lookup=True).looks(bad)
+    with pytest.raises(ShapeError):
+        ChartUse(tpl=True).looks(bad)
+
+
+def test_what_helm_does_not_see_of_a_package_is_not_looked_at(tmp_path: Path) -> None:
+    files = {
+        "templates/a.yaml": TPL,
+        "hooks/a.sh": CALL,
+        "values.yaml": f"a: '{CALL}'",
+        "openapi/values.yaml": CALL,
+    }
+    assert not use_of(tmp_path, files, is_package=True).lookup
+    assert use_of(tmp_path, files).lookup
+
+
+def pack(path: Path, name: str, text: str) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        data = text.encode()
+        entry = tarfile.TarInfo(name)
+        entry.size = len(data)
+        archive.addfile(entry, io.BytesIO(data))
+
+
+def test_archives_are_looked_into(tmp_path: Path) -> None:
+    folder = chart(tmp_path / "chart", files={"charts/README": ""})
+    pack(folder / "charts" / "db-1.tgz", "db/templates/a.yaml", "kind: Secret")
+    assert seen(chart_use(folder, is_package=False)) == (False, False)
+    pack(folder / "charts" / "db-1.tgz", "db/templates/a.yaml", TPL)
+    assert seen(chart_use(folder, is_package=False)) == (False, True)
+    pack(folder / "charts" / "db-1.tgz", "db/templates/a.yaml", CALL)
+    assert chart_use(folder, is_package=False).lookup
+    (folder / "charts" / "db-1.tgz").write_bytes(b"no archive lookup (")
+    assert seen(chart_use(folder, is_package=False)) == (False, False)
+
+
+@pytest.mark.parametrize(("name", "value"), [("MAX_FILES", 1), ("MAX_FILE", 10), ("MAX_TOTAL", 60)])
+def test_more_than_is_looked_at_counts_as_a_call(
+    name: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = chart(tmp_path / "chart")
+    assert not chart_use(folder, is_package=False).lookup
+    monkeypatch.setattr(chart_texts, name, value)
+    assert chart_use(folder, is_package=False).lookup
+
+
+def test_an_archive_of_zeros_counts_as_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chart_texts, "MAX_FILE", 100_000)
+    folder = chart(tmp_path / "chart", files={"charts/README": ""})
+    pack(folder / "charts" / "db-1.tgz", "db/a", "\0" * 1_000_000)
+    assert (folder / "charts" / "db-1.tgz").stat().st_size < 10_000
+    assert chart_use(folder, is_package=False).lookup
+
+
+def test_links_are_followed_and_pipes_are_not_opened(tmp_path: Path) -> None:
+    folder = chart(tmp_path / "chart")
+    os.mkfifo(folder / "templates" / "pipe")
+    (folder / "templates" / "gone").symlink_to(tmp_path / "nothing")
+    assert not chart_use(folder, is_package=False).lookup
+    write(tmp_path, {"shared/templates/a.tpl": CALL})
+    (folder / "charts").mkdir()
+    (folder / "charts" / "shared").symlink_to(tmp_path / "shared")
+    assert chart_use(folder, is_package=False).lookup
+
+
+def test_links_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
+    folder = chart(tmp_path / "chart")
+    (folder / "templates" / "again").symlink_to(folder)
+    use = chart_use(folder, is_package=False)
+    assert use == EVERYTHING or not use.lookup
+
+
+def test_no_chart_at_all(tmp_path: Path) -> None:
+    assert seen(chart_use(tmp_path / "absent", is_package=True)) == (False, False)
+
+
+def test_what_cannot_be_opened_has_nothing_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = chart(tmp_path / "chart", files={"templates/a.yaml": CALL})
+    monkeypatch.setattr(Path, "is_file", lambda path: not path.unlink(missing_ok=True))
+    assert not chart_use(folder, is_package=False).lookup

@@ -1,0 +1,102 @@
+"""The program Helm: which version it is, and who is told when it is another."""
+
+import os
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.packages.support.charts import tool
+from wharfinger.packages.errors import RenderError
+from wharfinger.packages.rendering.helm_program import NOT_RUN, HelmProgram
+from wharfinger.process.command import Limits
+
+LIMITS = Limits(wall_s=30, stdout_bytes=10_000)
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return path
+
+
+def program(path: Path, memory_bytes: int = 2**30) -> HelmProgram:
+    return HelmProgram(path, memory_bytes, None)
+
+
+@pytest.mark.parametrize(("name", "major"), [("helm", "v4."), ("helm3", "v3.")])
+async def test_the_versions_of_the_real_ones(name: str, major: str, tmp_path: Path) -> None:
+    helm = program(tool(name))
+    assert helm.known_version() == ""
+    version = await helm.version(tmp_path)
+    assert version.startswith(major)
+    assert helm.known_version() == version
+
+
+async def test_it_is_asked_once_and_again_where_another_takes_its_place(tmp_path: Path) -> None:
+    path = script(tmp_path / "helm", f"echo v4.0.0; echo >> {tmp_path}/asked\n")
+    helm = program(path)
+    assert [await helm.version(tmp_path) for _ in range(3)] == ["v4.0.0"] * 3
+    assert (tmp_path / "asked").read_text() == "\n"
+    script(tmp_path / "new", "echo v4.0.1+gabc\n").replace(path)
+    assert helm.known_version() == ""
+    assert await helm.version(tmp_path) == "v4.0.1+gabc"
+
+
+async def test_a_run_has_a_limit_of_processor_time_beyond_its_wall_time(tmp_path: Path) -> None:
+    helm = program(script(tmp_path / "helm", "ulimit -t\n"))
+    outcome = await helm.run((), tmp_path, LIMITS)
+    assert LIMITS.wall_s <= int(outcome.stdout) <= 30 * (os.cpu_count() or 1) + 1
+
+
+async def test_many_at_once_ask_once(tmp_path: Path) -> None:
+    helm = program(script(tmp_path / "helm", f"echo v4.0.0; echo >> {tmp_path}/asked\n"))
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(helm.version, tmp_path)
+    assert (tmp_path / "asked").read_text() == "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("echo 'Error: no such thing' >&2; exit 1\n", "helm version: no such thing"),
+        ("echo 4.0; exit 0\n", "helm version: 4.0"),
+        ("exit 0\n", "helm version: exit status 0"),
+        ("kill -9 $$\n", "SIGKILL"),
+        ("printf 'v4.0.0\\377'\n", "helm version: v4.0.0"),
+    ],
+)
+async def test_what_has_no_version_is_no_helm(text: str, says: str, tmp_path: Path) -> None:
+    helm = program(script(tmp_path / "helm", text))
+    with pytest.raises(RenderError, match=says) as caught:
+        await helm.version(tmp_path)
+    assert caught.value.transient
+    assert "look at --helm" in str(caught.value)
+    assert helm.known_version() == ""
+
+
+async def test_what_is_not_there_or_no_program(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("")
+    for name, says in (("absent", "No such file"), ("text", "ermission denied")):
+        with pytest.raises(RenderError, match=says):
+            await program(tmp_path / name).version(tmp_path)
+    outcome = await program(tmp_path / "text").run((), tmp_path, LIMITS)
+    assert outcome.returncode in NOT_RUN
+
+
+async def test_a_shell_that_cannot_be_started(tmp_path: Path) -> None:
+    with pytest.raises(RenderError, match="helm cannot be run"):
+        await program(tool("helm")).version(tmp_path / "absent")
+
+
+async def test_it_runs_within_its_memory(tmp_path: Path) -> None:
+    path = script(tmp_path / "helm", "ulimit -d; env\n")
+    outcome = await program(path, 512 * 1024**2).run(("x",), tmp_path, LIMITS)
+    limit, *environment = outcome.stdout.decode().splitlines()
+    assert limit == str(512 * 1024)
+    assert f"HOME={tmp_path}" in environment
+    assert f"GOMEMLIMIT={256 * 1024**2}" in environment
+    assert {line.partition("=")[0] for line in environment}.isdisjoint(
+        set(os.environ) - {"PATH", "HOME", "TMPDIR", "LC_ALL", "PWD", "_"}
+    )

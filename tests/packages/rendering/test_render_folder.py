@@ -1,0 +1,273 @@
+"""Files of renders: bounded, private, and believed only where they are what they say."""
+
+import os
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from wharfinger.packages.rendering.render_entry import write_entry
+from wharfinger.packages.rendering.render_folder import RenderFolder
+
+A, B, C = "a" * 64, "b" * 64, "c" * 64
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "renders"
+
+
+def open_folder(place: Path, entries: int = 10, size: int = 10_000) -> RenderFolder:
+    return RenderFolder(place, entries, size)
+
+
+def file_of(place: Path, key: str) -> Path:
+    return place / f"{key}.render"
+
+
+def test_what_is_put_is_there_for_the_next_daemon(place: Path) -> None:
+    folder = open_folder(place)
+    assert folder.get(A) is None
+    folder.put(A, b"one")
+    assert folder.get(A) == b"one"
+    again = open_folder(place)
+    assert again.get(A) == b"one"
+    assert again.get(B) is None
+    assert again.statistics().entries == 1
+    assert again.statistics().bytes == file_of(place, A).stat().st_size == folder.statistics().bytes
+
+
+def test_nobody_else_can_read_it(place: Path) -> None:
+    place.mkdir(parents=True, mode=0o755)
+    open_folder(place).put(A, b"secret")
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert stat.S_IMODE(file_of(place, A).stat().st_mode) == 0o600
+    assert [path.name for path in place.iterdir()] == [f"{A}.render"]
+
+
+def test_the_longest_unused_goes_first(place: Path) -> None:
+    folder = open_folder(place, entries=2)
+    folder.put(A, b"one")
+    folder.put(B, b"two")
+    assert folder.get(A) == b"one"
+    folder.put(C, b"three")
+    assert (folder.get(A), folder.get(B), folder.get(C)) == (b"one", None, b"three")
+    assert not file_of(place, B).exists()
+
+
+def test_what_was_used_last_is_known_after_a_restart(place: Path) -> None:
+    folder = open_folder(place)
+    for key in (A, B, C):
+        folder.put(key, b"x")
+    for seconds, key in enumerate((A, B, C)):
+        os.utime(file_of(place, key), (seconds, seconds))
+    assert folder.get(A)
+    again = open_folder(place, entries=2)
+    assert (again.get(B), again.get(A), again.get(C)) == (None, b"x", b"x")
+
+
+def test_the_bytes_are_bounded(place: Path) -> None:
+    size = len(write_entry(A, bytes(1000)))
+    folder = open_folder(place, size=2 * size)
+    for key in (A, B, C):
+        folder.put(key, bytes(1000))
+    assert (folder.statistics().entries, folder.statistics().bytes) == (2, 2 * size)
+    folder.put(A, bytes(3 * size))
+    assert folder.get(A) is None
+    assert folder.get(C)
+
+
+def test_putting_it_again_counts_once(place: Path) -> None:
+    folder = open_folder(place)
+    folder.put(A, b"one")
+    folder.put(A, b"other")
+    assert folder.get(A) == b"other"
+    assert folder.statistics().entries == 1
+    assert folder.statistics().bytes == file_of(place, A).stat().st_size
+
+
+def test_a_folder_without_room_keeps_nothing(place: Path) -> None:
+    folder = open_folder(place, entries=0)
+    folder.put(A, b"one")
+    assert not place.exists()
+
+
+def corrupt(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def other(path: Path) -> None:
+    path.write_bytes(write_entry(B, b"one"))
+
+
+def link(path: Path) -> None:
+    aside = path.parent.parent / "aside"
+    path.rename(aside)
+    path.symlink_to(aside)
+
+
+def hard_link(path: Path) -> None:
+    os.link(path, path.parent.parent / "aside")
+
+
+def open_to_all(path: Path) -> None:
+    path.chmod(0o644)
+
+
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path, 0o600)
+
+
+def make_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "inside").write_text("x")
+
+
+def grow(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(1_000_000)
+
+
+HARMS = (corrupt, cut, other, link, hard_link, open_to_all, pipe, make_folder, grow)
+
+
+@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize("restart", [True, False])
+def test_what_is_not_what_was_put_is_removed(harm: Callable[[Path], None], place: Path, *, restart: bool) -> None:
+    folder = open_folder(place)
+    folder.put(A, b"one")
+    harm(file_of(place, A))
+    folder = open_folder(place) if restart else folder
+    assert folder.get(A) is None
+    assert not os.path.lexists(file_of(place, A))
+    assert folder.statistics().entries == folder.statistics().bytes == 0
+    folder.put(A, b"one")
+    assert folder.get(A) == b"one"
+
+
+def test_what_a_link_leads_to_stays(place: Path) -> None:
+    folder = open_folder(place)
+    folder.put(A, b"one")
+    link(file_of(place, A))
+    assert folder.get(A) is None
+    assert (place.parent / "aside").exists()
+    assert folder.statistics().refused + folder.statistics().faults == 1
+
+
+def test_a_folder_in_the_place_of_a_file_gives_way(place: Path) -> None:
+    folder = open_folder(place)
+    folder.get(A)
+    file_of(place, A).mkdir()
+    folder.put(A, b"one")
+    assert folder.get(A) == b"one"
+
+
+def test_what_a_crash_left_is_removed_and_nothing_else(place: Path) -> None:
+    place.mkdir(parents=True)
+    for name in (".abc-1.part", "short.render", "README"):
+        (place / name).write_text("x")
+    open_folder(place).get(A)
+    assert [path.name for path in place.iterdir()] == ["README"]
+
+
+def test_a_file_that_is_gone_was_not_there(place: Path) -> None:
+    folder = open_folder(place)
+    folder.put(A, b"one")
+    file_of(place, A).unlink()
+    assert folder.get(A) is None
+    assert folder.statistics().entries == folder.statistics().faults == 0
+
+
+def test_a_folder_that_is_gone_is_made_again(place: Path) -> None:
+    folder = open_folder(place)
+    folder.put(A, b"one")
+    file_of(place, A).unlink()
+    place.rmdir()
+    folder.put(B, b"two")
+    assert folder.statistics().faults == 1
+    assert folder.get(B) is None
+    folder.put(B, b"two")
+    assert folder.get(B) == b"two"
+    assert folder.statistics().entries == 1
+
+
+@pytest.mark.parametrize("what", ["file", "link"])
+def test_what_is_no_folder_is_not_used(what: str, place: Path, tmp_path: Path) -> None:
+    place.parent.mkdir()
+    if what == "file":
+        place.write_text("x")
+    else:
+        place.symlink_to(tmp_path)
+    folder = open_folder(place)
+    folder.put(A, b"one")
+    assert folder.get(A) is None
+    statistics = folder.statistics()
+    assert (statistics.faults, statistics.entries) == (2, 0)
+    assert statistics.last_fault
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+
+
+def test_a_disk_that_refuses_costs_nothing_but_the_file(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = open_folder(place)
+    folder.put(A, b"one")
+
+    def full(_: Path, __: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", full)
+        folder.put(B, b"two")
+    assert (folder.statistics().faults, folder.statistics().last_fault) == (1, "No space left on device")
+    assert [path.name for path in place.iterdir()] == [f"{A}.render"]
+    assert (folder.get(A), folder.get(B)) == (b"one", None)
+
+
+def test_dropped_is_gone(place: Path) -> None:
+    folder = open_folder(place)
+    folder.put(A, b"one")
+    folder.drop(A)
+    assert folder.get(A) is None
+    assert not file_of(place, A).exists()
+    assert folder.statistics().refused == 0
+
+
+def test_a_reader_of_a_file_that_is_replaced_sees_one_or_the_other(place: Path) -> None:
+    """The second daemon on the same folder, by mistake: neither reads what is half written."""
+    writing, reading = open_folder(place), open_folder(place)
+    wanted = {bytes([number]) * 3000 for number in range(2)}
+    writing.put(A, b"\0" * 3000)
+    assert reading.get(A)
+
+    def write() -> None:
+        for number in range(200):
+            writing.put(A, bytes([number % 2]) * 3000)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        seen = {reading.get(A) for _ in range(200)}
+    finally:
+        thread.join()
+    assert seen <= wanted
+
+
+def test_a_disk_that_cannot_be_read_is_asked_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = open_folder(place)
+    folder.put(A, b"one")
+
+    def broken(*_: object, **__: object) -> int:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", broken)
+        assert folder.get(A) is None
+    assert folder.statistics().last_fault == "Input/output error"
+    assert folder.get(A) == b"one"

@@ -1,0 +1,54 @@
+"""Small charts for tests, and the real helm binaries."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.programs import ROOT
+from wharfinger.packages.charts.chart import read_chart
+
+WEB_SERVICE = ROOT / "examples" / "web-service"
+WEB_VERSION = read_chart(WEB_SERVICE).version
+
+CONFIG_MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}
+data:
+  text: {{ .Values.text | default "none" | quote }}
+"""
+
+
+def tool(name: str) -> Path:
+    """A real program; a machine without it fails the tests that are about it."""
+    found = shutil.which(name)
+    if found is None:
+        raise RuntimeError(f"{name} is not on PATH: `make setup` brings it")
+    return Path(found)
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    """Files by name below ``folder``."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def chart(folder: Path, name: str = "web", version: str = "1.2.3", files: dict[str, str] | None = None) -> Path:
+    """A chart of one ConfigMap, and more files."""
+    text = f"apiVersion: v2\nname: {name}\nversion: {version}\ndescription: for tests\n"
+    return write(folder, {"Chart.yaml": text, "templates/config.yaml": CONFIG_MAP, **(files or {})})
+
+
+def helm(program: str, *arguments: str, home: Path) -> str:
+    """Run helm with a home of its own; its standard output, followed by what it said beside it. Raises RuntimeError."""
+    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [str(tool(program)), *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{program} {' '.join(arguments)}: {done.stderr}")
+    return done.stdout + done.stderr

@@ -1,0 +1,143 @@
+"""Kill a process at each step it takes on the disk, and look at what it leaves. A program: a folder, and chart or image.
+
+Every round forks twice. The first child brings version 2 (of that kind) in beside version 1 and is killed (SIGKILL) at its n-th
+call that changes the disk; the second opens the store as the next daemon would, checks every name there is, and does the work
+again. The rounds end when a child gets through. Prints how many were killed.
+"""
+
+import io
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import trio
+
+from tests.packages.support.memory_registry import MemoryRegistry, chart_files, packed, put, put_image
+from wharfinger.packages.digest import digest_of
+from wharfinger.packages.store.disk_store import DiskStore, open_store
+from wharfinger.packages.store.tree import is_sound
+from wharfinger.process.remove_tree import remove_tree
+
+CALLS = ("rename", "fsync", "symlink", "mkdir", "unlink", "rmdir", "open", "link", "replace", "chmod", "utime")
+MOST = 2_000
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def bring(store: DiskStore, version: str, kind: str = "chart") -> None:
+    """Download, install and deploy."""
+    registry = MemoryRegistry()
+    if kind == "chart":
+        manifest = await put(registry, version)
+    else:
+        below = packed({"Chart.yaml": b"", "old": b"", "hooks/run": b"#!/bin/sh\n"})
+        above = packed({".wh.old": b"", **chart_files(version=version)})
+        manifest = await put_image(registry, below, above, tag=version)
+    await store.download(registry, "charts/web", manifest)
+    await store.install(manifest)
+    await store.deploy("app", manifest)
+
+
+async def begin(root: Path) -> None:
+    """Version 1 is deployed, under two names."""
+    async with open_store(root) as store:
+        await bring(store, "1.0.0")
+        registry = MemoryRegistry()
+        await store.deploy("other", await put(registry, "1.0.0"))
+
+
+async def upgrade(root: Path) -> None:
+    """What is killed."""
+    async with open_store(root) as store:
+        await bring(store, "2.0.0", kind=sys.argv[2])
+        await store.undeploy("other")
+        await store.collect()
+
+
+async def check(root: Path) -> None:
+    """What a crash left is sound, and the same work can be done."""
+    sound(root)
+    await upgrade(root)
+    sound(root)
+    assert version(root) == "2.0.0"
+    assert [path.name for path in (root / "deployed").iterdir()] == ["app"]
+    assert len(list((root / "store" / "trees").iterdir())) == 1
+    assert len(list((root / "store" / "blobs" / "sha256").iterdir())) == {"chart": 2, "image": 3}[sys.argv[2]]
+    assert list((root / "store" / "tmp").iterdir()) == []
+
+
+def sound(root: Path) -> None:
+    """Every published name is complete, and something is deployed."""
+    for blob in (root / "store" / "blobs" / "sha256").iterdir():
+        assert digest_of(blob.read_bytes()).hex == blob.name
+    for tree in (root / "store" / "trees").iterdir():
+        assert is_sound(tree)
+    assert version(root) in {"1.0.0", "2.0.0"}
+
+
+def version(root: Path) -> str:
+    """What ``deployed/app`` is."""
+    return (root / "deployed" / "app" / "Chart.yaml").read_text().rpartition("version: ")[2].strip()
+
+
+def die_at(step: int) -> None:
+    """SIGKILL to this process before its call number ``step``."""
+    left = step
+
+    def counted(call: Callable[P, T]) -> Callable[P, T]:
+        def instead(*args: P.args, **kwargs: P.kwargs) -> T:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(*args, **kwargs)
+
+        return instead
+
+    for name in CALLS:
+        setattr(os, name, counted(getattr(os, name)))
+    setattr(io, "open", counted(io.open))  # noqa: B010 - what pathlib opens with
+
+
+def in_child(work: Callable[[Path], Awaitable[None]], root: Path, step: int = 0) -> int:
+    """Run in a fork; its exit code, negative for the signal."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            if step:
+                die_at(step)
+            trio.run(work, root)
+            status = 0
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main(folder: Path) -> int:
+    """All rounds."""
+    start = folder / "start"
+    if in_child(begin, start):
+        return 1
+    for step in range(1, MOST):
+        root = folder / f"step-{step}"
+        shutil.copytree(start, root, symlinks=True)
+        ended = in_child(upgrade, root, step)
+        if ended not in {0, -signal.SIGKILL} or in_child(check, root):
+            sys.stderr.write(f"failed after a kill at step {step}\n")
+            return 1
+        remove_tree(root)
+        if ended == 0:
+            sys.stdout.write(f"{step - 1}\n")
+            return 0
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,84 @@
+"""The state folder belongs to one daemon at a time."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wharfinger.runtime.controllers.state_dir import StateDirError, empty_folder, hold_state_dir
+
+HOLDER = """
+import sys
+from pathlib import Path
+from wharfinger.runtime.controllers.state_dir import hold_state_dir
+with hold_state_dir(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_it_is_made_for_its_owner_only(tmp_path: Path) -> None:
+    with hold_state_dir(tmp_path / "a" / "state") as path:
+        assert path.stat().st_mode & 0o777 == 0o700
+        assert (path / "lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_it_can_be_held_again_after_it_was_let_go(tmp_path: Path) -> None:
+    for _ in range(2):
+        with hold_state_dir(tmp_path):
+            pass
+
+
+def test_a_second_daemon_is_told_who_has_it(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with (
+            pytest.raises(StateDirError, match=rf"in use by another daemon \(pid {holder.pid}\).*--state-dir"),
+            hold_state_dir(tmp_path),
+        ):
+            pass
+        holder.kill()
+    # Killed, not stopped: the kernel has dropped the lock.
+    with hold_state_dir(tmp_path):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(StateDirError, match="choose another with --state-dir"),
+        hold_state_dir(tmp_path / "file" / "state"),
+    ):
+        pass
+
+
+def test_a_folder_that_others_could_read_is_closed(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with hold_state_dir(tmp_path):
+        assert tmp_path.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("there", ["nothing", "a folder", "a file", "a link"])
+def test_an_empty_folder_whatever_was_there(tmp_path: Path, there: str) -> None:
+    path, elsewhere = tmp_path / "scratch", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "keep").write_text("")
+    if there == "a folder":
+        (path / "left").mkdir(parents=True)
+    elif there == "a file":
+        path.write_text("")
+    elif there == "a link":
+        path.symlink_to(elsewhere)
+    assert list(empty_folder(path).iterdir()) == []
+    assert path.stat().st_mode & 0o777 == 0o700
+    assert (elsewhere / "keep").exists()
+
+
+def test_a_folder_that_cannot_be_emptied_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(StateDirError, match="remove it by hand"):
+        empty_folder(tmp_path / "missing" / "scratch")

@@ -1,0 +1,149 @@
+"""What an earlier process applied is looked after, and nobody waits for a package that gets nowhere."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.runtime.core.test_release_events import OWNER, SHOP, set_text, text_of, until, warnings_of
+from tests.runtime.support.world import Ground, World, open_ground
+from wharfinger.cluster.api.errors import ClusterError, NotFoundError, UnreachableError
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.controllers import takeover
+from wharfinger.runtime.controllers.takeover import Takeover
+from wharfinger.runtime.resources.resources import APPLICATION, PACKAGE_REPOSITORY, SECRET
+
+
+async def installed(ground: Ground, more: JsonObject | None = None) -> None:
+    """A daemon that installed two packages, and is gone."""
+    async with ground.open_world() as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        for name, spec in (("shop", more), ("other", None)):
+            await world.create("prod", name, more=spec)
+            await world.until_state("prod", name, "Ready")
+
+
+def waited_for(world: World) -> tuple[str, ...]:
+    """The releases that the engine still waits to know."""
+    return world.runtime.tools.releases.statistics().table.pending_initializers
+
+
+async def test_all_are_known_soon_after_the_start(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        await installed(ground)
+        async with ground.open_world() as world:
+            await until(lambda: not waited_for(world))
+            await until(lambda: world.runtime.tools.releases.statistics().whole == 2)
+
+
+async def test_a_package_that_is_blocked_holds_nobody_up_and_is_not_corrected(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        await installed(ground)
+        await ground.client.delete(ObjectKey(PACKAGE_REPOSITORY, "", "default"))
+        async with ground.open_world() as world:
+            await world.until_state("prod", "shop", "Degraded")
+            await until(lambda: not waited_for(world))
+            await set_text(world, "changed")
+            await until(lambda: bool(world.runtime.tools.releases.drifts(OWNER)))
+            assert await text_of(world) == "changed"
+            await world.repository()
+            await world.until_object(SHOP, lambda obj: find_str(obj, "data", "text") == "none")
+            await world.until_state("prod", "shop", "Ready")
+
+
+async def test_what_cannot_be_fetched_any_more_is_kept_all_the_same(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        await installed(ground)
+        await ground.client.merge_patch(
+            ObjectKey(PACKAGE_REPOSITORY, "", "default"), {"spec": {"registry": {"repo": "127.0.0.1:1/packages"}}}
+        )
+        for folder in (tmp_path / "state" / "store").iterdir():
+            if folder.is_dir():
+                shutil.rmtree(folder)
+                folder.mkdir()
+        async with ground.open_world() as world:
+            await until(lambda: not waited_for(world))
+            await set_text(world, "changed")
+            await world.until_object(SHOP, lambda obj: find_str(obj, "data", "text") == "none")
+
+
+async def test_a_package_that_went_while_the_daemon_starts_is_not_waited_for(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        await installed(ground)
+        async with ground.open_world() as world:
+            await until(lambda: not waited_for(world))
+            gone = Owner("gone", "prod")
+            expecting = Takeover(world.runtime, {"prod.gone": gone, "prod.shop": Owner("else", "prod")})
+            assert len(waited_for(world)) == 2
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(expecting.run)
+                expecting.looked("prod.gone")  # it is held: there is nothing of it yet
+                expecting.looked("prod.stranger", gone=True)
+                await trio.testing.wait_all_tasks_blocked()
+                assert len(waited_for(world)) == 2
+                expecting.looked("prod.gone", gone=True)
+                expecting.looked("prod.shop")  # its release is another one
+                await until(lambda: not waited_for(world))
+                nursery.cancel_scope.cancel()
+            await world.until_state("prod", "shop", "Ready")
+
+
+async def test_a_release_that_another_package_has_by_now_is_left_to_that(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        await installed(ground)
+        async with ground.open_world() as world:
+            await until(lambda: not waited_for(world))
+            rows = world.runtime.tools.releases.statistics().table.rows
+            expecting = Takeover(world.runtime, {"prod.gone": OWNER})
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(expecting.run)
+                expecting.looked("prod.gone", gone=True)
+                await trio.testing.wait_all_tasks_blocked()
+                nursery.cancel_scope.cancel()
+            assert world.runtime.tools.releases.statistics().table.rows == rows
+
+
+async def test_what_fails_by_accident_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing: list[ClusterError] = [UnreachableError("the server is away")]
+    restore = ReleaseEngine.restore
+
+    async def once(self: ReleaseEngine, name: str, namespace: str, **how: object) -> None:
+        if failing:
+            raise failing.pop()
+        await restore(self, name, namespace)
+
+    monkeypatch.setattr(takeover, "RETRY_S", 0.01)
+    monkeypatch.setattr(ReleaseEngine, "restore", once)
+    async with open_ground(tmp_path) as ground:
+        await installed(ground)
+        async with ground.open_world() as world:
+            await until(lambda: not failing and not waited_for(world))
+
+
+async def test_a_record_that_cannot_be_read_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    record = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")
+    async with open_ground(tmp_path) as ground:
+        await installed(ground)
+        await ground.client.merge_patch(record, {"data": {"release": "bm9uc2Vuc2U="}})
+        async with ground.open_world() as world:
+            await until(lambda: not waited_for(world))
+            assert "is not looked after before it is applied again" in caplog.text
+
+
+async def test_what_is_on_its_way_out_holds_nobody_up(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        await installed(ground)
+        key = ObjectKey(APPLICATION, "prod", "shop")
+        await ground.client.delete(key)
+        async with ground.open_world() as world:
+            await world.until_gone("prod", "shop")
+            await until(lambda: not waited_for(world))
+            with pytest.raises(NotFoundError):
+                await world.client.get(SHOP)
+            other = await world.until_state("prod", "other", "Ready")
+            assert warnings_of(other) == "None"

@@ -1,0 +1,147 @@
+"""Global hooks around all packages: who runs before whom, what a global value changes, who is switched on and off by a hook."""
+
+from pathlib import Path
+
+from tests.packages.support.charts import write
+from tests.runtime.support.world import World, open_world
+from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.formats.json.value import find, find_str
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+
+MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: of-NAME}
+data: {colour: '{{ .Values.global.colour }}'}
+"""
+HOOK = """\
+#!/usr/bin/env bash
+set -e
+if [[ ${1:-} == --config ]]; then echo '{"configVersion": "v1", CONFIG}'; exit; fi
+echo "$(basename "$0"):$(jq -r '[.[].binding] | join(",")' "$BINDING_CONTEXT_PATH")" >>NOTES
+"""
+
+
+def hook(notes: Path, config: str, patch: str = "") -> str:
+    """A hook that notes its name and why it runs; ``patch`` is what it does to the values, in the shell's words."""
+    script = HOOK.replace("CONFIG", config).replace("NOTES", str(notes))
+    return script + (f'echo "{patch}" >"$VALUES_JSON_PATCH_PATH"\n' if patch else "")
+
+
+def add(path: str, value: str) -> str:
+    return f'{{"op":"add","path":"{path}","value":{value}}}'.replace('"', '\\"')
+
+
+def made(folder: Path, files: dict[str, str]) -> None:
+    write(folder, files)
+    for name in files:
+        if name.endswith(".sh"):
+            (folder / name).chmod(0o755)
+
+
+def noted(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def global_hooks(tmp_path: Path, hooks: dict[str, str]) -> None:
+    made(tmp_path / "modules" / "global-hooks", {f"hooks/{name}": text for name, text in hooks.items()})
+
+
+def a_module(tmp_path: Path, name: str, hooks: dict[str, str]) -> None:
+    files = {"templates/map.yaml": MAP.replace("NAME", name), "openapi/values.yaml": "type: object\n"}
+    made(tmp_path / "modules" / name, files | {f"hooks/{each}": text for each, text in hooks.items()})
+
+
+async def begin(world: World, *names: str) -> None:
+    await world.local_repository(world.folder / "modules")
+    await world.create_module("global", package="global-hooks", version="0.0.0")
+    for name in names:
+        await world.create_module(name, version="0.0.0")
+
+
+async def colour(world: World, name: str) -> str:
+    return find_str(await world.config_map(SYSTEM_NAMESPACE, f"of-{name}"), "data", "colour")
+
+
+async def test_hooks_run_around_everybody_and_see_the_global_values(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    global_hooks(
+        tmp_path,
+        {
+            "01-all.sh": hook(notes, '"onStartup": 20, "beforeAll": 10', add("/global/colour", '"blue"')),
+            "02-start.sh": hook(notes, '"onStartup": 1'),
+            "03-end.sh": hook(notes, '"afterAll": 1, "beforeAll": 5'),
+        },
+    )
+    a_module(tmp_path, "alpha", {"own.sh": hook(notes, '"beforeHelm": 1')})
+    async with open_world(tmp_path) as world:
+        await begin(world, "alpha")
+        await world.until_state("", "alpha", "Ready")
+        await world.until_notes(notes, {"03-end.sh:afterAll"})
+        assert await colour(world, "alpha") == "blue"
+        lines = noted(notes)
+        assert lines[:4] == [
+            "02-start.sh:onStartup",
+            "01-all.sh:onStartup",
+            "03-end.sh:beforeAll",
+            "01-all.sh:beforeAll",
+        ]
+        assert lines.index("own.sh:beforeHelm") < lines.index("03-end.sh:afterAll")
+        assert find(world.runtime.global_values(), "colour") == "blue"
+
+
+async def test_a_hook_switches_a_module_off_and_its_user_has_the_last_word(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1', add("/extraOneEnabled", '"false"'))})
+    a_module(tmp_path, "extra-one", {})
+    async with open_world(tmp_path) as world:
+        await begin(world)
+        await world.until_notes(notes, {"all.sh:beforeAll"})
+        await world.create_module("extra-one", version="0.0.0")
+        await world.until_state("", "extra-one", "Ready")
+        await world.annotate("", "extra-one", "wharfinger.dev/enabled-by-default", "true")
+        await world.until("", "extra-one", has_reason("DisabledByGlobalHook"))
+        await world.until("", "extra-one", lambda obj: not find_str(obj, "status", "currentVersion", "version"))
+        assert await world.config_map(SYSTEM_NAMESPACE, "of-extra-one") is None
+        await world.change("", "extra-one", {"enabled": True})
+        await world.until_state("", "extra-one", "Ready")
+
+
+async def test_settings_of_global_reach_everybody(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1')})
+    a_module(tmp_path, "alpha", {"own.sh": hook(notes, '"afterHelm": 1')})
+    async with open_world(tmp_path) as world:
+        await begin(world, "alpha")
+        await world.until_state("", "alpha", "Ready")
+        await world.until_notes(notes, {"all.sh:afterAll"})
+        notes.unlink()
+        await world.change("", "global", {"settings": {"colour": "red"}})
+        await world.until_notes(notes, {"own.sh:afterHelm", "all.sh:afterAll"})
+        assert await colour(world, "alpha") == "red"
+        assert noted(notes)[-1] == "all.sh:afterAll"
+
+
+async def test_after_all_hooks_that_never_settle_are_named(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1', add("/global/count", "$(date +%s%N)"))})
+    async with open_world(tmp_path) as world:
+        await begin(world)
+        await world.until("", "global", has_reason("ValuesLoop"))
+        assert noted(notes) == ["all.sh:afterAll"] * 6
+
+
+async def test_global_hooks_add_to_what_they_are_shown(tmp_path: Path) -> None:
+    """``discovery`` and ``modules`` are there in VALUES_PATH, and in nobody's values until somebody adds to them."""
+    notes = tmp_path / "notes"
+    patch = add("/global/discovery/clusterDomain", '"cluster.local"')
+    global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1', patch)})
+    async with open_world(tmp_path) as world:
+        await begin(world)
+        await world.until_state("", "global", "Ready")
+        assert find(world.runtime.global_values(), "discovery", "clusterDomain") == "cluster.local"
+        assert find(world.runtime.global_values(), "discovery", "kubernetesVersion")
+        assert world.runtime.instances["global"].values == {"discovery": {"clusterDomain": "cluster.local"}}
+        await world.request("", "global")
+        await world.until_state("", "global", "Ready")
+        assert find(world.runtime.global_values(), "discovery", "clusterDomain") == "cluster.local"

@@ -1,0 +1,151 @@
+"""``wharfinger run``: its arguments and what it says when it cannot start. The daemon itself: test_daemon.py."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from wharfinger.__main__ import main
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.daemon.commands import add_run
+from wharfinger.runtime.resources.resources import CONFIG_MAP
+
+
+def parse(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_run(parser)
+    return parser.parse_args(arguments)
+
+
+def test_defaults() -> None:
+    args = parse()
+    assert (args.kubeconfig, args.context, args.state_dir, args.socket) == (None, "", None, None)
+    assert (args.helm, args.grace, args.log_format, args.log_level) == ("helm", 30.0, "text", "info")
+    assert (args.embedded, args.local_packages, args.platform_version, args.hook_timeout) == (False, [], "", 600.0)
+    assert (args.edition, args.bundle, args.bootstrapped_by) == ("", "", None)
+
+
+def test_what_packages_are_installed_in() -> None:
+    args = parse("--edition", "ee", "--bundle", "Default", "--bootstrapped-by", "kube-system/done.v1")
+    assert (args.edition, args.bundle) == ("ee", "Default")
+    assert args.bootstrapped_by == ObjectKey(CONFIG_MAP, "kube-system", "done.v1")
+
+
+def test_limits_and_what_of_them_is_kept_for_others() -> None:
+    args = parse()
+    assert (args.max_work, args.max_downloads, args.max_renders) == (16, 8, 3)
+    assert (args.max_namespace_share, args.max_registry_share) == (75, 50)
+    assert (args.download_least_speed, args.download_window) == (16.0, 20.0)
+
+
+@pytest.mark.parametrize("option", ["--max-namespace-share", "--max-registry-share"])
+@pytest.mark.parametrize("written", ["0", "101", "-1", "half", "50%"])
+def test_a_share_is_a_percentage(option: str, written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(f"{option}={written}")
+    assert f"{written!r} is not a percentage between 1 and 100" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("written", ["0", "-1", "nan", "inf", "fast", "1048577"])
+def test_a_least_speed_is_above_nothing(written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(f"--download-least-speed={written}")
+    assert f"{written!r} is not a number of KiB/s above 0, at most 1048576" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("written", ["", "done", "/done", "kube-system/", "a/b/c", "Kube/done", "a.b/done", "a/-b"])
+def test_the_config_map_of_the_bootstrap_has_a_namespace_and_a_name(
+    written: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse("--bootstrapped-by", written)
+    assert f"{written!r} is not NAMESPACE/CONFIGMAP" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--edition", "--bundle"])
+@pytest.mark.parametrize("written", [" ee", "ee ", "e\ne", "e" * 65])
+def test_an_edition_and_a_bundle_are_names(option: str, written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(option, written)
+    assert "is not a name of at most 64 characters" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "3601", "soon"])
+def test_a_grace_time_is_between_0_and_3600_seconds(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse("--grace", seconds)
+    assert caught.value.code == 2
+    assert "is not a number of seconds above 0, at most 3600" in capsys.readouterr().err
+
+
+def test_folders_of_packages_may_be_several() -> None:
+    args = parse("--local-packages", "a", "--local-packages", "b")
+    assert args.local_packages == [Path("a"), Path("b")]
+
+
+@pytest.mark.parametrize("more", [("--kubeconfig", "x"), ("--context", "x")])
+def test_an_embedded_cluster_and_another_one_are_too_many(
+    more: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--embedded", *more]) == 2
+    assert "leave out --kubeconfig and --context" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--local-packages", "/no/such/folder", "not a folder; name one that is there"),
+        ("--platform-version", "zzz", "give a version such as 1.2.3"),
+        ("--edition", "ee", "--edition and --bundle go together"),
+        ("--bundle", "Default", "give both"),
+    ],
+)
+def test_an_option_that_cannot_be_meant_is_refused_before_anything_starts(
+    option: str, value: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--state-dir", str(tmp_path / "state"), option, value]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--chaos", "drop-before"], "--chaos is about the control plane of --embedded"),
+        (["--embedded", "--chaos", "explode"], "there is no fault 'explode'"),
+        (["--embedded", "--chaos", "absent.yaml"], "No such file"),
+    ],
+)
+def test_chaos_that_cannot_be(more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *more]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_an_embedded_cluster_that_cannot_be_is_an_error_with_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "embedded").mkdir()
+    (tmp_path / "embedded" / "data.db").mkdir()
+    assert main(["run", "--embedded", "--state-dir", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "error: the embedded control plane did not start" in said
+    assert "data.db" in said
+
+
+def test_no_helm_is_an_error_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--helm", "no-such-helm"]) == 1
+    assert "install Helm" in capsys.readouterr().err
+
+
+def test_a_state_folder_that_cannot_be_is_an_error_with_a_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["run", "--state-dir", str(tmp_path / "file" / "state")]) == 1
+    assert "--state-dir" in capsys.readouterr().err
+
+
+def test_a_kubeconfig_that_is_not_there_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", "--state-dir", str(tmp_path / "s"), "--kubeconfig", str(tmp_path / "none")]
+    assert main(arguments) == 1
+    assert str(tmp_path / "none") in capsys.readouterr().err

@@ -1,0 +1,63 @@
+"""sd_notify, against a real datagram socket."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from wharfinger.runtime.daemon.service_manager import ServiceManager, open_watchdog, service_manager
+
+
+@pytest.fixture
+def manager_socket(tmp_path: Path) -> Iterator[tuple[str, socket.socket]]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.settimeout(10)
+        receiver.bind(str(tmp_path / "notify"))
+        yield str(tmp_path / "notify"), receiver
+
+
+def test_states_arrive(manager_socket: tuple[str, socket.socket]) -> None:
+    address, receiver = manager_socket
+    ServiceManager(address).notify("READY=1")
+    assert receiver.recv(100) == b"READY=1"
+
+
+def test_an_abstract_address_works() -> None:
+    name = f"wharfinger-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind("\0" + name)
+        ServiceManager("@" + name).notify("STOPPING=1")
+        assert receiver.recv(100) == b"STOPPING=1"
+
+
+def test_no_manager_and_a_vanished_one_are_silent(tmp_path: Path) -> None:
+    ServiceManager("").notify("READY=1")
+    ServiceManager(str(tmp_path / "gone")).notify("READY=1")
+
+
+def test_the_environment_says_where_and_how_often() -> None:
+    assert service_manager({}) == ServiceManager("", 0.0)
+    named = {"NOTIFY_SOCKET": "/run/x", "WATCHDOG_USEC": "3000000"}
+    assert service_manager(named) == ServiceManager("/run/x", 3.0)
+    assert service_manager({**named, "WATCHDOG_PID": "1"}) == ServiceManager("/run/x", 0.0)
+    assert service_manager({**named, "WATCHDOG_USEC": "soon"}) == ServiceManager("/run/x", 0.0)
+
+
+async def test_the_watchdog_is_fed_while_the_body_runs(manager_socket: tuple[str, socket.socket]) -> None:
+    address, receiver = manager_socket
+    async with open_watchdog(ServiceManager(address, 0.02)):
+        for _ in range(3):
+            assert await trio.to_thread.run_sync(receiver.recv, 100) == b"WATCHDOG=1"
+
+
+async def test_without_a_watchdog_nothing_is_sent(manager_socket: tuple[str, socket.socket]) -> None:
+    address, receiver = manager_socket
+    receiver.setblocking(False)
+    async with open_watchdog(ServiceManager(address, 0.0)):
+        await trio.testing.wait_all_tasks_blocked()
+    with pytest.raises(BlockingIOError):
+        receiver.recv(100)

@@ -1,0 +1,190 @@
+"""The daemon's own metrics, of a daemon that works: what a scraper sees is what there is."""
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+import pytest
+import trio
+
+from tests.exposition import Family, parse
+from tests.programs import ROOT
+from tests.runtime.support.world import World, open_world
+from tests.runtime.tasks.test_hook_runs import bash, config_map, hooked
+from wharfinger.formats.exposition import exposition
+from wharfinger.hooks.metrics.hook_metrics import HOOK_METRICS, HookMetrics
+from wharfinger.hooks.metrics.operations import MAX_BUCKETS, read_metric_operations
+from wharfinger.hooks.metrics.run_metrics import MAX_PACKAGE_ROWS, OTHERS
+from wharfinger.hooks.metrics.run_metrics import MAX_ROWS as RUN_ROWS
+from wharfinger.hooks.metrics.store import MetricLimits
+from wharfinger.hooks.watching.filters import Filters
+from wharfinger.packages.settings.cel_pool import Rules
+from wharfinger.packages.store.store import Store
+from wharfinger.runtime.inspection.daemon_metrics import DAEMON_METRICS, MAX_ROWS, daemon_lines, summed
+from wharfinger.runtime.inspection.snapshots import RuntimeInspector
+
+STARTED = datetime(2026, 1, 1, tzinfo=UTC)
+WATCHING = """\
+configVersion: v1
+kubernetes:
+- {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, namespace: {nameSelector: {matchNames: [prod]}}}
+- {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {a: c}}, nameSelector: {matchNames: [one, two]}}
+"""
+
+
+async def scraped(world: World | None = None) -> dict[str, Family]:
+    """What a scraper sees, of which nothing is not described."""
+    inspector = RuntimeInspector(cluster="x", started=STARTED, runtime=world.runtime if world else None)
+    found = parse(exposition(daemon_lines(await inspector.daemon(), inspector.runtime)))
+    described = {each.name: each for each in DAEMON_METRICS}
+    for name, family in found.items():
+        assert (family.kind, family.help) == (described[name].kind, described[name].help)
+        for _, labels in family.samples:
+            assert {label for label, _ in labels} == set(described[name].labels)
+    return found
+
+
+def test_names_are_as_the_conventions_have_them() -> None:
+    assert len({each.name for each in DAEMON_METRICS}) == len(DAEMON_METRICS)
+    for each in DAEMON_METRICS:
+        assert each.name.startswith("wharfinger_")
+        assert each.help.endswith(".")
+        assert each.name.endswith("_total") == (each.kind == "counter"), each.name
+
+
+def test_the_documentation_has_all_of_them_and_no_others() -> None:
+    text = (ROOT / "docs" / "metrics.md").read_text()
+    rows = re.findall(r"^\| `(wharfinger_[a-z_]+)` \| ([a-z]+) \| ([a-z_, ]*)\|", text, re.MULTILINE)
+    documented = {name: (kind, labels.strip()) for name, kind, labels in rows}
+    registered = {each.name: (each.kind, ", ".join(each.labels)) for each in (*DAEMON_METRICS, *HOOK_METRICS)}
+    assert documented == registered
+    assert len(rows) == len(documented)
+    (said,) = re.findall(r"Buckets of the three histograms, in seconds: (.*)\.\s+`module`", text.replace("\n", " "))
+    for each in HOOK_METRICS:
+        assert each.buckets == (tuple(map(float, said.split(", "))) if each.kind == "histogram" else ())
+
+
+def test_the_documented_limits_are_those_that_hold() -> None:
+    text = (ROOT / "docs" / "metrics.md").read_text()
+    limits = MetricLimits()
+    for said in (
+        f"| {limits.package_samples:,} | {limits.samples:,} |",
+        f"| {limits.package_bytes // 2**20} MiB | {limits.bytes // 2**20} MiB |",
+        f"| labels of one name | {limits.labels} |",
+        f"| characters of a name (of a metric, a label, a group) | {limits.name} |",
+        f"| characters of a label's value | {limits.value:,} |",
+        f"| buckets of a histogram | {MAX_BUCKETS} |",
+        f"Beyond {MAX_ROWS:,} rows",
+        f"{RUN_ROWS} hooks with binding and queue, {MAX_PACKAGE_ROWS} of one package",
+    ):
+        assert said in text.replace("\n", " "), said
+
+
+async def test_before_the_runtime_is_up() -> None:
+    found = await scraped()
+    assert set(found) == {
+        "wharfinger_build_info",
+        "wharfinger_start_time_seconds",
+        "wharfinger_ready",
+        "wharfinger_process_cpu_seconds_total",
+        "wharfinger_process_resident_memory_bytes",
+        "wharfinger_process_open_fds",
+    }
+    assert found["wharfinger_ready"].value() == 0
+    assert found["wharfinger_start_time_seconds"].value() == STARTED.timestamp()
+    assert found["wharfinger_process_cpu_seconds_total"].value() > 0
+    assert found["wharfinger_process_resident_memory_bytes"].value() > 1024 * 1024
+    assert found["wharfinger_process_open_fds"].value() >= 3
+
+
+async def test_what_there_is(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        for name, label, namespace in (("a", "b", "prod"), ("one", "c", "prod"), ("two", "c", "prod")):
+            await world.client.create(config_map(name, {"a": label}, namespace=namespace))
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": bash(WATCHING, "")}), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        await world.create("prod", "broken", package="no-such")
+        await world.until_state("prod", "app", "Ready")
+        await world.until_state("prod", "broken", "Failed")
+        await world.runtime.queues.wait_idle("prod.app")
+        found = await scraped(world)
+        assert set(found) == {each.name for each in DAEMON_METRICS}
+        assert found["wharfinger_ready"].value() == 1
+        assert found["wharfinger_packages"].value(kind="Application", state="Ready") == 1
+        assert found["wharfinger_packages"].value(kind="Application", state="Failed") == 1
+        app = {"module": "app", "namespace": "prod", "kind": "Application", "package": "hooked", "version": "1.0.0"}
+        assert found["wharfinger_package_info"].value(**app, state="Ready") == 1
+        assert found["wharfinger_tasks_queue_length"].value(queue="prod.broken") == 3
+        assert found["wharfinger_tasks"].value(state="backing_off") == 1
+        assert found["wharfinger_tasks"].value(state="waiting") == 2
+        assert found["wharfinger_tasks_retired_total"].value() > 5
+        assert found["wharfinger_task_failures_total"].value() >= 1
+        assert found["wharfinger_slots_limit"].value(kind="renders") == 3
+        assert found["wharfinger_slots_used"].value(kind="work") == 0
+        binding = {"module": "app", "namespace": "prod", "hook": "hooks/a.sh", "binding": "maps", "queue": "main"}
+        objects = found["wharfinger_kube_snapshot_objects"]
+        assert objects.value(**binding) == 3, "of both bindings of that name, over all that they watch"
+        assert len(objects.samples) == 1
+        assert found["wharfinger_kube_events_dropped_total"].value(**binding) == 0
+        watches = found["wharfinger_kube_watch_subscribers"]
+        assert watches.value(kind="ConfigMap", namespace="prod", label_selector="a=b") >= 1
+        assert sum(found["wharfinger_kube_watch_errors_total"].samples.values()) == 0
+        assert found["wharfinger_pool_workers"].samples.keys() == {
+            ("wharfinger_pool_workers", (("pool", "cel"),)),
+            ("wharfinger_pool_workers", (("pool", "jq"),)),
+        }
+        assert found["wharfinger_store_entries"].value(state="locked") == 0
+
+
+async def test_what_counts_nothing_is_left_out(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        nobody = object()
+        world.runtime.tools = replace(
+            world.runtime.tools,
+            filters=cast("Filters", nobody),
+            rules=cast("Rules", nobody),
+            store=cast("Store", nobody),
+        )
+        found = await scraped(world)
+        assert not [name for name in found if "pool" in name or "store" in name]
+
+
+async def test_writing_it_down_lets_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wharfinger.runtime.inspection.snapshots.LINES_AT_ONCE", 10)
+    async with open_world(tmp_path) as world:
+        await world.create("prod", "app", package="no-such")
+        await world.until_state("prod", "app", "Failed")
+        inspector = RuntimeInspector(cluster="x", started=STARTED, runtime=world.runtime)
+        seen: list[str] = []
+
+        async def clear() -> None:
+            world.runtime.instances.pop("prod.app")
+            seen.append("cleared")
+
+        instances = dict(world.runtime.instances)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(clear)
+            found = parse(await inspector.metrics())
+            assert seen == ["cleared"]
+        world.runtime.instances.update(instances)
+        assert found["wharfinger_packages"].value(kind="Application", state="Failed") == 1
+
+
+async def test_the_inspector_has_those_of_hooks_too() -> None:
+    metrics = HookMetrics()
+    metrics.apply("ingress", "a.sh", read_metric_operations([{"name": "a", "set": 1}], hook="a.sh"))
+    inspector = RuntimeInspector(cluster="x", started=STARTED, measured=metrics)
+    assert parse(await inspector.metrics())["wharfinger_hook_metric_series"].value() == 1
+    assert await inspector.hook_metrics() == '# TYPE a gauge\na{hook="a.sh",module="ingress"} 1\n'
+
+
+def test_rows_are_bounded_and_sums_stay_true() -> None:
+    rows = [((str(number % 7), "x"), number) for number in range(21)]
+    found = dict(summed(rows, (OTHERS, ""), most=3))
+    assert list(found) == [("0", "x"), ("1", "x"), ("2", "x"), (OTHERS, "")]
+    assert found["1", "x"] == 1 + 8 + 15
+    assert sum(found.values()) == sum(range(21))
+    assert dict(summed([(("a\udcff",), 1)], (OTHERS,))) == {("a\\udcff",): 1}

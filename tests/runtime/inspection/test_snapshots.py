@@ -1,0 +1,104 @@
+"""What snapshots show of a package and its queue."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.runtime.support.world import open_world
+from wharfinger.runtime.inspection.snapshots import RuntimeInspector
+from wharfinger.runtime.status.package_status import Stage
+
+
+async def test_a_ready_package(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop", settings={"text": "x"})
+        await world.until_state("prod", "shop", "Ready")
+        inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC), runtime=world.runtime)
+        package = await inspector.package("prod.shop")
+        assert package is not None
+        assert (package.kind, package.package, package.version, package.state) == (
+            "Application",
+            "web",
+            "1.0.0",
+            "Ready",
+        )
+        assert package.digest.startswith("sha256:")
+        assert package.release_revision == 1
+        assert (package.installed_version, package.installed_digest) == ("1.0.0", package.digest)
+        assert package.settings == package.values == {"text": "x"}
+        assert [condition.status for condition in package.conditions] == ["True"] * len(Stage)
+
+
+async def test_a_failing_package_shows_the_task_at_the_head_and_when_it_runs_again(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.create("prod", "shop", package="no-such")
+        await world.until_state("prod", "shop", "Failed")
+        inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC), runtime=world.runtime)
+        (queue,) = await inspector.queues()
+        head = queue.tasks[0]
+        assert [task.name for task in queue.tasks] == ["Download:1.0.0", "Install:1.0.0", "Load"]
+        assert head.attempt == 1
+        assert head.retry_in_s is not None
+        assert "ArtifactNotFound" in head.error
+
+
+async def test_what_would_be_applied_and_what_the_scheduler_thinks(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.push("broken", "1.0.0", {"templates/fail.yaml": '{{ fail "on purpose" }}'})
+        await world.repository()
+        await world.create("prod", "shop", settings={"text": "x"})
+        await world.create("prod", "broken", package="broken")
+        await world.create("prod", "absent", package="absent")
+        for name, state in (("shop", "Ready"), ("broken", "Failed"), ("absent", "Failed")):
+            await world.until_state("prod", name, state)
+        inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC), runtime=world.runtime)
+        rendered = await inspector.render("prod.shop")
+        assert rendered is not None
+        assert (rendered.problem, rendered.has_chart) == ("", True)
+        assert 'text: "x"' in rendered.manifest
+        broken = await inspector.render("prod.broken")
+        assert broken is not None
+        assert "on purpose" in broken.problem
+        absent = await inspector.render("prod.absent")
+        assert absent is not None
+        assert absent.problem == "it is not loaded yet"
+        assert await inspector.render("prod.nobody") is None
+        nodes = {node.name: node for node in await inspector.scheduler()}
+        assert (nodes["prod.shop"].state, nodes["prod.shop"].decision) == ("active", "Enable")
+        assert nodes["prod.broken"].state == "scheduled"
+        assert "prod.absent" not in nodes
+
+
+async def test_why_a_package_is_as_it_is(tmp_path: Path) -> None:
+    """Who needs what is not there, and the one that is not there. Many more are in test_why."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push("web", "1.0.0")
+        await world.create("prod", "shop")
+        await world.create("prod", "lost", repository="nowhere")
+        await world.until_state("prod", "shop", "Ready")
+        await world.until_state("prod", "lost", "Failed")
+        inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC), runtime=world.runtime)
+        ready = await inspector.why("prod.shop")
+        assert ready is not None
+        assert ready.ready
+        lost = await inspector.why("prod.lost")
+        assert lost is not None
+        assert [cause.subject for cause in lost.causes] == ["prod.lost"]
+        assert "RepositoryNotFound" in lost.causes[0].message
+        assert await inspector.why("prod.nobody") is None
+
+
+async def test_before_the_runtime_is_up_there_is_nothing() -> None:
+    inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC))
+    assert await inspector.packages() == ()
+    assert await inspector.queues() == ()
+    assert await inspector.scheduler() == ()
+    assert await inspector.package("a.b") is None
+    assert await inspector.render("a.b") is None
+    assert await inspector.why("a.b") is None
+    assert await inspector.validate("a.b", {}) is None
+    assert not (await inspector.daemon()).ready

@@ -1,0 +1,71 @@
+"""What a running daemon counts: of the parts that really work there."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from tests.runtime.support.world import open_world
+from tests.runtime.tasks.test_hook_runs import bash, config_map, hooked
+from wharfinger.hooks.watching.filters import Filters
+from wharfinger.packages.settings.cel_pool import Rules
+from wharfinger.packages.store.store import Store
+from wharfinger.runtime.inspection.statistics import statistics
+from wharfinger.runtime.inspector import MonitorCounts, SlotsSnapshot
+
+WATCHING = """\
+configVersion: v1
+schedule: [{name: yearly, crontab: '0 0 1 1 *'}]
+kubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, jqFilter: .data}]
+"""
+RULED = (
+    "type: object\nproperties: {mode: {type: string}}\nx-deckhouse-validations: [{expression: 'true', message: bad}]\n"
+)
+
+
+async def test_every_part_counts(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        idle = statistics(world.runtime)
+        assert (idle.tasks.tasks, idle.tasks.retired, idle.monitors.monitors) == (0, 0, 0)
+        assert idle.schedules.next_due is None
+        await world.client.create(config_map("seen", {"a": "b"}))
+        await world.repository()
+        files = {"openapi/settings.yaml": RULED}
+        await world.push_folder(
+            hooked(tmp_path / "hooked", {"a.sh": bash(WATCHING, "")}, files=files), "hooked", "1.0.0"
+        )
+        await world.create("prod", "app", package="hooked")
+        await world.create("prod", "broken", package="no-such")
+        await world.until_state("prod", "app", "Ready")
+        await world.until_state("prod", "broken", "Failed")
+        await world.runtime.queues.wait_idle("prod.app")
+        found = statistics(world.runtime)
+        assert (found.tasks.queues, found.tasks.running, found.tasks.backing_off) == (1, 0, 1)
+        assert found.tasks.retired > 0
+        assert found.tasks.failures >= 1
+        assert found.monitors == MonitorCounts(1, 1, 1, 1, 0, 0, 0)
+        assert (found.schedules.crontabs, found.schedules.ticks) == (1, 0)
+        assert found.schedules.next_due is not None
+        assert found.filters is not None
+        assert found.filters.requests >= 2, "the filter was checked, and applied to one object"
+        assert found.rules is not None
+        assert found.rules.requests > 0
+        assert found.store is not None
+        assert (found.store.locked, found.store.temporary) == (0, 0)
+        assert found.trying_crds == ()
+        assert [(each.kind, each.limit) for each in found.slots] == [
+            ("work", 16), ("downloads", 8), ("renders", 3), ("hooks", 8), ("loads", 4), ("api", 32),
+        ]  # fmt: skip
+        assert found.slots[0] == SlotsSnapshot("work", 16, 0, 0)
+
+
+async def test_what_counts_nothing_is_left_out(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        nobody = object()
+        world.runtime.tools = replace(
+            world.runtime.tools,
+            filters=cast("Filters", nobody),
+            rules=cast("Rules", nobody),
+            store=cast("Store", nobody),
+        )
+        found = statistics(world.runtime)
+        assert (found.filters, found.rules, found.store) == (None, None, None)

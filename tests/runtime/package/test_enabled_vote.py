@@ -1,0 +1,262 @@
+"""Votes of enabled scripts: what they are kept under, who is asked again, and that nobody else waits for one."""
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.packages.support.charts import write
+from tests.runtime.support.world import World, open_world
+from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.formats.json.value import JsonObject, find_list, find_str
+from wharfinger.hooks.running import enabled_script
+from wharfinger.packages.digest import Digest
+from wharfinger.runtime.package.enabled_vote import globals_for, vote_key
+from wharfinger.runtime.package.instance import Instance, Reporter
+from wharfinger.runtime.resources.resources import Directives
+from wharfinger.runtime.tasks.install_tasks import ask_enabled_script
+
+pytestmark = pytest.mark.unmeasured
+
+ONE, OTHER = (Digest("sha256:" + digit * 64) for digit in "12")
+VALUES: JsonObject = {"global": {"enabledModules": ["dns"]}, "web": {"a": 1, "b": [1, 2]}}
+CONFIG: JsonObject = {"global": {}, "web": {"a": 1}}
+ASKED = vote_key(ONE, Directives(), VALUES, CONFIG)
+
+
+def test_the_same_is_the_same_however_it_is_written() -> None:
+    again: JsonObject = {"web": {"b": [1, 2], "a": 1}, "global": {"enabledModules": ["dns"]}}
+    assert vote_key(ONE, Directives(), again, {"web": {"a": 1}, "global": {}}) == ASKED
+
+
+def test_everything_that_an_answer_follows_from_is_in_the_key() -> None:
+    globally: JsonObject = {"global": {"enabledModules": ["dns", "web"]}, "web": {"a": 1, "b": [1, 2]}}
+    keys = {
+        ASKED,
+        vote_key(OTHER, Directives(), VALUES, CONFIG),
+        vote_key(ONE, Directives(requested="now"), VALUES, CONFIG),
+        vote_key(ONE, Directives(forced="now"), VALUES, CONFIG),
+        vote_key(ONE, Directives(), globally, CONFIG),
+        vote_key(ONE, Directives(), VALUES, {"global": {}, "web": {"a": 2}}),
+        vote_key(ONE, Directives(), {}, VALUES),
+        vote_key(ONE, Directives(), VALUES, {}),
+    }
+    assert len(keys) == 8
+
+
+def test_what_the_script_does_not_see_is_not_in_it() -> None:
+    wanted = replace(
+        Directives(), reset="now", suspended=True, maintenance="x", settings_version=3, ignore_dependents=True
+    )
+    assert vote_key(ONE, wanted, VALUES, CONFIG) == ASKED
+
+
+def test_a_script_does_not_see_that_its_own_package_is_on() -> None:
+    seen = globals_for("web", {"enabledModules": ["dns", "web", "web-crd", "web-2"], "discovery": {"a": 1}})
+    assert seen == {"enabledModules": ["dns", "web-2"], "discovery": {"a": 1}}
+    assert globals_for("web", {}) == {}
+
+
+@given(st.lists(st.sampled_from(["a", "b", "b-crd", "c"]), unique=True))
+def test_whether_a_package_is_on_changes_nothing_for_its_own_script(others: list[str]) -> None:
+    without: JsonObject = {"enabledModules": [*(name for name in others)]}
+    with_own: JsonObject = {"enabledModules": [*(name for name in others), "own", "own-crd"]}
+    assert globals_for("own", with_own) == globals_for("own", without) == without
+
+
+# --- asked and not asked ---------------------------------------------------------------------------------------------------
+
+
+def voting(folder: Path, script: str = "") -> Path:
+    """A module whose script writes down that it was asked, does what else it has to, and says no where its mode is ``night``."""
+    files = {
+        "module.yaml": "name: voting\nversion: 1.0.0\n",
+        "enabled": f'#!/usr/bin/env bash\necho asked >>"{folder.parent}/asks"\n{script}\n'
+        'jq ".voting.mode != \\"night\\"" "$VALUES_PATH" >"$MODULE_ENABLED_RESULT"\n'
+        'echo "not at night" >"$MODULE_ENABLED_REASON"\n',
+        "openapi/config-values.yaml": "type: object\nproperties: {mode: {type: string, default: day}}\n",
+        "openapi/values.yaml": "x-extend: {schema: config-values.yaml}\ntype: object\n",
+        "templates/out.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: out}\n",
+    }
+    write(folder, files)
+    (folder / "enabled").chmod(0o755)
+    return folder
+
+
+def asks(folder: Path) -> int:
+    """How often its script was run."""
+    return len((folder / "asks").read_text().split())
+
+
+async def voted(world: World, folder: Path, script: str = "") -> Instance:
+    """The module, voted on and Ready."""
+    await world.repository()
+    await world.push_folder(voting(folder / "voting", script), "voting", "1.0.0")
+    await world.create_module("voting")
+    await world.until_state("", "voting", "Ready")
+    return world.runtime.instances["voting"]
+
+
+async def reloaded(world: World) -> None:
+    """Everything from the top, with nothing changed."""
+    await world.change("", "voting", {"suspend": True})
+    await world.until_state("", "voting", "Suspended")
+    await world.change("", "voting", {"suspend": False})
+    await world.until_state("", "voting", "Ready")
+
+
+async def test_a_reload_with_nothing_changed_asks_nobody(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        instance = await voted(world, tmp_path)
+        assert asks(tmp_path) == 1
+        await reloaded(world)
+        assert asks(tmp_path) == 1
+        await world.change("", "voting", {"settings": {"mode": "night"}})
+        off = await world.until_state("", "voting", "Disabled")
+        assert find_str(off, "status", "summary", "message") == "not at night"
+        assert asks(tmp_path) == 2
+        assert instance.vote is not None
+        assert (instance.vote.enabled, instance.vote.reason) == (False, "not at night")
+        await world.change("", "voting", {"settings": {"mode": "day"}})
+        await world.until_state("", "voting", "Ready")
+        assert asks(tmp_path) == 3
+
+
+async def test_a_person_who_wants_everything_looked_at_has_it_asked_again(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await voted(world, tmp_path)
+        await world.request("", "voting")
+        await world.until_state("", "voting", "Ready")
+        assert asks(tmp_path) == 2
+
+
+@dataclass
+class Globally:
+    """A Reporter that takes votes down, and says what is seen under ``global``."""
+
+    global_values_now: JsonObject
+    votes: list[tuple[bool | None, str, bool]] = field(default_factory=list)
+
+    def voted(self, _instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:
+        self.votes.append((enabled, reason, failed))
+
+    def modules_before(self, _instance: Instance) -> tuple[str, ...]:
+        """All that are on, by name."""
+        return tuple(str(each) for each in find_list(self.global_values_now, "enabledModules"))
+
+    def global_values(self) -> JsonObject:
+        return self.global_values_now
+
+    def global_settings(self) -> JsonObject:
+        return {}
+
+
+async def test_what_it_sees_of_others_is_an_input_and_its_own_being_on_is_none(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        instance = await voted(world, tmp_path)
+        tools = world.runtime.tools
+        seen = world.runtime.global_values()
+        assert seen["enabledModules"] == ["voting"]
+        reporter = Globally(seen)
+        await ask_enabled_script(instance, tools, cast("Reporter", reporter))
+        assert asks(tmp_path) == 1
+        reporter.global_values_now = {**seen, "enabledModules": ["dns", "voting"]}
+        for _ in range(2):
+            await ask_enabled_script(instance, tools, cast("Reporter", reporter))
+        assert asks(tmp_path) == 2
+        # The scheduler hears it every time: it may have forgotten the node meanwhile.
+        assert reporter.votes == [(True, "not at night", False)] * 3
+
+
+async def test_a_failure_is_not_kept(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    async with open_world(tmp_path) as world:
+        instance = await voted(world, tmp_path, f'[ ! -e "{broken}" ] || exit 3')
+        tools, reporter = world.runtime.tools, Globally({"enabledModules": ["dns"]})
+        broken.touch()
+        for count in (2, 3):
+            await ask_enabled_script(instance, tools, cast("Reporter", reporter))
+            assert asks(tmp_path) == count
+        assert [(enabled, failed) for enabled, _, failed in reporter.votes] == [(None, True), (None, True)]
+        assert "exit status 3" in reporter.votes[0][1]
+        broken.unlink()
+        for _ in range(2):
+            await ask_enabled_script(instance, tools, cast("Reporter", reporter))
+        assert asks(tmp_path) == 4
+        assert reporter.votes[2:] == [(True, "not at night", False)] * 2
+
+
+async def test_a_secret_of_short_lines_is_not_told_by_a_reason(tmp_path: Path) -> None:
+    """Where a script says what it was given, and each line alone is too short to be known for a secret."""
+    config = "type: object\nproperties: {mode: {type: string, default: day}, key: {type: string, writeOnly: true}}\n"
+    says = 'jq -r ".voting.key" "$VALUES_PATH" >"$MODULE_ENABLED_REASON"\n'
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        place = voting(tmp_path / "voting")
+        write(place, {"openapi/config-values.yaml": config})
+        (place / "enabled").write_text((place / "enabled").read_text() + says)
+        await world.push_folder(place, "voting", "1.0.0")
+        await world.create_module("voting", spec={"settings": {"mode": "night", "key": "abcd\nefgh\nijkl"}})
+        off = await world.until_state("", "voting", "Disabled")
+        assert find_str(off, "status", "summary", "message")
+        assert "efgh" not in str(off["status"])
+
+
+async def test_a_failed_script_is_asked_again_by_the_next_reload(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.touch()
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(voting(tmp_path / "voting", f'[ ! -e "{broken}" ] || exit 3'), "voting", "1.0.0")
+        await world.create_module("voting")
+        failed = await world.until("", "voting", has_reason("EnabledScriptError"))
+        assert "exit status 3" in find_str(failed, "status", "summary", "message")
+        broken.unlink()
+        await world.change("", "voting", {"suspend": True})
+        await world.until_state("", "voting", "Suspended")
+        await world.change("", "voting", {"suspend": False})
+        await world.until_state("", "voting", "Ready")
+        assert asks(tmp_path) == 2
+
+
+# --- nobody else waits -----------------------------------------------------------------------------------------------------
+
+
+async def test_nobody_else_waits_for_a_script(tmp_path: Path) -> None:
+    """While it is being asked others are loaded, decided and installed; the scheduler answers, and says what is known."""
+    for name in ("reached", "gate"):
+        os.mkfifo(tmp_path / name)
+    gate = os.open(tmp_path / "gate", os.O_RDWR)
+    held = f'echo >"{tmp_path}/reached"; read -r _ <"{tmp_path}/gate"'
+    try:
+        async with open_world(tmp_path) as world:
+            await world.repository()
+            await world.push("web", "1.0.0")
+            await world.push_folder(voting(tmp_path / "voting", held), "voting", "1.0.0")
+            await world.create_module("voting")
+            with trio.fail_after(60):
+                await trio.to_thread.run_sync((tmp_path / "reached").read_text, abandon_on_cancel=True)
+            await world.create("prod", "shop")
+            await world.until_state("prod", "shop", "Ready")
+            assert not world.runtime.scheduler.enabled("voting")
+            os.write(gate, b"\n")
+            await world.until_state("", "voting", "Ready")
+    finally:
+        os.close(gate)
+
+
+async def test_a_script_that_does_not_end_is_ended_and_counts_as_no(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enabled_script, "WALL_S", 0.3)
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(voting(tmp_path / "voting", "sleep 1000"), "voting", "1.0.0")
+        await world.create_module("voting")
+        failed = await world.until("", "voting", has_reason("EnabledScriptError"))
+        assert "deadline passed" in find_str(failed, "status", "summary", "message")

@@ -1,0 +1,103 @@
+"""What an instance knows of itself: what may be shown, and what must have happened before."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from tests.runtime.support.notes import SHOP, instance
+from tests.runtime.tasks.test_hook_runs import hooked
+from wharfinger.packages.definition.definition import Definition, read_definition
+from wharfinger.runtime.package.instance import Signal
+from wharfinger.runtime.resources.identity import ModuleId
+from wharfinger.runtime.resources.settings import ResolvedSettings
+
+WRITE_ONLY = "type: object\nproperties:\n  token: {type: string, writeOnly: true}\n  mode: {type: string}\n"
+
+
+def defined(folder: Path) -> Definition:
+    hooked(folder / "hooked", {}, files={"openapi/settings.yaml": WRITE_ONLY})
+    return read_definition(folder / "hooked", name="hooked", version="1.0.0")
+
+
+def test_what_a_task_made_is_there_only_after_it() -> None:
+    one = instance()
+    with pytest.raises(AssertionError, match="prod/shop: it is not loaded"):
+        one.loaded()
+    with pytest.raises(AssertionError, match="prod/shop: nothing was downloaded"):
+        one.fetched()
+    assert one.patches == ()
+
+
+def test_an_application_is_held_in_its_namespace_and_a_module_is_not() -> None:
+    assert instance(SHOP).isolation == "prod"
+    assert instance(ModuleId("web")).isolation is None
+
+
+def test_without_secrets_nothing_is_masked() -> None:
+    one = instance()
+    assert one.secrets == ()
+    assert one.hidden_paths == frozenset()
+    assert one.masked("hunter2") == "hunter2"
+
+
+def test_what_came_from_a_secret_is_masked() -> None:
+    one = instance()
+    one.wanted_settings = ResolvedSettings({"a": "hunter2"}, ("hunter2",), frozenset({("a",)}))
+    assert one.secrets == ("hunter2",)
+    assert one.hidden_paths == {("a",)}
+    assert "hunter2" not in one.masked("cannot use hunter2")
+    assert "cannot use" in one.masked("cannot use hunter2")
+
+
+def test_what_a_conversion_made_of_a_secret_is_masked_before_it_is_taken_over() -> None:
+    one = instance()
+    one.newest = ResolvedSettings({"b": "hunter2"}, ("hunter2",), frozenset({("b",)}))
+    assert one.secrets == ("hunter2",)
+    assert one.hidden_paths == {("b",)}
+
+
+def test_it_is_configured_where_that_was_done_with_what_is_loaded(tmp_path: Path) -> None:
+    one, loaded = instance(), defined(tmp_path)
+    read_anew = defined(tmp_path)
+    for definition, configured_by, wanted in (
+        (None, None, False),
+        (loaded, None, False),
+        (loaded, read_anew, True),
+        (replace(loaded, version="2.0.0"), read_anew, False),
+        (None, read_anew, False),
+    ):
+        one.definition, one.configured_by = definition, configured_by
+        assert one.is_configured is wanted
+
+
+def test_what_the_schema_calls_write_only_is_masked_once_it_is_loaded(tmp_path: Path) -> None:
+    one = instance()
+    one.wanted_settings = ResolvedSettings({"token": "hunter2", "mode": "fast"})
+    assert not one.secrets
+    one.definition = defined(tmp_path)
+    assert one.loaded() is one.definition
+    assert one.secrets == ("hunter2",)
+    assert one.hidden_paths == {("token",)}
+    assert one.masked("fast hunter2").startswith("fast ")
+
+
+async def test_a_signal_wakes_all_who_wait_each_time() -> None:
+    signal, woken = Signal(), list[str]()
+    signal.tell()  # nobody waits, and it is not remembered
+
+    async def wait(name: str) -> None:
+        for _ in range(2):
+            await signal.wait()
+            woken.append(name)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait, "a")
+        nursery.start_soon(wait, "b")
+        for count in (0, 2):
+            await trio.testing.wait_all_tasks_blocked()
+            assert len(woken) == count
+            signal.tell()
+    assert sorted(woken) == ["a", "a", "b", "b"]

@@ -1,0 +1,52 @@
+"""A wait goes on for as long as it takes, unless the daemon stops."""
+
+from typing import cast
+
+import pytest
+import trio
+import trio.testing
+
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.task import TaskFailed
+from wharfinger.runtime.package.instance import Tools
+from wharfinger.runtime.package.stoppable import waiting
+
+
+class OnlyStopping:
+    """The part of the tools that waits look at."""
+
+    def __init__(self) -> None:
+        self.stopping = WorkScope("the daemon")
+
+
+async def test_what_is_there_ends_a_wait() -> None:
+    tools = OnlyStopping()
+    with waiting(cast("Tools", tools)):
+        await trio.lowlevel.checkpoint()
+    tools.stopping.cancel("the daemon stops")  # nobody listens any more
+
+
+async def test_the_end_of_the_daemon_ends_a_wait(nursery: trio.Nursery) -> None:
+    tools, told = OnlyStopping(), trio.Event()
+
+    async def wait() -> None:
+        with pytest.raises(TaskFailed, match="stopped waiting: the daemon stops"), waiting(cast("Tools", tools)):
+            await trio.sleep_forever()
+        told.set()
+
+    nursery.start_soon(wait)
+    await trio.testing.wait_all_tasks_blocked()
+    tools.stopping.cancel("the daemon stops")
+    await told.wait()
+
+
+async def test_a_daemon_that_stops_begins_no_wait() -> None:
+    tools = OnlyStopping()
+    tools.stopping.cancel("the daemon stops")
+    with pytest.raises(TaskFailed), waiting(cast("Tools", tools)):
+        await trio.sleep_forever()
+
+
+async def test_a_failure_in_a_wait_comes_out_as_it_is() -> None:
+    with pytest.raises(KeyError), waiting(cast("Tools", OnlyStopping())):
+        raise KeyError

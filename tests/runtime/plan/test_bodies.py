@@ -1,0 +1,144 @@
+"""The bodies of a plan in the engine: what they wait for, how hard they are asked, and what they cost."""
+
+import trio
+
+from tests.runtime.support.nodes import depends, group, module, node
+from tests.runtime.support.planned import Packages, spec
+from wharfinger.packages.definition.requirements import Dependency, DependencyGroup
+from wharfinger.runtime.fixpoint.converge import Report, converge
+from wharfinger.runtime.fixpoint.model import Id, Level
+from wharfinger.runtime.plan.bodies import Finding, Judged, PlanBodies, Refused, node_id
+from wharfinger.runtime.resources.resources import PackageSpec
+from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.scheduler.rules import Facts
+
+
+def run(specs: list[PackageSpec], *nodes: Node) -> tuple[dict[str, Finding], Report]:
+    """What was found out, and what the engine reports."""
+
+    async def main() -> tuple[dict[str, Finding], Report]:
+        bodies = PlanBodies(specs, Facts(), Packages(*nodes).load)
+        report = await converge(bodies, bodies.seeds, limit=2)
+        assert (report.crashed, report.unresolved, report.exhausted) == ({}, {}, {})
+        return bodies.findings, report
+
+    return trio.run(main)
+
+
+def all_of(*nodes: Node) -> tuple[dict[str, Finding], Report]:
+    return run([spec(each.name, version=each.version) for each in nodes], *nodes)
+
+
+def refused(finding: Finding) -> Refused:
+    assert isinstance(finding, Refused)
+    return finding
+
+
+def judged(finding: Finding) -> Judged:
+    assert isinstance(finding, Judged)
+    return finding
+
+
+def test_ids_are_kinds_with_what_kubernetes_calls_them() -> None:
+    assert node_id(spec("web.shop").id) == Id("Application", "web", "shop")
+    assert node_id(spec("ingress").id) == Id("Module", "", "ingress")
+
+
+def test_a_chain_is_judged_without_any_drain() -> None:
+    nodes = [module(f"m{number:02}", *([f"m{number - 1:02}"] if number else [])) for number in range(30)]
+    findings, report = all_of(*nodes)
+    assert all(judged(each).decision.on for each in findings.values())
+    assert report.level is Level.NONE
+    assert report.results[Id("Module", "", "m29")] == "on"
+    assert report.results[Id("Definition", "m00", "1.0.0")] == "loaded"
+    # First its definition is asked for; then it waits; then it is judged. Who names it is told of each time.
+    assert max(report.runs.values()) <= 5
+
+
+def test_what_is_absent_is_judged_at_cascade() -> None:
+    findings, report = all_of(node("web.shop", "data.db"))
+    decision = judged(findings["web.shop"]).decision
+    assert (decision.on, decision.message) == (False, "dependency data.db is not installed")
+    assert report.level is Level.CASCADE
+
+
+def test_what_is_absent_matters_to_nobody_else() -> None:
+    findings, report = all_of(node("web.shop", optional=["data.db"]), node("a.b"))
+    assert all(judged(each).decision.on for each in findings.values())
+    assert report.level is Level.CASCADE
+
+
+def test_a_cycle_is_judged_at_force_and_all_are_told_the_way_around() -> None:
+    findings, report = all_of(module("a", "b"), module("b", "c"), module("c", "a"), module("d", "a"), module("e"))
+    told = {refused(findings[name]) for name in "abc"}
+    assert told == {Refused("DependencyCycle", "dependency cycle through: a, b, c (a → b → c → a)")}
+    assert judged(findings["d"]).decision.message == "dependency a is not installed"
+    assert judged(findings["e"]).decision.on
+    assert report.level is Level.FORCE
+
+
+def test_two_cycles_in_one_circle_are_told_apart() -> None:
+    """The way from one to the other is an any-of group, so the live scheduler would refuse one node of each."""
+    first = [node("a", "b", any_of=[group("any", "c")]), node("b", "a")]
+    second = [node("c", "d"), node("d", "c", any_of=[group("any", "a")])]
+    findings, report = all_of(*first, *second)
+    assert refused(findings["b"]).message == "dependency cycle through: a, b (a → b → a)"
+    assert refused(findings["d"]).message == "dependency cycle through: c, d (c → d → c)"
+    assert report.level is Level.FORCE
+
+
+def test_who_is_tied_to_a_cycle_by_a_group_is_judged_without_it() -> None:
+    nodes = [node("a", any_of=[group("any", "b")]), node("b", "c"), node("c", "b", any_of=[group("any", "a")])]
+    findings, _ = all_of(*nodes)
+    assert judged(findings["a"]).decision.message == "a needs one of 'any': b, not installed"
+    assert {name for name, each in findings.items() if isinstance(each, Refused)} == {"b", "c"}
+
+
+def test_a_knot_is_judged_as_a_whole() -> None:
+    """Each excludes the other: the first in order is on (spec/runtime §4.6), whoever is asked first."""
+    nodes = [node("a", none_of=[group("none", "b")]), node("b", none_of=[group("none", "a")])]
+    findings, report = all_of(*nodes)
+    assert sorted(judged(each).decision.on for each in findings.values()) == [False, True]
+    assert report.level is Level.FORCE
+
+
+def test_what_cannot_be_read_fails_its_resource_with_its_own_message() -> None:
+    wanted = [spec("data.db"), spec("gone")]
+    findings, report = run(wanted, node("data.db", "gone"))
+    assert refused(findings["gone"]) == Refused("ArtifactNotFound", "gone 1.0.0: not found")
+    assert report.results[Id("Definition", "gone", "1.0.0")] == "ArtifactNotFound: gone 1.0.0: not found"
+    assert report.results[Id("Module", "", "gone")] == "ArtifactNotFound: gone 1.0.0: not found"
+    assert judged(findings["data.db"]).decision.message == "dependency gone is not installed"
+    assert report.level is Level.NONE
+
+
+def test_who_would_have_the_release_of_another_is_refused() -> None:
+    wanted = [spec("wharfinger-system.db"), spec("db")]
+    findings, _ = run(wanted, module("db"), node("wharfinger-system.db"))
+    assert judged(findings["db"]).decision.on
+    assert refused(findings["wharfinger-system.db"]) == Refused(
+        "SpecInvalid",
+        "Module db has the release db in namespace wharfinger-system already; choose another name",
+        accepted=False,
+    )
+
+
+def test_a_name_that_no_release_can_have_is_refused() -> None:
+    findings, _ = run([spec(f"web.{'x' * 54}")])
+    found = refused(findings[f"web.{'x' * 54}"])
+    assert (found.reason, found.accepted) == ("SpecInvalid", False)
+    assert "at most 53" in found.message
+
+
+def test_a_package_that_needs_itself_under_that_name_is_refused() -> None:
+    findings, _ = run([spec("db", package="other")], module("other", "db"))
+    assert refused(findings["db"]).reason == "SpecInvalid"
+    assert "requires Module db, and is installed as just that" in refused(findings["db"]).message
+
+
+def test_a_member_of_a_group_that_is_absent_is_waited_for_no_longer_than_needed() -> None:
+    members = tuple(Dependency(name, depends("x")[0].constraint) for name in ("absent", "there"))
+    wanted = node("web.shop", any_of=[DependencyGroup("any", "", members)])
+    findings, report = all_of(wanted, module("there"))
+    assert judged(findings["web.shop"]).decision.on
+    assert report.level is Level.CASCADE

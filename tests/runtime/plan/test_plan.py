@@ -1,0 +1,271 @@
+"""Plans: what would be on, in which order, and what is said of the rest. The live scheduler decides the same."""
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.support.nodes import depends, group, module, node
+from tests.runtime.support.planned import Packages, inputs, plan_of, planned, spec, states
+from tests.scale import scaled
+from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.definition.requirements import DependsOn
+from wharfinger.runtime.fixpoint.circles import strong_components
+from wharfinger.runtime.plan.plan import LEFT_TO_PEOPLE, SCRIPT_NOT_ASKED, SUSPENDED, make_plan
+from wharfinger.runtime.resources.resources import NO_RECONCILIATION
+from wharfinger.runtime.scheduler.events import (
+    Completed,
+    Effect,
+    FactsChanged,
+    IntentSet,
+    NodeAdded,
+    Resumed,
+    Schedule,
+    ScriptVoted,
+)
+from wharfinger.runtime.scheduler.graph import Node, Verdict
+from wharfinger.runtime.scheduler.rules import Facts
+from wharfinger.runtime.scheduler.scheduler import Scheduler
+
+# --- what would be on, and when ------------------------------------------------------------------------------------------------
+
+
+def test_everybody_is_on_after_what_it_needs() -> None:
+    plan = plan_of(node("web.shop", "data.db", "ingress"), node("data.db"), module("ingress", order=10))
+    assert [(each.turn, each.tier, each.name, each.after) for each in plan.order] == [
+        (1, 10, "ingress", ()),
+        (2, 999, "data.db", ()),
+        (3, 999, "web.shop", ("data.db", "ingress")),
+    ]
+    assert plan.blocked == ()
+    assert {each.state.value for each in plan.packages} == {"on"}
+    assert all(each.explanation is None for each in plan.packages)
+
+
+def test_a_dependency_of_a_later_tier_raises_who_needs_it() -> None:
+    plan = plan_of(module("early", "late", order=1), module("late", order=50), module("between", order=20))
+    assert [(each.name, each.tier) for each in plan.order] == [("between", 20), ("late", 50), ("early", 50)]
+
+
+def test_nothing_is_planned_of_nothing() -> None:
+    plan = plan_of()
+    assert (plan.packages, plan.order, plan.blocked) == ((), (), ())
+
+
+def test_what_a_resource_depends_on_counts_as_well() -> None:
+    needs = (DependsOn("Application", "data", "db", depends("x >=2")[0].constraint),)
+    wanted = [spec("web.shop", depends_on=needs), spec("data.db")]
+    plan = planned(wanted, [node("web.shop"), node("data.db", version="1.4.0")])
+    (blocked,) = plan.blocked
+    assert (blocked.name, blocked.reason) == ("web.shop", "DependencyVersionMismatch")
+    assert blocked.message == "dependency data.db (>=2) is not met by version 1.4.0"
+
+
+def test_one_package_is_read_once_however_many_want_it() -> None:
+    packages = Packages(node("data.db"))
+
+    async def main() -> list[str]:
+        wanted = inputs(*(spec(f"team{number}.db", package="data-db") for number in range(9)))
+        told: list[str] = []
+        plan = await make_plan(
+            wanted, packages.load, Facts(), progress=lambda *how_far: told.append("{}/{}".format(*how_far))
+        )
+        assert len(plan.order) == 9
+        return told
+
+    assert trio.run(main) == ["1/1"]
+    assert packages.read == ["data-db"]
+
+
+async def test_no_more_are_read_at_a_time_than_is_allowed() -> None:
+    reading = most = 0
+    packages = Packages(*(module(f"m{number}") for number in range(20)))
+
+    async def load(package: str, version: str) -> Definition:
+        nonlocal reading, most
+        reading += 1
+        most = max(most, reading)
+        await trio.testing.wait_all_tasks_blocked()
+        found = await packages.load(package, version)
+        reading -= 1
+        return found
+
+    plan = await make_plan(inputs(*(spec(f"m{number}") for number in range(20))), load, Facts(), limit=3)
+    assert len(plan.order) == 20
+    assert most == 3
+
+
+async def test_a_defect_is_not_taken_for_a_verdict() -> None:
+    async def load(package: str, version: str) -> Definition:
+        raise ZeroDivisionError(package)
+
+    with pytest.raises(AssertionError, match="ZeroDivisionError: db"):
+        await make_plan(inputs(spec("db")), load, Facts())
+
+
+# --- what is not on, and is not missed ---------------------------------------------------------------------------------------
+
+
+def test_who_is_switched_off_stays_off() -> None:
+    plan = planned([spec("db", enabled=False)], [module("db")])
+    assert states(plan) == {"db": "off"}
+    assert plan.packages[0].reason == "DynamicallyDisabled"
+    assert plan.blocked == ()
+
+
+def test_who_is_switched_off_stays_off_whatever_else_it_lacks() -> None:
+    plan = planned([spec("db", enabled=False), spec("gone", enabled=False)], [module("db", "missing")])
+    assert states(plan) == {"db": "off", "gone": "off"}
+
+
+def test_a_bundle_decides_about_whom_nobody_else_does() -> None:
+    nodes = [module("in", bundles=[("ee", "Default")]), module("out", bundles=[("ce", "Default")])]
+    wanted = [spec("in", enabled=None), spec("out", enabled=None)]
+    facts = Facts(edition="ee", bundle="Default")
+    assert states(planned(wanted, nodes, facts)) == {"in": "on", "out": "off"}
+
+
+def test_what_is_in_the_bundle_is_wanted() -> None:
+    wanted = [spec("in", enabled=None)]
+    facts = Facts(edition="ee", bundle="Default")
+    plan = planned(wanted, [module("in", "missing", bundles=[("ee", "Default")])], facts)
+    assert states(plan) == {"in": "blocked"}
+
+
+def test_what_cannot_be_read_may_be_in_the_bundle() -> None:
+    plan = planned([spec("in", enabled=None)], [], Facts(edition="ee", bundle="Default"))
+    assert states(plan) == {"in": "blocked"}
+
+
+def test_who_is_suspended_is_not_missed_and_holds_who_waits_for_it() -> None:
+    nodes = [node("data.db"), node("web.api", "data.db"), node("web.shop", "web.api"), node("web.blog")]
+    wanted = [spec("data.db", suspended=True), spec("web.api"), spec("web.shop"), spec("web.blog")]
+    plan = planned(wanted, nodes)
+    assert states(plan) == {"data.db": "suspended", "web.api": "blocked", "web.blog": "on", "web.shop": "blocked"}
+    by_name = {each.name: each for each in plan.packages}
+    assert by_name["data.db"].notes == (SUSPENDED,)
+    assert (by_name["web.api"].reason, by_name["web.api"].message) == ("Suspended", "it waits for data.db")
+    assert by_name["web.shop"].message == "it waits for web.api"
+    assert planned(wanted[:1], nodes[:1]).blocked == ()
+
+
+def test_an_optional_one_that_is_suspended_is_waited_for_too() -> None:
+    nodes = [module("metrics"), node("web.shop", optional=["metrics"])]
+    plan = planned([spec("metrics", suspended=True), spec("web.shop")], nodes)
+    assert states(plan) == {"metrics": "suspended", "web.shop": "blocked"}
+
+
+def test_nobody_waits_for_one_that_is_off_anyway() -> None:
+    nodes = [module("metrics"), node("web.shop", optional=["metrics"])]
+    plan = planned([spec("metrics", suspended=True, enabled=False), spec("web.shop")], nodes)
+    assert states(plan) == {"metrics": "suspended", "web.shop": "on"}
+
+
+def test_it_is_said_what_was_not_asked() -> None:
+    nodes = [module("db", script=True), module("off", script=True), module("left")]
+    wanted = [spec("db"), spec("off", enabled=False), spec("left", maintenance=NO_RECONCILIATION)]
+    plan = planned(wanted, nodes)
+    notes = {each.name: each.notes for each in plan.packages}
+    assert notes == {"db": (SCRIPT_NOT_ASKED,), "off": (), "left": (LEFT_TO_PEOPLE,)}
+    assert states(plan) == {"db": "on", "left": "on", "off": "off"}
+
+
+# --- held against the live scheduler -------------------------------------------------------------------------------------------
+
+NAMES = ("alpha", "beta", "gamma", "delta", "shop.web", "shop.db")
+FACTS = (Facts(), Facts("1.31", "1.2", edition="ee", bundle="Default"), Facts("v1.28.3+k3s1", bootstrapped=False))
+SOME = st.sampled_from((*NAMES, "absent"))
+
+
+@st.composite
+def worlds(draw: st.DrawFn, *, cycles: bool = False) -> tuple[list[Node], dict[str, bool | None]]:
+    """Packages that need each other in every way, some missing, and what their resources say of being enabled."""
+    nodes = []
+    for index, name in enumerate(NAMES):
+        other = SOME if cycles or not index else st.sampled_from(NAMES[:index])
+        needed = draw(st.lists(other, max_size=2, unique=True)) if index or cycles else []
+        is_module = "." not in name
+        one = node(
+            name,
+            *_constrained(draw, (each for each in needed if each != name)),
+            version=draw(st.sampled_from(["1.0.0", "2.1.0", "latest"])),
+            order=draw(st.sampled_from([5, 10, 999])),
+            any_of=[
+                group("any", *_constrained(draw, each))
+                for each in draw(st.lists(st.sets(SOME, min_size=1, max_size=3), max_size=1))
+            ],
+            none_of=[group("none", *_constrained(draw, [each])) for each in draw(st.lists(SOME, max_size=1))],
+            kubernetes=draw(st.sampled_from([None, None, ">=1.29"])),
+            floor=Verdict.DISABLE if is_module else Verdict.ENABLE,
+            script=is_module and draw(st.booleans()),
+            bundles=[("ee", "Default")] if is_module and draw(st.booleans()) else [],
+        )
+        if draw(st.integers(0, 5)):
+            nodes.append(one)
+    return nodes, {each.name: draw(st.sampled_from([True, True, None, False])) for each in nodes}
+
+
+def _constrained(draw: st.DrawFn, names: object) -> list[str]:
+    assert hasattr(names, "__iter__")
+    return [f"{each} {draw(st.sampled_from(['', '>=1', '>=2']))}".strip() for each in sorted(names)]
+
+
+def live(nodes: list[Node], intents: dict[str, bool | None], facts: Facts) -> tuple[Scheduler, tuple[Effect, ...]]:
+    """A scheduler that was told the same, and what it does when it begins."""
+    scheduler = Scheduler()
+    scheduler.apply(FactsChanged(facts))
+    for each in nodes:
+        if each.floor is Verdict.DISABLE:
+            scheduler.apply(IntentSet(each.name, intents[each.name]))
+        scheduler.apply(NodeAdded(each))
+        if each.script:
+            scheduler.apply(ScriptVoted(each.name, enabled=None))
+    return scheduler, scheduler.apply(Resumed())
+
+
+@settings(max_examples=scaled(2_000, 60), deadline=None)
+@given(worlds(), st.sampled_from(FACTS), st.integers(1, 4))
+def test_the_live_scheduler_decides_the_same_and_would_take_that_order(
+    world: tuple[list[Node], dict[str, bool | None]], facts: Facts, limit: int
+) -> None:
+    nodes, intents = world
+    plan = planned(
+        [spec(each.name, version=each.version, enabled=intents[each.name]) for each in nodes], nodes, facts, limit
+    )
+    scheduler, effects = live(nodes, intents, facts)
+    for each in plan.packages:
+        decided = scheduler.decision(each.name)
+        assert decided is not None
+        assert (each.reason, each.message) == (decided.reason, decided.message)
+        assert (each.state.value == "on") is decided.allowed
+    scheduled = {each.name: each.run for each in effects if isinstance(each, Schedule)}
+    for each in plan.order:
+        run = scheduled.pop(each.name)
+        scheduled |= {
+            after.name: after.run for after in scheduler.apply(Completed(each.name, run)) if isinstance(after, Schedule)
+        }
+    assert not scheduled
+
+
+@settings(max_examples=scaled(2_000, 60), deadline=None)
+@given(worlds(cycles=True), st.sampled_from(FACTS), st.integers(1, 4))
+def test_who_is_on_a_cycle_is_refused_and_all_others_are_as_if_it_were_not_there(
+    world: tuple[list[Node], dict[str, bool | None]], facts: Facts, limit: int
+) -> None:
+    nodes, intents = world
+    hard = {each.name: {dependency.name for dependency, _ in each.dependencies()} for each in nodes}
+    circles = [circle for circle in strong_components(hard, lambda name: hard[name]) if len(circle) > 1]
+    cyclic = {name for circle in circles for name in circle}
+    plan = planned(
+        [spec(each.name, version=each.version, enabled=intents[each.name]) for each in nodes], nodes, facts, limit
+    )
+    scheduler, _ = live([each for each in nodes if each.name not in cyclic], intents, facts)
+    for each in plan.packages:
+        if each.name in cyclic:
+            assert each.reason == "DependencyCycle"
+            assert each.message.startswith("dependency cycle through: ")
+            assert each.name in each.message
+            continue
+        decided = scheduler.decision(each.name)
+        assert decided is not None
+        assert (each.reason, each.message) == (decided.reason, decided.message)

@@ -1,0 +1,177 @@
+"""Why packages of a plan are not on: each told to its root, with what to do."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.runtime.support.nodes import group, module, node
+from tests.runtime.support.planned import planned, spec
+from wharfinger.runtime.plan import reasons as plan_reasons
+from wharfinger.runtime.plan.plan import PlannedPackage
+from wharfinger.runtime.resources.resources import PackageSpec
+from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.scheduler.rules import Facts
+
+SHOP = spec("web.shop")
+NOTHING = Facts()
+
+
+def told(package: PlannedPackage) -> tuple[list[str], str]:
+    """Who is how, from the package to its root, and what to do."""
+    assert package.explanation is not None
+    assert all(cause.since is None for cause in package.explanation.causes)
+    chain = [f"{cause.subject} {cause.state}: {cause.message}".rstrip(": ") for cause in package.explanation.causes]
+    return chain, package.explanation.remedy
+
+
+CASES = {
+    "missing": (
+        [SHOP],
+        [node("web.shop", "data.db >=2")],
+        NOTHING,
+        ["web.shop needs data.db (>=2)", "data.db is not installed: there is no resource of that name"],
+        "create the Application db in namespace data in a version that is >=2",
+    ),
+    "wrong version": (
+        [SHOP, spec("data.db", version="1.4.0")],
+        [node("web.shop", "data.db >=2"), node("data.db", version="1.4.0")],
+        NOTHING,
+        ["web.shop needs data.db (>=2): data.db is there as 1.4.0"],
+        "set spec.packageVersion of applications.wharfinger.dev db -n data to one that is >=2",
+    ),
+    "three levels down": (
+        [SHOP, spec("web.api"), spec("data.db")],
+        [node("web.shop", "web.api"), node("web.api", "data.db"), node("data.db", kubernetes=">=1.30")],
+        Facts("1.28.0"),
+        [
+            "web.shop needs web.api",
+            "web.api needs data.db",
+            "data.db may not be on: KubernetesRequirementsUnmet: data.db needs Kubernetes >=1.30, and the current one is 1.28.0",
+        ],
+        "",
+    ),
+    "switched off": (
+        [SHOP, spec("db", enabled=False)],
+        [node("web.shop", "db"), module("db")],
+        NOTHING,
+        ["web.shop needs db", "db is off: DynamicallyDisabled: it is disabled; enable it to have it back"],
+        "kubectl patch modules.wharfinger.dev db",
+    ),
+    "none of a group": (
+        [SHOP],
+        [node("web.shop", any_of=[group("storage", "ceph", "nfs")])],
+        NOTHING,
+        [
+            (
+                "web.shop may not be on: AnyOfDependenciesUnmet: web.shop needs one of 'storage': "
+                "ceph, not installed; nfs, not installed"
+            )
+        ],
+        "",
+    ),
+    "excluded": (
+        [SHOP, spec("haproxy")],
+        [node("web.shop", none_of=[group("other", "haproxy")]), module("haproxy")],
+        NOTHING,
+        [
+            (
+                "web.shop may not be on: NoneOfDependenciesUnmet: web.shop excludes 'other': haproxy, "
+                "and version 1.0.0 is enabled"
+            )
+        ],
+        "",
+    ),
+    "cycle": (
+        [SHOP, spec("a"), spec("b")],
+        [node("web.shop", "a"), module("a", "b"), module("b", "a")],
+        NOTHING,
+        ["web.shop needs a", "a may not be on: DependencyCycle: dependency cycle through: a, b (a → b → a)"],
+        "one of the packages named must not depend on the others",
+    ),
+    "not found": (
+        [SHOP, spec("db")],
+        [node("web.shop", "db")],
+        NOTHING,
+        ["web.shop needs db", "db fails: ArtifactNotFound: db 1.0.0: not found"],
+        "spec.packageVersion",
+    ),
+    "suspended": (
+        [SHOP, spec("db", suspended=True)],
+        [node("web.shop", "db"), module("db")],
+        NOTHING,
+        ["web.shop waits for db", "db is suspended: spec.suspend is true: nothing is reconciled, nothing is deleted"],
+        "kubectl patch modules.wharfinger.dev db",
+    ),
+    "not bootstrapped": (
+        [SHOP],
+        [node("web.shop")],
+        Facts(bootstrapped=False),
+        ["web.shop may not be on: BootstrapRequirementsUnmet: cluster bootstrap is not finished yet"],
+        "",
+    ),
+    "release taken": (
+        [spec("wharfinger-system.db"), spec("db")],
+        [module("db"), node("wharfinger-system.db")],
+        NOTHING,
+        [
+            (
+                "wharfinger-system.db is not acted on: SpecInvalid: Module db has the release db in namespace "
+                "wharfinger-system already; choose another name"
+            )
+        ],
+        "edit the resource",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_reason_is_followed_to_its_root(case: str) -> None:
+    specs, nodes, facts, chain, remedy = CASES[case]
+    blocked = {each.name: each for each in plan_blocked(specs, nodes, facts)}
+    found = blocked.get("web.shop") or blocked["wharfinger-system.db"]
+    assert told(found)[0] == chain
+    assert remedy in told(found)[1]
+    assert told(found)[1]
+
+
+def plan_blocked(specs: Sequence[PackageSpec], nodes: Sequence[Node], facts: Facts) -> tuple[PlannedPackage, ...]:
+    return planned(specs, nodes, facts).blocked
+
+
+def test_it_is_said_how_a_plan_is_told_a_version() -> None:
+    nodes = [node("a.kube", kubernetes=">=1.30"), node("a.plat", platform=">=1.60"), node("a.top", "a.kube")]
+    specs = [spec(each.name) for each in nodes]
+    remedies = {each.name: told(each)[1] for each in plan_blocked(specs, nodes, NOTHING)}
+    assert remedies == {
+        "a.kube": "say which version it is with --kubernetes-version",
+        "a.plat": "say which version it is with --platform-version",
+        "a.top": "say which version it is with --kubernetes-version",
+    }
+
+
+def test_of_a_long_chain_both_ends_are_told() -> None:
+    nodes = [module(f"m{number:02}", f"m{number + 1:02}") for number in range(40)]
+    blocked = plan_blocked([spec(each.name) for each in nodes], nodes, NOTHING)
+    chain, remedy = told(blocked[0])
+    assert len(chain) == plan_reasons.MAX_CAUSES
+    assert chain[7:10] == ["m07 needs m08", "m08 and 25 more, each for the next", "m34 needs m35"]
+    assert chain[-1] == "m40 is not installed: there is no resource of that name"
+    assert "create the Module m40" in remedy
+    assert len(told(blocked[40 - plan_reasons.MAX_CAUSES + 1])[0]) == plan_reasons.MAX_CAUSES
+
+
+def test_what_is_looked_at_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_reasons, "MAX_LOOKS", 5)
+    nodes = [node(f"web.shop{number}", "db") for number in range(9)]
+    blocked = plan_blocked([spec(each.name) for each in nodes], nodes, NOTHING)
+    assert [each.explanation is not None for each in blocked] == [True] * 3 + [False] * 6
+
+
+def test_what_is_on_needs_no_explanation() -> None:
+    plan = planned([spec("db")], [module("db")])
+    assert plan.packages[0].explanation is None
+
+
+def test_what_stays_off_is_explained_too() -> None:
+    plan = planned([spec("db", enabled=None)], [module("db")])
+    assert told(plan.packages[0])[0] == ["db is off: DisabledByDefault: it is off unless it is enabled"]

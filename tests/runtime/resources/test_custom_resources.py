@@ -1,0 +1,189 @@
+"""The CRDs that ship: whole, consistent with the code that reads them, and established at a real control plane."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import cast
+
+import pytest
+
+from tests.cluster.support.clusters import memory_cluster
+from tests.runtime.support.objects import application, module
+from wharfinger.cluster.api.client import ClusterClient, ObjectList
+from wharfinger.cluster.api.errors import ClusterError, InvalidError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
+from wharfinger.formats.schemas.openapi_schema import compile_schema
+from wharfinger.kube.resource import ResourceType
+from wharfinger.packages.definition.depends_on import MAX_DEPENDS_ON
+from wharfinger.packages.settings.cel_pool import open_cel_pool
+from wharfinger.runtime.resources.custom_resources import CRD, ensure_crds, own_crds
+from wharfinger.runtime.resources.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, read_module
+from wharfinger.runtime.status import transitions as statuses
+
+
+def by_kind() -> dict[str, JsonObject]:
+    return {find_str(crd, "spec", "names", "kind"): crd for crd in own_crds()}
+
+
+def test_they_serve_what_the_code_reads() -> None:
+    for resource in (APPLICATION, MODULE, PACKAGE_REPOSITORY):
+        crd = by_kind()[resource.kind]
+        assert find_str(crd, "metadata", "name") == f"{resource.plural}.{resource.group}"
+        assert find_str(crd, "spec", "scope") == ("Namespaced" if resource.namespaced else "Cluster")
+        assert find_str(crd, "spec", "versions", 0, "name") == resource.version
+    assert CRD.kind == find_str(own_crds()[0], "kind")
+
+
+def undescribed(schema: JsonObject, path: str) -> list[str]:
+    """Fields without a description, but for those that each object has: the API server describes them itself."""
+    found: list[str] = []
+    for name, each in find_object(schema, "properties").items():
+        if path or name not in ("apiVersion", "kind", "metadata"):
+            inner = as_object(each, name)
+            described = find_str(inner, "description")
+            if not described.endswith(".") or not described[0].isupper():
+                found.append(f"{path}.{name}")
+            found += undescribed(inner, f"{path}.{name}")
+            found += undescribed(find_object(inner, "items"), f"{path}.{name}[]")
+    return found
+
+
+@pytest.mark.parametrize("kind", ["Application", "Module", "PackageRepository"])
+def test_every_field_is_described(kind: str) -> None:
+    schema = as_object(find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema"), "schema")
+    assert find_str(schema, "description")
+    assert undescribed(schema, "") == []
+
+
+def test_short_names_are_nobody_elses() -> None:
+    """Argo CD's applications are `app` and `apps`; with ours the same word would mean either."""
+    short = {kind: find_list(crd, "spec", "names", "shortNames") for kind, crd in by_kind().items()}
+    assert short == {"Application": ["wapp"], "Module": ["wmod"], "PackageRepository": ["pkgrepo"]}
+
+
+@pytest.mark.parametrize("kind", ["Application", "Module"])
+def test_the_status_schema_has_every_field_that_is_written(kind: str) -> None:
+    properties = find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "status")
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    status = statuses.placed(statuses.fresh(1, now), "prod")
+    status = statuses.released(status, "1.0.0", "sha256:aa", 1)
+    status = statuses.tracking(status, ("ConfigMap prod/a",), ("Deployment.apps prod/web",), now)
+    status = statuses.warned(status, ("spec.settings.old: is deprecated",), now)
+    status = statuses.reachable(status, (("https://web.example", "for customers"),), now)
+    written = statuses.external(status)
+    declared = cast("JsonObject", find(properties, "properties"))
+    assert set(written) == set(declared)
+    condition = cast("JsonObject", find(declared, "conditions", "items", "properties"))
+    for entry in find_list(written, "conditions"):
+        assert isinstance(entry, dict)
+        assert set(entry) == set(condition)
+    for part in ("summary", "currentVersion", "release", "progress"):
+        assert set(cast("JsonObject", written[part])) == set(cast("JsonObject", find(declared, part, "properties")))
+
+
+async def test_they_are_established_and_putting_them_there_again_changes_nothing() -> None:
+    async with memory_cluster() as client:
+        await ensure_crds(client, "wharfinger")
+        before = (await client.list(CRD)).items
+        assert {find_str(crd, "spec", "names", "kind") for crd in before} == set(by_kind())
+        await ensure_crds(client, "wharfinger")
+        assert (await client.list(CRD)).items == before
+        for resource in (APPLICATION, MODULE, PACKAGE_REPOSITORY):
+            assert (await client.list(resource)).items == ()
+
+
+def depending(kind: str, *entries: JsonValue) -> JsonObject:
+    obj = module("web") if kind == "Module" else application("default", "web")
+    find_object(obj, "spec")["dependsOn"] = list(entries)
+    for key in ("uid", "generation"):
+        find_object(obj, "metadata").pop(key, None)
+    return obj
+
+
+@pytest.mark.parametrize("kind", ["Application", "Module"])
+async def test_what_is_depended_on_is_checked_by_the_api_server(kind: str) -> None:
+    """Everything that can be said in a schema; the reader refuses the rest."""
+    ingress: JsonObject = {"kind": "Module", "name": "ingress"}
+    wrong: list[tuple[tuple[JsonValue, ...], str]] = [
+        (({"kind": "Pod", "name": "a"},), "spec.dependsOn[0].kind"),
+        (({"name": "a"},), "spec.dependsOn[0].kind"),
+        (({"kind": "Module"},), "spec.dependsOn[0].name"),
+        (({"kind": "Module", "name": "A"},), "spec.dependsOn[0].name"),
+        (({"kind": "Application", "name": "a", "namespace": "B"},), "spec.dependsOn[0].namespace"),
+        (({"kind": "Module", "name": "a", "version": 1},), "spec.dependsOn[0].version"),
+        (tuple({"kind": "Module", "name": f"m{number}"} for number in range(MAX_DEPENDS_ON + 1)), "spec.dependsOn"),
+        (("a",), "spec.dependsOn[0]"),
+    ]
+    async with memory_cluster() as client:
+        await ensure_crds(client, "wharfinger")
+        for entries, field in wrong:
+            with pytest.raises(InvalidError) as refused:
+                await client.create(depending(kind, *entries))
+            assert field in str(refused.value), entries
+        named: JsonObject = {"kind": "Application", "name": "db", "namespace": "prod", "version": ">=1.2, <2"}
+        made = await client.create(depending(kind, ingress, named))
+        assert find_list(made, "spec", "dependsOn") == [ingress, named]
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "said"),
+    [
+        ("Application", {"kind": "Application", "name": "db"}, []),
+        ("Application", {"kind": "Application", "name": "db", "namespace": "prod"}, []),
+        ("Application", {"kind": "Module", "name": "a"}, []),
+        (
+            "Application",
+            {"kind": "Module", "name": "a", "namespace": "b"},
+            ["a Module is in no namespace; leave it out"],
+        ),
+        ("Module", {"kind": "Application", "name": "db", "namespace": "prod"}, []),
+        ("Module", {"kind": "Module", "name": "a"}, []),
+        ("Module", {"kind": "Module", "name": "a", "namespace": "b"}, ["a Module is in no namespace; leave it out"]),
+        (
+            "Module",
+            {"kind": "Application", "name": "db"},
+            ["a Module says in which namespace an Application is that it depends on"],
+        ),
+    ],
+)
+async def test_the_rules_about_namespaces(kind: str, entry: JsonObject, said: list[str]) -> None:
+    """Those that are written in CEL, which the embedded control plane passes over."""
+    document = as_object(find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema"), kind)
+    schema = compile_schema(document, what=kind)
+    assert schema.rules is not None
+    async with open_cel_pool(None) as rules:
+        problems = await rules.evaluate(schema.rules, depending(kind, entry))
+    assert [problem.message for problem in problems] == said
+
+
+async def test_a_module_that_does_not_say_whether_it_is_enabled_stays_silent() -> None:
+    async with memory_cluster() as client:
+        await ensure_crds(client, "wharfinger")
+        made = await client.create(module("silent"))
+        assert find(made, "spec", "enabled") is None
+        assert read_module(made, enabled_by_default=None).enabled is None
+
+
+@dataclass
+class NamesTaken:
+    """A ClusterClient of a cluster in which another CRD has the names of ours."""
+
+    client: ClusterClient
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.client, name)
+
+    async def list(
+        self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> ObjectList:
+        listed = await self.client.list(
+            resource, namespace, label_selector=label_selector, field_selector=field_selector
+        )
+        condition: JsonObject = {"type": "NamesAccepted", "status": "False", "message": "already in use"}
+        taken: JsonObject = {"conditions": [condition]}
+        return replace(listed, items=tuple({**item, "status": taken} for item in listed.items))
+
+
+async def test_names_that_somebody_else_has_are_said() -> None:
+    async with memory_cluster() as client:
+        with pytest.raises(ClusterError, match="already in use; another CRD may have its names"):
+            await ensure_crds(cast("ClusterClient", NamesTaken(client)), "wharfinger")

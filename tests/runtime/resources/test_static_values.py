@@ -1,0 +1,24 @@
+"""Static values that travel with a Module."""
+
+import pytest
+
+from tests.runtime.support.objects import module
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.runtime.resources.static_values import MAX_STATIC, STATIC_VALUES, read_static_values
+
+
+def annotated(value: JsonValue) -> JsonObject:
+    return {**module("web"), "metadata": {"name": "web", "annotations": {STATIC_VALUES: value}}}
+
+
+def test_what_it_carries() -> None:
+    assert read_static_values(annotated('{"a": {"b": [1]}}')) == {"a": {"b": [1]}}
+    assert read_static_values(annotated("{}")) == {}
+    assert read_static_values(module("web")) is None
+
+
+@pytest.mark.parametrize("value", ["", "{", "[]", "null", 3, '{"a": "' + "x" * 4 * MAX_STATIC + '"}'])
+def test_what_it_may_not_carry(value: JsonValue) -> None:
+    with pytest.raises(FormatError, match=r"metadata\.annotations: wharfinger\.dev/static-values"):
+        read_static_values(annotated(value))

@@ -1,0 +1,211 @@
+"""Orders and edges: what comes before what, and what is a cycle. Changes one at a time are in test_scheduler_changes.py."""
+
+import itertools
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.runtime.support.nodes import built, graphs, group, node, ordered
+from wharfinger.runtime.scheduler.graph import CycleError, Node, Topology
+
+
+def test_nothing() -> None:
+    assert built() == Topology()
+
+
+def test_dependencies_come_first_then_orders_then_names() -> None:
+    nodes = (
+        node("web", "db"),
+        node("db", order=999),
+        node("z", order=1),
+        node("b", optional=["web"]),
+        node("a"),
+        node("x"),
+    )
+    assert ordered(*nodes) == ("z", "a", "db", "x", "web", "b")
+    assert built(*nodes).sorted({each.name: each for each in nodes}, ["b", "x", "z"]) == ("z", "x", "b")
+
+
+def test_what_is_absent_is_no_edge() -> None:
+    found = built(node("web", "db", optional=["cache"], any_of=[group("g", "q")], none_of=[group("n", "r")]))
+    assert dict(found.waits_for) == {"web": ()}
+    assert dict(found.rank) == {"web": 0}
+    assert dict(found.knots) == {}
+    assert {name: found.dependents(name) for name in ("db", "cache", "q", "r", "web", "gone")} == {
+        **dict.fromkeys(("db", "cache", "q", "r"), ("web",)),
+        "web": (),
+        "gone": (),
+    }
+
+
+@pytest.mark.parametrize(
+    ("nodes", "members", "path"),
+    [
+        ((node("a", "b"), node("b", "a")), "a, b", "a → b → a"),
+        ((node("a", "a"),), "a", "a → a"),
+        ((node("a", optional=["a"]),), "a", "a → a"),
+        (
+            (node("c", "b"), node("b", optional=["a"]), node("a", "c"), node("x", "a"), node("y", "x")),
+            "a, b, c",
+            "a → c → b → a",
+        ),
+        ((node("a", "b"), node("b", "a", "under"), node("under"), node("over", "a")), "a, b", "a → b → a"),
+        (
+            (node("c", "d"), node("d", "c"), node("a", "e"), node("e", "b", "a"), node("b", "e"), node("f", "c")),
+            "a, b, e",
+            "a → e → a",
+        ),
+        (
+            (node("b", "c", any_of=[group("g", "a")]), node("c", "b"), node("a", none_of=[group("g", "b")])),
+            "b, c",
+            "b → c → b",
+        ),
+    ],
+)
+def test_a_cycle_names_who_is_on_it_and_nobody_else(nodes: tuple[Node, ...], members: str, path: str) -> None:
+    for shuffled in itertools.permutations(nodes) if len(nodes) < 4 else (nodes, nodes[::-1]):
+        with pytest.raises(CycleError) as raised:
+            built(*shuffled)
+        assert str(raised.value) == f"dependency cycle through: {members} ({path})"
+        assert raised.value.members == tuple(members.split(", "))
+        assert (*raised.value.path, raised.value.path[0]) == tuple(path.split(" → "))
+
+
+def test_a_long_cycle_is_not_told_in_full() -> None:
+    ring = [node(f"n{number:03}", f"n{(number + 1) % 500:03}") for number in range(500)]
+    with pytest.raises(CycleError) as raised:
+        built(*ring)
+    assert len(raised.value.members) == len(raised.value.path) == 500
+    shown = [f"n{number:03}" for number in range(20)]
+    assert str(raised.value) == (
+        f"dependency cycle through: {', '.join(shown)}, 480 more ({' → '.join(shown)} → 480 more → n000)"
+    )
+
+
+def test_an_order_is_raised_to_that_of_what_it_waits_for() -> None:
+    found = built(
+        node("base", order=50),
+        node("low", "base", order=10),
+        node("lower", "low", order=5),
+        node("picky", order=1, any_of=[group("g", "base")]),
+        node("high", "low", order=70),
+        node("refusing", order=2, none_of=[group("g", "base")]),
+    )
+    assert dict(found.effective) == {"base": 50, "low": 50, "lower": 50, "picky": 50, "high": 70, "refusing": 2}
+
+
+def test_any_of_members_come_first_and_are_waited_for_where_they_can() -> None:
+    nodes = node("app", any_of=[group("g", "zeta", "gone")]), node("zeta")
+    assert ordered(*nodes) == ("zeta", "app")
+    assert dict(built(*nodes).waits_for) == {"app": ("zeta",), "zeta": ()}
+
+
+def test_chains_of_fallbacks_are_no_cycles() -> None:
+    nodes = node("a", any_of=[group("g", "b", "a")]), node("b", any_of=[group("g", "a", "b")])
+    found = built(*nodes)
+    assert ordered(*nodes) == ("b", "a")
+    assert dict(found.waits_for) == {"a": ("b",), "b": ()}
+    assert found.knots["a"].late == {"a"}
+    assert found.knots["a"] is found.knots["b"]
+    many = [node(a + b, any_of=[group("g", b + a)]) for a, b in itertools.permutations("abcd", 2)]
+    found = built(*many)
+    assert {name for name, knot in found.knots.items() if name in knot.late} == {"ab", "ac", "ad", "bc", "bd", "cd"}
+
+
+def test_a_member_that_builds_on_the_one_that_names_it_is_late() -> None:
+    nodes = node("a", any_of=[group("g", "b")]), node("b", "a")
+    assert ordered(*nodes) == ("a", "b")
+    assert dict(built(*nodes).waits_for) == {"a": (), "b": ("a",)}
+    assert built(*nodes).knots["b"].late == {"b"}
+
+
+def test_none_of_members_come_first_but_are_not_waited_for() -> None:
+    nodes = node("a", none_of=[group("g", "z")]), node("z")
+    assert ordered(*nodes) == ("z", "a")
+    assert dict(built(*nodes).waits_for) == {"a": (), "z": ()}
+
+
+def test_who_excludes_each_other_is_ordered_all_the_same() -> None:
+    nodes = node("a", none_of=[group("g", "b", "a")]), node("b", none_of=[group("g", "a")])
+    assert ordered(*nodes) == ("b", "a")
+    assert built(*nodes).knots["a"].refused_by == {"a": ("b",)}
+
+
+def test_a_knot_stays_together_and_after_all_that_any_of_it_builds_on() -> None:
+    nodes = (
+        node("a", any_of=[group("g", "b")]),
+        node("b", "deep", any_of=[group("g", "a")], order=1),
+        node("deep", "deeper"),
+        node("deeper"),
+        node("c", "a", order=1),
+        node("m", "deep", order=2),
+    )
+    found = built(*nodes)
+    assert dict(found.rank) == {"deeper": 0, "deep": 1, "a": 2, "b": 2, "m": 2, "c": 3}
+    assert ordered(*nodes) == ("deeper", "deep", "b", "a", "m", "c")
+    assert dict(found.waits_for) == {
+        "a": ("b",),
+        "b": ("deep",),
+        "c": ("a",),
+        "deep": ("deeper",),
+        "deeper": (),
+        "m": ("deep",),
+    }
+
+
+def test_subscriptions_are_no_edges() -> None:
+    found = built(node("a", subscriptions=("b",)), node("b", subscriptions=("a",)))
+    assert dict(found.waits_for) == {"a": (), "b": ()}
+    assert found.dependents("a") == ()
+
+
+def test_who_is_affected_is_who_builds_on_it_even_where_it_is_absent() -> None:
+    nodes = {
+        each.name: each
+        for each in (
+            node("db"),
+            node("app", "db"),
+            node("z", any_of=[group("g", "app")], order=1),
+            node("y", none_of=[group("g", "gone")]),
+            node("other"),
+        )
+    }
+    found = built(*nodes.values())
+    assert found.affected_by(nodes, ["db"]) == ("db", "app", "z")
+    assert found.affected_by(nodes, ["z", "gone"]) == ("y", "z")
+    assert found.affected_by(nodes, ["nobody"]) == ()
+    assert found.affected_by(nodes, []) == ()
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_how_nodes_are_written_down_leaves_no_trace(nodes: list[Node], shuffler: Random) -> None:
+    expected, order = built(*nodes), ordered(*nodes)
+    shuffled = list(nodes)
+    shuffler.shuffle(shuffled)
+    assert built(*shuffled) == expected
+    assert ordered(*shuffled) == order
+    assert set(order) == {each.name for each in nodes}
+    place = {name: index for index, name in enumerate(order)}
+    for name, waited_for in expected.waits_for.items():
+        for each in waited_for:
+            assert place[each] < place[name]
+            assert expected.effective[each] <= expected.effective[name]
+
+
+@given(graphs(), st.sets(st.sampled_from("abcdef")))
+def test_a_subset_is_in_the_order_of_all(nodes: list[Node], names: set[str]) -> None:
+    by_name = {each.name: each for each in nodes}
+    there = names & by_name.keys()
+    assert built(*nodes).sorted(by_name, there) == tuple(each for each in ordered(*nodes) if each in there)
+
+
+def test_a_long_chain_costs_no_stack() -> None:
+    count = 3000
+    nodes = [node(f"n{number}", f"n{number - 1}", order=-number) for number in range(count)]
+    found = built(*nodes)
+    assert ordered(*nodes)[-1] == f"n{count - 1}"
+    assert set(found.effective.values()) == {0}
+    with pytest.raises(CycleError):
+        built(*nodes, node("n0", f"n{count - 1}"))

@@ -1,0 +1,68 @@
+"""A node as it is shown: beyond what tests of the scheduler's dump say."""
+
+import pytest
+
+from tests.runtime.support.nodes import module, node
+from tests.runtime.support.scheduler_world import World
+from wharfinger.runtime.inspector import LackSnapshot, VoteSnapshot
+from wharfinger.runtime.scheduler import snapshots as scheduler_snapshots
+from wharfinger.runtime.scheduler.events import Failed, IntentSet, ScriptVoted
+from wharfinger.runtime.scheduler.snapshots import holders, node_snapshot, node_snapshots
+from wharfinger.runtime.scheduler.state import Graph
+
+
+def test_what_is_lacked_says_how_that_is() -> None:
+    world = World(node("base"), node("app", "base"), node("last", "app"))
+    assert node_snapshot(world.graph, "app").lacks == (LackSnapshot("package", "base", "scheduled"),)
+    assert node_snapshot(world.graph, "last").lacks == (LackSnapshot("package", "app", "idle"),)
+    world.tell(Failed("base", 1))
+    assert node_snapshot(world.graph, "app").lacks == (LackSnapshot("package", "base", "failed"),)
+    assert node_snapshot(world.graph, "base").failed
+
+
+def test_who_holds_a_tier() -> None:
+    world = World(*(node(f"n{number}", order=1) for number in range(7)), node("app"))
+    app = node_snapshot(world.graph, "app")
+    assert app.lacks == (LackSnapshot("tier", "1", "held"),)
+    assert app.message == "waits for packages of order 1: n0, n1, n2, n3, n4 and 2 more"
+    assert holders(world.graph, 1) == tuple(f"n{number}" for number in range(7))
+    world.complete("n3")
+    assert "n3" not in holders(world.graph, 1)
+
+
+def test_a_script_that_is_being_asked() -> None:
+    world = World(node("app", script=True))
+    shown = node_snapshot(world.graph, "app")
+    assert (shown.lacks, shown.message) == ((LackSnapshot("vote", "app", "awaited"),), "waits for its enabled script")
+
+
+def test_every_rule_with_an_opinion_is_shown_in_order() -> None:
+    world = World(module("mod", "db", script=True))
+    world.tell(IntentSet("mod", enabled=True), ScriptVoted("mod", enabled=False, reason="no GPU"))
+    assert node_snapshot(world.graph, "mod").votes == (
+        VoteSnapshot("Disable", "DisabledByDefault", "it is off unless it is enabled"),
+        VoteSnapshot("Forbid", "DependencyNotEnabled", "dependency db is not installed"),
+        VoteSnapshot("Enable", "DynamicallyEnabled", ""),
+        VoteSnapshot("Forbid", "DisabledByScript", "no GPU"),
+    )
+
+
+def test_all_nodes_are_shown_as_each_is() -> None:
+    world = World(*(node(f"n{number}", order=1) for number in range(7)), node("app"), node("more", "app"))
+    shown = node_snapshots(world.graph)
+    assert [each.name for each in shown] == sorted(world.graph.entries)
+    assert shown == tuple(node_snapshot(world.graph, each.name) for each in shown)
+
+
+def test_who_holds_a_tier_is_looked_up_once_for_all_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand packages behind one tier would be looked at ten thousand times each."""
+    world = World(node("first", order=1), *(node(f"n{number:03}") for number in range(100)))
+    looks: list[int] = []
+
+    def counted(graph: Graph, order: int) -> tuple[str, ...]:
+        looks.append(order)
+        return holders(graph, order)
+
+    monkeypatch.setattr(scheduler_snapshots, "holders", counted)
+    assert len(node_snapshots(world.graph)) == 101
+    assert looks == [1]

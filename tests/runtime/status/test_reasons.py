@@ -1,0 +1,118 @@
+"""The words: one member for every reason that the code gives, each with what it means and what to do."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS
+from wharfinger.runtime.scheduler.rules import Reason as Gate
+from wharfinger.runtime.status import failures
+from wharfinger.runtime.status import transitions as status
+from wharfinger.runtime.status.reasons import (
+    HELD,
+    LOOKED_AT_ANEW,
+    OFF,
+    UNKNOWN_TIP,
+    Again,
+    Reason,
+    advice,
+    explanation,
+    known,
+)
+
+RUNTIME = Path(inspect.getfile(status)).resolve().parents[1]
+WORD = re.compile(r"[A-Z][a-z]+([A-Z][A-Za-z]*)?")
+POSITIONS = {
+    # Who is given a reason, and the position of it.
+    "Failure": 0, "RepositoryUnusableError": 0, "progressed": 2, "progressing": 2, "failed": 2, "blocked": 2, "block": 3,
+    "_block": 2, "removing": 1, "required": 1,
+}  # fmt: skip
+
+
+def reasons_given(source: str) -> Iterator[str]:
+    """Every text that is passed as a reason."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            position = POSITIONS.get(name, len(node.args))
+            for argument in node.args[position : position + 1]:
+                yield from (
+                    part.value
+                    for part in ast.walk(argument)
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str) and WORD.fullmatch(part.value)
+                )
+
+
+def test_every_reason_that_is_given_is_a_member() -> None:
+    given = {reason for path in RUNTIME.rglob("*.py") for reason in reasons_given(path.read_text())}
+    assert {"SpecInvalid", "NotReady", "Removing"} <= given
+    assert given - set(Reason) == set()
+
+
+def test_the_search_would_find_one() -> None:
+    source = (
+        'reporter.progressed(instance, Stage.HOOKS, "Odd" if x else "Strange", "text")\nFailure("Weird", "Text", True)'
+    )
+    assert set(reasons_given(source)) == {"Odd", "Strange", "Weird"}
+
+
+def test_every_failure_and_every_gate_has_its_word() -> None:
+    assert {reason for _, reason, _ in failures._REASONS} <= set(Reason)
+    content = {Gate.ENABLED_BY_DEFAULT, Gate.DYNAMICALLY_ENABLED, Gate.BUNDLE, Gate.ENABLED_BY_HOOK}
+    assert set(Gate) - content <= set(Reason)
+    assert {reason for reason in Reason if reason.again is Again.CHANGE} >= OFF | LOOKED_AT_ANEW
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_a_word_is_its_text_and_is_found_by_it(reason: Reason) -> None:
+    assert reason == reason.value == str(reason)
+    assert WORD.fullmatch(reason)
+    assert known(str(reason)) is reason
+    assert explanation(reason) == reason.text
+
+
+@pytest.mark.parametrize("reason", [reason for reason in Reason if reason.again is not Again.NOTHING])
+def test_what_is_no_progress_says_what_it_means_and_what_to_do(reason: Reason) -> None:
+    assert reason.text
+    assert reason.tip
+    for text in (reason.text, reason.tip):
+        assert not text.endswith(".")
+        assert "by itself" not in text
+
+
+def test_advice_says_whether_it_mends_by_itself() -> None:
+    assert advice(Reason.REGISTRY_FAILED).endswith("; it is tried again by itself")
+    assert advice(Reason.CLUSTER_FAILED).endswith("; it is tried again by itself")
+    assert advice(Reason.CLUSTER_FAILED, permanent=True) == Reason.CLUSTER_FAILED.tip
+    assert advice(Reason.APPLY_FAILED) == Reason.APPLY_FAILED.tip
+    assert advice(Reason.REPOSITORY_NOT_FOUND, permanent=True).endswith("; that is noticed by itself")
+    assert advice(Reason.DOWNLOADING) == ""
+
+
+def test_what_is_held_is_let_go_by_others_and_its_tip_names_the_other_way() -> None:
+    for reason in HELD:
+        assert reason.again is Again.OTHERS
+        assert f"{IGNORE_DEPENDENTS}=true" in advice(reason)
+
+
+def test_a_word_of_another_version_has_a_tip_that_fits_all() -> None:
+    assert known("FromTheFuture") is None
+    assert explanation("FromTheFuture") == ""
+    assert advice("FromTheFuture") == UNKNOWN_TIP
+
+
+def test_no_word_is_known_that_nothing_gives() -> None:
+    """A reason that the code never gives would be explained for nothing."""
+    sources = [path.read_text() for path in RUNTIME.rglob("*.py") if path.name != "reasons.py"]
+    texts = {
+        node.value
+        for source in sources
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    names = {match for source in sources for match in re.findall(r"\bReason\.([A-Z_]+)", source)}
+    assert [reason.name for reason in Reason if reason.value not in texts and reason.name not in names] == []

@@ -1,0 +1,528 @@
+"""What may happen to a status, and what it means outside: the three of kstatus, and one line for people."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.runtime.support.statuses import T0, T1, T2, before, conditions, ready, times
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
+from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.status.conditions import MAPPERS
+from wharfinger.runtime.status.package_status import PackageStatus, Phase, Stage, Truth
+from wharfinger.runtime.status.reasons import OFF, Reason, advice
+from wharfinger.runtime.status.summary import summarize
+
+
+def test_a_new_package_is_pending_and_reconciling() -> None:
+    status = statuses.fresh(3, T0)
+    assert summarize(status)[0] == "Pending"
+    got = conditions(status)
+    assert got["Ready"] == ("False", "Pending")
+    assert got["Reconciling"] == ("True", "Pending")
+    assert got["Stalled"][0] == "False"
+    assert statuses.external(status)["observedGeneration"] == 3
+
+
+def test_all_stages_true_is_ready() -> None:
+    status = ready()
+    assert summarize(status)[0] == "Ready"
+    assert {kind: truth for kind, (truth, _) in conditions(status).items()} == {
+        "Ready": "True", "Reconciling": "False", "Stalled": "False", "Installed": "True",
+        "UpdateInstalled": "True", "Scaled": "True", "Managed": "True", "ConfigurationApplied": "True",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("permanent", "installed", "state", "reconciling", "stalled"),
+    [
+        (False, False, "Failed", "True", "False"),
+        (True, False, "Failed", "False", "True"),
+        (False, True, "Degraded", "True", "False"),
+        (True, True, "Degraded", "False", "True"),
+    ],
+)
+def test_a_failure_is_reconciling_or_stalled(
+    permanent: bool, installed: bool, state: str, reconciling: str, stalled: str
+) -> None:
+    status = ready() if installed else statuses.fresh(1, T0)
+    status = statuses.failed(status, Stage.FETCHED, "ArtifactInvalid", "no Chart.yaml", T1, permanent=permanent)
+    assert summarize(status) == (state, "no Chart.yaml", advice("ArtifactInvalid", permanent=permanent))
+    got = conditions(status)
+    assert (got["Ready"][0], got["Reconciling"][0], got["Stalled"][0]) == ("False", reconciling, stalled)
+    assert got["Installed"][0] == ("True" if installed else "False")
+    messages = {
+        find(entry, "type"): find(entry, "message") for entry in find_list(statuses.external(status), "conditions")
+    }
+    assert messages["Ready"] == "no Chart.yaml"
+    assert messages["Installed"] == ("" if installed else "no Chart.yaml")
+
+
+def test_ready_waits_until_what_runs_was_judged_again() -> None:
+    """Scaled stays True through an update, but the new version is not Ready on the strength of the old one."""
+    for start in (statuses.update_started, statuses.reconfigure_started):
+        status = start(ready(), 2, T1)
+        for stage in (Stage.FETCHED, Stage.LOADED, Stage.CONFIGURED, Stage.HOOKS, Stage.APPLIED):
+            status = statuses.succeeded(status, stage, T2)
+        assert conditions(status)["Scaled"][0] == "True"
+        assert conditions(status)["Ready"] == ("False", "Pending")
+        assert summarize(status)[:2] == ("Updating", "looking at what was applied")
+        assert summarize(statuses.succeeded(status, Stage.SCALED, T2))[0] == "Ready"
+
+
+def test_an_update_keeps_what_is_running() -> None:
+    status = statuses.update_started(ready(), 2, T1)
+    assert status.stages[Stage.SCALED].truth is Truth.TRUE
+    kept = (Stage.SCALED, Stage.REQUIREMENTS)
+    optional = (Stage.CRDS, Stage.WEBHOOKS)
+    assert {status.stages[stage].truth for stage in Stage if stage not in (*kept, *optional)} == {Truth.UNKNOWN}
+    assert {status.stages[stage].truth for stage in kept} == {Truth.TRUE}
+    assert summarize(status)[0] == "Updating"
+    assert conditions(status)["Installed"][0] == "True"
+
+
+def test_new_settings_start_again_from_configured() -> None:
+    status = statuses.reconfigure_started(ready(), 2, T1)
+    assert status.stages[Stage.LOADED].truth is Truth.TRUE
+    assert status.stages[Stage.CONFIGURED].truth is Truth.UNKNOWN
+
+
+def test_waiting_for_workloads_is_no_failure() -> None:
+    status = statuses.progressing(ready(), Stage.SCALED, "NotReady", "waiting for Deployment.apps prod/web", T1)
+    state, message, tip = summarize(status)
+    assert (state, message) == ("Updating", "waiting for Deployment.apps prod/web")
+    assert tip == advice("NotReady")
+    assert conditions(status)["Reconciling"][0] == "True"
+
+
+def test_blocked_is_stalled_until_it_is_observed_again() -> None:
+    status = statuses.blocked(ready(), 2, "RepositoryNotFound", "PackageRepository x does not exist", T1)
+    assert conditions(status)["Stalled"] == ("True", "RepositoryNotFound")
+    assert summarize(status)[0] == "Degraded"
+    assert summarize(statuses.observed(status, 3, T2))[0] == "Ready"
+
+
+def test_removing_outranks_everything() -> None:
+    status = statuses.removing(statuses.blocked(ready(), 2, "SpecInvalid", "x", T1), "Removing", "going", T2)
+    assert summarize(status)[0] == "Removing"
+    got = conditions(status)
+    assert (got["Ready"], got["Stalled"][0], got["Reconciling"][0]) == (("False", "Removing"), "False", "True")
+
+
+def test_a_removal_that_is_held_is_of_its_generation_and_ends_with_it() -> None:
+    held = statuses.removal_held(ready(), 2, Reason.WOULD_BREAK_DEPENDENTS, "it would", T1)
+    assert held.held is not None
+    assert statuses.external(held)["observedGeneration"] == 2
+    again = statuses.removal_held(held, 2, Reason.WAITING_FOR_DEPENDENTS, "", T2)
+    assert again.held is not None
+    assert again.held.since == T1
+    assert conditions(again)["Ready"] == ("False", "WaitingForDependents")
+    # What is installed is begun anew, and judged: of the same generation it is held all the same.
+    assert statuses.update_started(held, 2, T2).held == statuses.blocked(held, 2, "Internal", "x", T2).held == held.held
+    # Another object of its name is not.
+    for other in (
+        statuses.update_started(held, 1, T2), statuses.observed(held, 1, T2), statuses.blocked(held, 1, "x", "x", T2)
+    ):  # fmt: skip
+        assert other.held is None
+    begun = statuses.removing(held, Reason.REMOVING, "going", T2)
+    assert begun.held is None
+    assert statuses.removal_held(begun, 3, Reason.WAITING_FOR_DEPENDENTS, "", T2) == begun
+
+
+def test_times_move_only_with_the_truth() -> None:
+    status = statuses.failed(statuses.fresh(1, T0), Stage.FETCHED, "RegistryFailed", "a", T1, permanent=False)
+    status = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "b", T2, permanent=False)
+    assert status.stages[Stage.FETCHED].since == T1
+    assert status.stages[Stage.FETCHED].message == "b"
+
+
+def test_external_times_move_only_with_the_external_status() -> None:
+    status = statuses.fresh(1, T0)
+    for stage in list(Stage)[:-1]:
+        status = statuses.succeeded(status, stage, T1)
+    assert times(status)["Ready"] == statuses.timestamp(T0)
+    assert times(status)["ConfigurationApplied"] == statuses.timestamp(T1)
+    status = statuses.succeeded(status, Stage.SCALED, T2)
+    assert times(status)["Ready"] == statuses.timestamp(T2)
+    assert times(statuses.update_started(status, 2, T2 + timedelta(minutes=1)))["Installed"] == statuses.timestamp(T2)
+
+
+def test_what_an_earlier_process_wrote_is_taken_up() -> None:
+    written = statuses.external(statuses.released(statuses.placed(ready(T0), "prod"), "1.0.0", "sha256:aa", 3))
+    status = statuses.restored(1, written, T2)
+    assert status.namespace == "prod"
+    assert (status.version, status.digest, status.revision) == ("1.0.0", "sha256:aa", 3)
+    assert conditions(status)["Installed"][0] == "True"
+    assert times(status)["Installed"] == statuses.timestamp(T0)
+    # It stays Ready while it is looked at anew, and a failure now is a degradation of what runs.
+    assert (conditions(status)["Ready"][0], times(status)["Ready"]) == ("True", statuses.timestamp(T0))
+    failure = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "down", T2, permanent=False)
+    assert summarize(failure)[0] == "Degraded"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {},
+        {"conditions": [{"type": "Installed", "status": "True", "lastTransitionTime": "yesterday"}]},
+        {"conditions": [{}]},
+    ],
+)
+def test_a_status_that_says_nothing_is_a_fresh_one(written: JsonObject) -> None:
+    assert statuses.restored(1, written, T0) == statuses.fresh(1, T0)
+
+
+def test_what_is_parked_is_stalled() -> None:
+    status = statuses.failed(ready(), Stage.APPLIED, "ApplyFailed", "immutable", T1, permanent=True)
+    assert statuses.is_stalled(status)
+    assert not statuses.is_stalled(ready())
+    assert not statuses.is_stalled(statuses.failed(ready(), Stage.APPLIED, "ClusterFailed", "503", T1, permanent=False))
+    assert not statuses.is_stalled(statuses.removing(status, "Removing", "going", T2))
+
+
+def test_a_removal_says_what_it_waits_for() -> None:
+    status = statuses.removing(ready(), "ClusterFailed", "503", T1)
+    assert summarize(status) == ("Removing", "503", advice("ClusterFailed"))
+    assert conditions(status)["Ready"] == ("False", "ClusterFailed")
+
+
+def test_the_body_carries_version_and_revision_once_there_are_any() -> None:
+    assert "currentVersion" not in statuses.external(statuses.fresh(1, T0))
+    status = statuses.released(statuses.placed(ready(), "prod"), "1.0.0", "sha256:aa", 2)
+    body = statuses.external(status)
+    assert body["currentVersion"] == {"version": "1.0.0", "digest": "sha256:aa"}
+    assert body["release"] == {"namespace": "prod", "revision": 2}
+
+
+def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
+    """Nothing is stalled: others have to change, and their change is noticed."""
+    status = statuses.fresh(1, T0)
+    for stage in (Stage.FETCHED, Stage.LOADED):
+        status = statuses.succeeded(status, stage, T0)
+    unmet = statuses.required(status, "DependencyNotEnabled", "dependency db is not enabled", T1, met=False)
+    assert summarize(unmet)[:2] == ("Pending", "dependency db is not enabled")
+    assert conditions(unmet)["Reconciling"] == ("True", "DependencyNotEnabled")
+    assert summarize(unmet)[2] == advice("DependencyNotEnabled")
+    lost = statuses.required(ready(), "DependencyNotEnabled", "dependency db is not enabled", T1, met=False)
+    assert summarize(lost)[0] == "Suspended"
+    assert conditions(lost)["Installed"][0] == "True"
+    assert statuses.required(lost, "", "", T2, met=True).stages[Stage.REQUIREMENTS].truth is Truth.TRUE
+
+
+@pytest.mark.parametrize("reason", sorted(OFF))
+def test_what_nobody_wants_is_disabled_and_at_rest(reason: str) -> None:
+    installed = statuses.released(ready(), "1.0.0", "sha256:a", 1)
+    leaving = statuses.required(installed, reason, "it is disabled", T1, met=False)
+    assert summarize(leaving)[0] == "Disabling"
+    assert conditions(leaving)["Reconciling"][0] == "True"
+    status = statuses.uninstalled(leaving, T2)
+    assert summarize(status)[:2] == ("Disabled", "it is disabled")
+    got = conditions(status)
+    assert (got["Ready"][0], got["Reconciling"][0], got["Stalled"][0]) == ("False", "False", "False")
+    assert got["Installed"][0] == "False"
+    assert "currentVersion" not in statuses.external(status)
+
+
+def test_a_script_that_fails_is_stalled_and_so_looked_at_again() -> None:
+    status = statuses.required(ready(), "EnabledScriptError", "exit status 1", T1, met=False)
+    assert statuses.is_stalled(status)
+
+
+def test_an_update_to_another_version_is_a_phase_of_its_own() -> None:
+    status = ready()
+    assert status.phase is Phase.RECONCILE
+    status = statuses.update_started(status, 2, T1, version="2.0.0")
+    assert status.phase is Phase.UPDATE
+    assert statuses.released(status, "2.0.0", "sha256:bb", 2).phase is Phase.RECONCILE
+    assert statuses.update_started(ready(), 2, T1, version="1.0.0").phase is Phase.RECONCILE
+    assert statuses.update_started(ready(), 2, T1).phase is Phase.RECONCILE
+    assert statuses.update_started(statuses.fresh(1, T0), 2, T1, version="1.0.0").phase is Phase.INSTALL
+
+
+def test_a_stage_that_a_package_may_not_have_counts_until_its_task_speaks() -> None:
+    status = before(Stage.APPLIED, Phase.UPDATE)
+    assert status.stages[Stage.CRDS].truth is Truth.TRUE
+    status = statuses.progressing(status, Stage.WEBHOOKS, Reason.PENDING, "", T2)
+    assert summarize(status).message == "waiting for WebhooksEnsured"
+    again = statuses.reconfigure_started(status, 3, T2)
+    assert again.stages[Stage.WEBHOOKS].truth is Truth.TRUE
+    assert statuses.stopped(status, T2).stages[Stage.WEBHOOKS].truth is Truth.TRUE
+
+
+def kstatus(status: PackageStatus) -> list[str]:
+    return [conditions(status)[kind][0] for kind in ("Ready", "Reconciling", "Stalled")]
+
+
+@pytest.mark.parametrize(
+    ("status", "is_ready"),
+    [
+        (ready(), "True"),
+        (statuses.update_started(ready(), 2, T1, version="2.0.0"), "False"),
+        (statuses.failed(ready(), Stage.APPLIED, Reason.APPLY_FAILED, "no", T1, permanent=True), "False"),
+        (statuses.fresh(1, T1), "False"),
+    ],
+)
+def test_suspended_everything_stays_as_it_was(status: PackageStatus, is_ready: str) -> None:
+    paused = statuses.suspended(replace(status, generation=9), T2, suspended=True)
+    state, message, tip = summarize(paused)
+    assert (state, message) == ("Suspended", "suspended by spec.suspend; nothing is reconciled, nothing is deleted")
+    assert "spec.suspend" in tip
+    assert kstatus(paused) == [is_ready, "False", "False"]
+    # Of the generation it was: nothing is said of the new one.
+    assert {kind: told for kind, told in paused.told.items() if kind in ("Ready", *MAPPERS)} == {
+        kind: told for kind, told in status.told.items() if kind in ("Ready", *MAPPERS)
+    }
+    assert not statuses.is_stalled(paused)
+    # Saying it again changes nothing; taking it back, it is what its stages say.
+    assert statuses.suspended(paused, T2, suspended=True) is paused
+    resumed = statuses.suspended(paused, T2, suspended=False)
+    assert (summarize(resumed), kstatus(resumed)) == (summarize(status), kstatus(status))
+
+
+def test_a_spec_that_cannot_be_read_is_said_also_of_what_is_suspended() -> None:
+    paused = statuses.suspended(ready(), T1, suspended=True)
+    status = statuses.blocked(paused, 2, Reason.SPEC_INVALID, "why", T2)
+    assert summarize(status)[:2] == ("Degraded", "why; it is suspended")
+    assert kstatus(status) == ["False", "False", "True"]
+    again = statuses.observed(status, 3, T2)
+    assert summarize(again).state == "Suspended"
+    assert again.told["Ready"] == ready().told["Ready"]
+    # The other way round it is the same.
+    later = statuses.suspended(statuses.blocked(ready(), 2, Reason.SPEC_INVALID, "why", T1), T1, suspended=True)
+    assert summarize(later)[:2] == ("Degraded", "why; it is suspended")
+    assert kstatus(statuses.observed(later, 3, T2)) == ["True", "False", "False"]
+
+
+def test_what_an_earlier_process_left_ready_and_suspended_stays_ready() -> None:
+    written = statuses.external(ready())
+    status = statuses.suspended(statuses.restored(1, written, T2), T2, suspended=True)
+    assert kstatus(status) == ["True", "False", "False"]
+    assert times(status)["Ready"] == statuses.timestamp(T0)
+    # Once this process has found something else, that counts.
+    begun = statuses.update_started(statuses.restored(1, written, T1), 1, T1)
+    assert kstatus(statuses.suspended(begun, T2, suspended=True)) == ["True", "False", "False"]
+    failed = statuses.failed(begun, Stage.FETCHED, "RegistryFailed", "down", T2, permanent=False)
+    assert kstatus(statuses.suspended(failed, T2, suspended=True)) == ["False", "False", "False"]
+
+
+def test_what_a_restart_finds_as_it_was_never_loses_its_ready() -> None:
+    """Every stage begins anew: a Ready that is lost at each restart is an alarm for nothing."""
+    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    status = statuses.update_started(statuses.restored(1, written, T1), 1, T1, version="1.0.0")
+    for stage in Stage:
+        assert status.is_being_verified
+        assert kstatus(status) == ["True", "True", "False"]
+        if stage is not Stage.SCALED:
+            status = statuses.progressing(status, stage, Reason.PENDING, "at work", T2)
+        status = statuses.succeeded(status, stage, T2)
+    assert statuses.difference(status, written) == {}
+    assert not status.is_being_verified
+
+
+def test_what_a_restart_finds_unready_is_reconciling_until_it_failed() -> None:
+    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    status = statuses.restored(1, written, T1)
+    for stage in list(Stage)[:-1]:
+        status = statuses.succeeded(status, stage, T1)
+    waits = statuses.progressing(status, Stage.SCALED, Reason.NOT_READY, "Deployment a: 1 of 2", T2)
+    assert kstatus(waits) == ["True", "True", "False"]
+    assert (waits.told["Reconciling"].reason, waits.told["Reconciling"].message) == (
+        "NotReady",
+        "Deployment a: 1 of 2",
+    )
+    assert kstatus(statuses.succeeded(waits, Stage.SCALED, T2)) == ["True", "False", "False"]
+    failed = statuses.failed(waits, Stage.SCALED, Reason.WORKLOAD_FAILED, "Deployment a: late", T2, permanent=False)
+    assert (kstatus(failed), summarize(failed).state) == (["False", "True", "False"], "Degraded")
+
+
+def test_what_a_restart_finds_to_be_wished_otherwise_is_not_ready() -> None:
+    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    assert kstatus(statuses.restored(2, written, T1)) == ["False", "True", "False"]
+
+
+def test_a_restart_moves_no_condition_of_what_is_there() -> None:
+    status = statuses.restored(1, statuses.external(ready()), T2)
+    assert {kind: status.told[kind] for kind in MAPPERS} == {kind: ready().told[kind] for kind in MAPPERS}
+
+
+def test_progress_is_told_while_something_is_under_way() -> None:
+    status = statuses.progressing(ready(), Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T1)
+    status = statuses.tracking(status, ("a", "b"), ("c",), T1)
+    assert statuses.external(status)["progress"] == {"completed": 2, "remaining": 1, "waitingFor": ["c"]}
+    for over in (
+        statuses.tracking(status, ("a", "b", "c"), (), T2),
+        statuses.succeeded(status, Stage.SCALED, T2),
+        statuses.failed(status, Stage.APPLIED, Reason.APPLY_FAILED, "no", T2, permanent=True),
+        statuses.update_started(status, 2, T2),
+        statuses.reconfigure_started(status, 2, T2),
+        statuses.stopped(status, T2),
+        statuses.uninstalled(status, T2),
+        statuses.suspended(status, T2, suspended=True),
+        statuses.removing(status, Reason.REMOVING, "going", T2),
+    ):
+        assert "progress" not in statuses.external(over)
+    # A failure that is tried again is still on the way.
+    tried = statuses.failed(status, Stage.APPLIED, Reason.CLUSTER_FAILED, "503", T2, permanent=False)
+    assert "progress" in statuses.external(tried)
+
+
+def test_warnings_are_told_once_each_and_not_without_end() -> None:
+    status = statuses.warned(ready(), ("a  is\ndeprecated", "a is deprecated", "x" * 1000), T1)
+    assert statuses.external(status)["warnings"] == ["a is deprecated", "x" * (statuses.MAX_WARNING - 1) + "…"]
+    many = statuses.warned(status, (f"warning {number}" for number in range(100)), T1)
+    assert len(many.warnings) == statuses.MAX_WARNINGS + 1
+    assert many.warnings[-1] == "and 90 more"
+    assert "warnings" not in statuses.external(statuses.warned(many, (), T2))
+
+
+def test_where_it_can_be_reached_is_told_until_it_is_uninstalled() -> None:
+    status = statuses.reachable(ready(), [("https://a.example", "for customers"), ("https://b.example", "")], T1)
+    urls = [{"url": "https://a.example", "description": "for customers"}, {"url": "https://b.example"}]
+    assert statuses.external(status)["urls"] == urls
+    assert statuses.difference(status, statuses.external(ready()))["urls"] == urls
+    many = statuses.reachable(status, ((f"https://{number}.example", "") for number in range(1000)), T1)
+    assert len(many.urls) == statuses.MAX_URLS
+    assert "urls" not in statuses.external(statuses.uninstalled(status, T2))
+
+
+def test_what_was_ready_and_is_not_any_more_is_degraded() -> None:
+    status = statuses.progressing(ready(), Stage.SCALED, Reason.UNHEALTHY, "Deployment a: 0 of 1", T1)
+    assert summarize(status)[:2] == ("Degraded", "Deployment a: 0 of 1")
+    told = {kind: condition.truth.value for kind, condition in status.told.items()}
+    assert (told["Ready"], told["Scaled"], told["Installed"]) == ("False", "False", "True")
+    assert summarize(statuses.succeeded(status, Stage.SCALED, T2)).state == "Ready"
+
+
+def test_a_rollout_that_a_restart_finds_leaves_the_summary_at_ready() -> None:
+    """It is shown as the process before would have shown it."""
+    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    status = statuses.update_started(statuses.restored(1, written, T1), 1, T1, version="1.0.0")
+    for stage in Stage:
+        if stage is not Stage.SCALED:
+            status = statuses.succeeded(status, stage, T2)
+    waits = statuses.progressing(status, Stage.SCALED, Reason.NOT_READY, "Deployment a: 1 of 3", T2)
+    assert summarize(waits)[:2] == ("Ready", "version 1.0.0 is installed and ready; Deployment a: 1 of 3")
+    assert kstatus(waits) == ["True", "True", "False"]
+
+
+def test_what_is_rolled_out_stays_ready_and_is_reconciling() -> None:
+    status = statuses.rolling_out(ready(), "Deployment a: 1 of 3", T1)
+    message = summarize(ready()).message
+    assert summarize(status)[:2] == ("Ready", f"{message}; Deployment a: 1 of 3")
+    told = {kind: (told.truth.value, told.reason, told.message) for kind, told in status.told.items()}
+    assert told["Ready"] == ("True", "Ready", message)
+    assert told["Reconciling"] == ("True", "RollingOut", "Deployment a: 1 of 3")
+    assert (told["Stalled"][0], told["Scaled"][0]) == ("False", "True")
+    assert status.told["Ready"].since == ready().told["Ready"].since
+    over = statuses.succeeded(status, Stage.SCALED, T2)
+    assert (summarize(over), over.told["Reconciling"].truth) == (summarize(ready()), Truth.FALSE)
+
+
+def test_what_broke_down_is_not_ready_because_it_moves() -> None:
+    broken = statuses.progressing(ready(), Stage.SCALED, Reason.UNHEALTHY, "Deployment a: 0 of 2", T1)
+    moves = statuses.rolling_out(broken, "Deployment a: 1 of 2", T2)
+    assert summarize(moves)[:2] == ("Degraded", "Deployment a: 1 of 2")
+    assert moves.told["Ready"].truth is Truth.FALSE
+
+
+def test_what_somebody_else_wrote_is_told_in_so_many_characters_and_no_more() -> None:
+    """A patch that is too large is refused, and would be tried for ever."""
+    status = statuses.failed(ready(), Stage.REQUIREMENTS, Reason.ANY_OF_UNMET, "x" * 3_000_000, T1, permanent=False)
+    body = statuses.external(status)
+    assert find(body, "summary", "message") == "x" * (statuses.MAX_MESSAGE - 1) + "…"
+    assert len(json.dumps(body)) < 30_000
+    assert statuses.difference(status, body) == {}
+    short = statuses.failed(
+        ready(), Stage.APPLIED, Reason.CLUSTER_FAILED, "x" * statuses.MAX_MESSAGE, T1, permanent=False
+    )
+    assert find(statuses.external(short), "summary", "message") == "x" * statuses.MAX_MESSAGE
+
+
+def test_maintenance_seeded_on_and_off() -> None:
+    status = ready()
+    assert statuses.set_maintenance(status, "", T1) is status
+    on = statuses.set_maintenance(status, Reason.NO_RECONCILIATION, T1)
+    assert on.maintenance is not None
+    assert (on.maintenance.truth, on.maintenance.reason) == (Truth.TRUE, "NoResourceReconciliation")
+    assert on.maintenance.message
+    assert statuses.set_maintenance(on, Reason.NO_RECONCILIATION, T2) is on
+    assert statuses.set_maintenance(on, "", T2).maintenance is None
+    other = statuses.set_maintenance(on, "SomethingElse", T2)
+    assert "SomethingElse" in summarize(other).message
+
+
+def test_what_is_no_longer_said_is_taken_back_and_what_is_said_is_not_said_again() -> None:
+    full = statuses.warned(ready(), ("a",), T1)
+    full = statuses.progressing(full, Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T1)
+    full = statuses.tracking(full, (), ("c",), T1)
+    full = statuses.reachable(full, (("https://a", ""),), T1)
+    written = statuses.external(full)
+    assert statuses.difference(full, written) == {}
+    patch = statuses.difference(statuses.fresh(1, T2), written)
+    assert {field for field, value in patch.items() if value is None} == {
+        "currentVersion", "release", "progress", "warnings", "urls",
+    }  # fmt: skip
+    merged: JsonObject = {field: value for field, value in (written | patch).items() if value is not None}
+    assert merged == statuses.external(statuses.fresh(1, T2))
+    assert statuses.difference(statuses.fresh(1, T2), merged) == {}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["True", "Ready", "2026-01-01T00:00:00Z"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["conditions", "type", "status", "lastTransitionTime", "reason", "observedGeneration", "release",
+                         "currentVersion", "version", "revision"]), inner, max_size=5,
+    ),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from(["conditions", "currentVersion", "release"]), JSON))
+def test_whatever_was_written_can_be_taken_up(written: dict[str, JsonValue]) -> None:
+    """The status of a resource is anybody's to write; a status of ours comes of it all the same."""
+    status = statuses.restored(1, written, T2)
+    again = statuses.restored(1, statuses.external(status), T2)
+    assert statuses.external(again) == statuses.external(status)
+    assert status.told["Ready"].truth is Truth.FALSE
+
+
+def test_a_time_without_a_zone_is_none_of_ours() -> None:
+    entry: JsonObject = {"type": "Installed", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00"}
+    assert statuses.restored(1, {"conditions": [entry]}, T0) == statuses.fresh(1, T0)
+
+
+def test_frozen_once_it_is_removed() -> None:
+    """What unwinds from the cancelled work has no say any more; what the removal says has."""
+    status = statuses.removing(ready(), Reason.REMOVING, "going", T1)
+    for after in (
+        statuses.update_started(status, 2, T2),
+        statuses.reconfigure_started(status, 2, T2),
+        statuses.observed(status, 2, T2),
+        statuses.progressing(status, Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T2),
+        statuses.succeeded(status, Stage.SCALED, T2),
+        statuses.failed(status, Stage.HOOKS, Reason.HOOK_FAILED, "why", T2, permanent=False),
+        statuses.released(status, "2.0.0", "sha256:bb", 2),
+        statuses.placed(status, "test"),
+        statuses.required(status, Reason.DEPENDENCY_NOT_ENABLED, "why", T2, met=False),
+        statuses.stopped(status, T2),
+        statuses.uninstalled(status, T2),
+        statuses.blocked(status, 0, Reason.INTERNAL, "why", T2),
+        statuses.suspended(status, T2, suspended=True),
+        statuses.set_maintenance(status, Reason.NO_RECONCILIATION, T2),
+        statuses.tracking(status, (), ("a",), T2),
+        statuses.warned(status, ("a",), T2),
+    ):
+        assert after == status
+    later = statuses.removing(status, Reason.CLUSTER_FAILED, "503", T2 + timedelta(minutes=1))
+    assert later.removal is not None
+    assert later.removal.since == T1
+    assert summarize(later).message == "503"
+
+
+def test_what_an_earlier_process_said_is_not_true_of_what_is_uninstalled() -> None:
+    status = statuses.restored(1, statuses.external(ready()), T1)
+    assert conditions(status)["Ready"][0] == "True"
+    assert conditions(statuses.uninstalled(status, T2))["Ready"][0] == "False"

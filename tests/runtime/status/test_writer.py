@@ -1,0 +1,287 @@
+"""When a status is written: soon enough, not too often, and never not at all.
+
+The story drives the writer as the controller does, over the queue's rules in a clock of its own. What holds:
+
+1. Nothing is lost: when everything that is due has been looked at, what is written is the last status.
+2. Of two writes of a package that follow each other within PAUSE_S, the second was urgent.
+3. What is urgent is written at the very next look.
+4. What changes nothing outside is no reason for a look.
+5. A write that failed is made up for.
+"""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from tests.runtime.support.statuses import T0, T1, ready
+from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.status.package_status import PackageStatus, Stage
+from wharfinger.runtime.status.reasons import Reason
+from wharfinger.runtime.status.summary import summarize
+from wharfinger.runtime.status.writer import (
+    MINOR_PER_S,
+    PAUSE_S,
+    RESYNC_S,
+    Changed,
+    Differs,
+    Event,
+    Left,
+    Looked,
+    LookIn,
+    StatusWriter,
+    Write,
+    Writes,
+    step,
+)
+
+WRITTEN = Writes(10.0)
+
+
+@pytest.mark.parametrize(
+    ("writes", "event", "after", "effect"),
+    [
+        (Writes(), Changed(1.0, urgent=False), Writes(), LookIn(0.0)),
+        (Writes(), Changed(1.0, urgent=True), Writes(), LookIn(0.0)),
+        (WRITTEN, Changed(10.1, urgent=True), Writes(), LookIn(0.0)),
+        (WRITTEN, Changed(10.25, urgent=False), WRITTEN, LookIn(0.25)),
+        (WRITTEN, Changed(10.5, urgent=False), WRITTEN, LookIn(0.0)),
+        (Writes(), Left(1.0), Writes(1.0), LookIn(0.5)),
+        (WRITTEN, Left(10.25), Writes(10.25), LookIn(0.5)),
+        (WRITTEN, Differs(10.25), WRITTEN, LookIn(0.25)),
+        (WRITTEN, Differs(10.5), Writes(10.5), Write()),
+        (Writes(), Differs(0.0), Writes(0.0), Write()),
+        (WRITTEN, Looked(), WRITTEN, LookIn(RESYNC_S)),
+    ],
+)
+def test_every_row_of_the_table(writes: Writes, event: Event, after: Writes, effect: LookIn | Write) -> None:
+    assert step(writes, event) == (after, (effect,))
+
+
+def test_no_resync_is_no_resync() -> None:
+    assert step(WRITTEN, Looked(), resync_s=0) == (WRITTEN, ())
+
+
+class Asked:
+    """What was asked for, in place of the queue."""
+
+    def __init__(self, *, resync_s: float = RESYNC_S) -> None:
+        self.looks: list[tuple[str, float]] = []
+        self.writer = StatusWriter(
+            lambda name: self.looks.append((name, 0.0)),
+            lambda name, delay_s: self.looks.append((name, delay_s)),
+            resync_s=resync_s,
+        )
+
+    def taken(self) -> list[tuple[str, float]]:
+        taken, self.looks = self.looks, []
+        return taken
+
+
+APPLYING = statuses.progressing(ready(), Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying 1 object", T1)
+SLOWER = statuses.progressing(APPLYING, Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying 2 objects", T1)
+BROKEN = statuses.failed(ready(), Stage.APPLIED, Reason.APPLY_FAILED, "no", T1, permanent=True)
+GOING = statuses.removing(ready(), Reason.REMOVING, "going", T1)
+PAUSED = statuses.suspended(ready(), T1, suspended=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (APPLYING, ready()),
+        (APPLYING, BROKEN),
+        (ready(), PAUSED),
+        (ready(), GOING),
+        (APPLYING, replace(SLOWER, generation=2)),
+    ],
+)
+def test_what_somebody_waits_for_is_looked_at_at_once(before: PackageStatus, after: PackageStatus) -> None:
+    asked = Asked()
+    assert asked.writer.may_write("a", 100.0)
+    asked.writer.changed("a", before, after, 100.1)
+    assert asked.taken() == [("a", 0.0)]
+
+
+def test_progress_is_looked_at_when_the_pause_is_over_and_only_this_package_waits() -> None:
+    asked = Asked()
+    assert asked.writer.may_write("a", 100.0)
+    asked.writer.changed("a", APPLYING, SLOWER, 100.125)
+    asked.writer.changed("b", APPLYING, SLOWER, 100.125)
+    assert asked.taken() == [("a", 0.375), ("b", 0.0)]
+    assert not asked.writer.may_write("a", 100.25)
+    assert asked.taken() == [("a", 0.25)]
+    assert asked.writer.may_write("a", 100.5)
+    assert asked.taken() == []
+
+
+def test_what_does_not_show_asks_for_nothing() -> None:
+    asked = Asked()
+    unseen = replace(ready(), wanted="1.0.0", scale_checked=True, started=T1)
+    asked.writer.changed("a", ready(), unseen, 1.0)
+    asked.writer.changed("a", ready(), ready(), 1.0)
+    assert asked.taken() == []
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        statuses.warned(ready(), ("a",), T0),
+        statuses.tracking(APPLYING, (), ("a",), T0),
+        statuses.released(ready(), "1.0.0", "sha256:aa", 2),
+        statuses.released(ready(), "1.0.0", "sha256:bb", 1),
+        statuses.placed(ready(), "test"),
+        statuses.set_maintenance(ready(), Reason.NO_RECONCILIATION, T0),
+    ],
+)
+def test_whatever_shows_asks_for_a_look(after: PackageStatus) -> None:
+    asked = Asked()
+    asked.writer.changed("a", APPLYING if after.progress else ready(), after, 1.0)
+    assert asked.taken() == [("a", 0.0)]
+
+
+def test_a_package_that_was_looked_at_is_looked_at_again_after_a_while() -> None:
+    asked = Asked()
+    asked.writer.looked("a")
+    assert asked.taken() == [("a", RESYNC_S)]
+    never = Asked(resync_s=0)
+    never.writer.looked("a")
+    assert never.taken() == []
+
+
+def test_what_makes_no_difference_any_more_is_forgotten() -> None:
+    asked = Asked()
+    for number in range(1000):
+        assert asked.writer.may_write(f"a{number}", float(number))
+        assert len(asked.writer._writes) <= 64
+    # What was urgent and is gone before it was written leaves nothing behind.
+    asked.writer.changed("a999", ready(), BROKEN, 999.1)
+    assert "a999" not in asked.writer._writes
+
+
+def test_a_second_look_that_finds_nothing_to_do_is_not_told() -> None:
+    asked = Asked()
+    well = ready()
+    looking = statuses.reconfigure_started(well, well.generation, T1)
+    asked.writer.changed("a", well, looking, 10.0)
+    assert not asked.writer.may_write("a", 10.1)
+    asked.writer.changed("a", looking, well, 10.2)  # it is Ready again, and so says what is written
+    assert asked.writer.may_write("a", 10.2)
+    wished = statuses.reconfigure_started(well, well.generation + 1, T1)
+    asked.writer.changed("a", well, wished, 20.0)
+    assert asked.writer.may_write("a", 20.0)
+
+
+def test_many_pause_longer_than_a_few() -> None:
+    asked = Asked()
+    for number in range(400):
+        assert asked.writer.may_write(f"a{number}", 10.0)
+    assert not asked.writer.may_write("a7", 10.0 + 9.5)
+    assert asked.writer.may_write("a7", 10.0 + 400 / MINOR_PER_S)
+    assert asked.writer.may_write("never written", 10.0)
+    # Once they have come to rest, a few of them are written as often as ever.
+    assert asked.writer.may_write("a8", 100.0)
+    assert asked.writer.may_write("a8", 100.0 + PAUSE_S)
+
+
+def test_of_many_that_are_written_at_once_none_is_forgotten() -> None:
+    asked = Asked()
+    for number in range(1000):
+        assert asked.writer.may_write(f"a{number}", 1.0)
+    assert not any(asked.writer.may_write(f"a{number}", 1.25) for number in range(1000))
+
+
+class Story(RuleBasedStateMachine):
+    """One package, its controller, and the rules of the queue of names between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_s = 0.0
+        self.status = statuses.fresh(1, T0)
+        self.written: PackageStatus | None = None
+        self.writes: list[tuple[float, bool]] = []
+        self.urgent = True
+        self.writer = StatusWriter(self.add, lambda _name, delay_s: self.add_at(self.now_s + delay_s))
+        self.due_s = 0.0
+
+    def add(self, _name: str) -> None:
+        self.due_s = self.now_s
+
+    def add_at(self, at_s: float) -> None:
+        self.due_s = min(self.due_s, at_s)
+
+    def become(self, status: PackageStatus, *, urgent: bool) -> None:
+        before, self.status = self.status, status
+        if statuses.external(before) == statuses.external(status):
+            earlier = self.due_s
+            self.writer.changed("a", before, status, self.now_s)
+            assert self.due_s == earlier
+        else:
+            self.urgent = self.urgent or urgent
+            self.writer.changed("a", before, status, self.now_s)
+            assert self.due_s <= self.now_s + PAUSE_S
+            assert self.due_s == self.now_s or not self.urgent
+
+    @rule(objects=st.integers(1, 3))
+    def progress(self, objects: int) -> None:
+        message = f"applying {objects} objects"
+        status = statuses.progressing(self.status, Stage.FETCHED, Reason.APPLYING_MANIFESTS, message, T1)
+        self.become(status, urgent=summarize(self.status).state == "Failed")
+
+    @rule()
+    def fail(self) -> None:
+        status = statuses.failed(self.status, Stage.FETCHED, Reason.APPLY_FAILED, "no", T1, permanent=False)
+        self.become(status, urgent=summarize(self.status).state != "Failed")
+
+    @rule()
+    def new_generation(self) -> None:
+        self.become(statuses.observed(self.status, self.status.generation + 1, T1), urgent=True)
+
+    @rule(warning=st.sampled_from("ab"))
+    def warn(self, warning: str) -> None:
+        self.become(statuses.warned(self.status, (warning,), T1), urgent=False)
+
+    @rule(by_s=st.sampled_from([0.0, 0.125, 0.25, 0.5, 3.0]))
+    def pass_time(self, by_s: float) -> None:
+        until_s = self.now_s + by_s
+        while self.due_s <= until_s:
+            self.now_s = max(self.now_s, self.due_s)
+            self.look(fails=False)
+        self.now_s = until_s
+
+    @rule(fails=st.booleans())
+    def look(self, fails: bool) -> None:
+        """What the controller does; here also at times when nobody asked for it."""
+        self.due_s = math.inf
+        if self.written is None or statuses.external(self.written) != statuses.external(self.status):
+            may = self.writer.may_write("a", self.now_s)
+            assert may or not self.urgent
+            if may:
+                self.writes.append((self.now_s, self.urgent))
+                self.urgent = False
+                if fails:
+                    self.add_at(self.now_s + 1)
+                else:
+                    self.written = self.status
+        self.writer.looked("a")
+
+    @invariant()
+    def keeps_pauses(self) -> None:
+        for (earlier_s, _), (later_s, urgent) in zip(self.writes, self.writes[1:], strict=False):
+            assert urgent or later_s - earlier_s >= PAUSE_S
+
+    @invariant()
+    def loses_nothing(self) -> None:
+        if self.written is None or statuses.external(self.written) != statuses.external(self.status):
+            assert self.due_s <= self.now_s + 1
+
+    def teardown(self) -> None:
+        self.pass_time(3.0)
+        assert self.written is not None
+        assert statuses.external(self.written) == statuses.external(self.status)
+
+
+Story.TestCase.settings = settings(deadline=None)
+TestStory = Story.TestCase

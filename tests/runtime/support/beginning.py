@@ -1,0 +1,51 @@
+"""What the cluster of every world begins with: Wharfinger's own kinds, and the namespace ``prod``.
+
+It is made once in a process and copied from then on: to apply and establish the kinds costs as much as many a test.
+"""
+
+import trio.testing
+
+from wharfinger.cluster.api.connection import Connection, bearer
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.control_plane.service import LOCAL, open_control_plane
+from wharfinger.control_plane.storage.interface import Change, Key
+from wharfinger.control_plane.storage.memory import MemoryStorage
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.runtime.resources.custom_resources import ensure_crds
+
+FIELD_MANAGER = "wharfinger"
+
+
+class _Noting(MemoryStorage):
+    """Knows where something was put."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: set[Key] = set()
+
+    def put(self, key: Key, obj: JsonObject) -> Change:
+        self.keys.add(key)
+        return super().put(key, obj)
+
+    def bodies(self) -> tuple[tuple[Key, int, bytes], ...]:
+        """What there is, as a storage can begin with it."""
+        records = (self.record(key) for key in self.keys)
+        return tuple((record.key, record.revision, record.body) for record in records if record is not None)
+
+
+_made: list[_Noting] = []
+
+
+async def storage_to_begin_with() -> MemoryStorage:
+    """A storage of one's own with what every cluster begins with."""
+    if not _made:
+        storage = _Noting()
+        async with (
+            open_control_plane(storage=storage) as control_plane,
+            open_client(Connection(LOCAL, bearer("")), transport=control_plane.transport()) as client,
+        ):
+            await ensure_crds(client, FIELD_MANAGER)
+            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})
+            await trio.testing.wait_all_tasks_blocked()
+        _made.append(storage)
+    return MemoryStorage(revision=_made[0].revision, bodies=_made[0].bodies())

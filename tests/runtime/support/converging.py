@@ -1,0 +1,111 @@
+"""A place where hooks note that they run, and who looks at the notes when everything has come to rest."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+import trio.testing
+
+from tests.packages.support.charts import write
+from tests.runtime.support.world import World
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.resources.resources import CONFIG_MAP
+
+SETTINGS: Final = ObjectKey(CONFIG_MAP, "prod", "settings")
+"""The ConfigMap of settings, where a test has one."""
+NEVER: Final = "0 29 2 *"
+"""What follows the minute in a crontab that comes by itself on one day in four years."""
+NOTHING: Final[Mapping[str, str]] = {}
+PATIENCE_S: Final = 60
+QUIET_S: Final = 0.01
+HOOK: Final = """\
+#!/usr/bin/env bash
+set -e
+if [[ ${1:-} == --config ]]; then echo 'CONFIG'; exit; fi
+colour=$(jq -r '.global.colour // "-"' "$VALUES_PATH")
+type=$(jq -r '.[0].type // ""' "$BINDING_CONTEXT_PATH")
+echo "NAME $(jq -r '[.[].binding] | join(",")' "$BINDING_CONTEXT_PATH")${type:+:$type} $colour" >>NOTES
+case $(jq -r '.[0].binding' "$BINDING_CONTEXT_PATH") in
+MORE
+esac
+"""
+
+
+def hook(folder: Path, name: str, config: str, does: Mapping[str, str] = NOTHING) -> str:
+    """A hook that notes who it is, why it runs, and the colour that it sees; ``does``: by binding, more commands."""
+    lines = (f"{binding}) {commands} ;;" for binding, commands in does.items())
+    script = HOOK.replace("CONFIG", config).replace("NAME", name).replace("MORE", "\n".join(lines))
+    return script.replace("NOTES", str(folder / "notes"))
+
+
+def add(path: str, value: str) -> str:
+    """A command that patches a value; it is JSON, in the shell's words."""
+    return f'echo "{{\\"op\\":\\"add\\",\\"path\\":\\"{path}\\",\\"value\\":{value}}}" >>"$VALUES_JSON_PATCH_PATH"'
+
+
+def write_hooks(folder: Path, files: dict[str, str]) -> Path:
+    """Files, of which scripts may be executed."""
+    write(folder, files)
+    for name in files:
+        if name.endswith(".sh") or name.rpartition("/")[2] == "enabled":
+            (folder / name).chmod(0o755)
+    return folder
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What hooks have noted in a world."""
+
+    world: World
+    path: Path
+
+    def lines(self) -> list[str]:
+        """All of it so far."""
+        return self.path.read_text().splitlines() if self.path.exists() else []
+
+    async def rest(self) -> None:
+        """Wait until no package does anything, or will do by itself."""
+        runtime = self.world.runtime
+        with trio.fail_after(PATIENCE_S):
+            while runtime.queues.names() or not runtime.scheduler.at_rest:
+                await trio.testing.wait_all_tasks_blocked(QUIET_S)
+
+    async def until(self, count: int) -> None:
+        """Wait for so many lines."""
+        with trio.move_on_after(PATIENCE_S):
+            while len(self.lines()) < count:
+                await trio.testing.wait_all_tasks_blocked(QUIET_S)
+
+    async def tell(self, *expected: str, apart: str = "") -> None:
+        """Wait until that many hooks have run and everything is at rest: it was these, in this order. The notes begin anew.
+
+        ``apart``: the hooks of that package may be anywhere among the others, before the last of them.
+        """
+        await self.until(len(expected))
+        await self.rest()
+        told, wanted = self.lines(), [*expected]
+        shown = "\n".join(("these have run:", *told))
+        if apart:
+            assert not told[-1].startswith(apart), shown
+            told.sort(key=lambda line: line.startswith(apart))
+        assert told == wanted, shown
+        self.path.unlink(missing_ok=True)
+
+    async def configure(self, **data: str) -> None:
+        """Write the ConfigMap of settings; it has what is said here and nothing else."""
+        metadata: JsonObject = {"namespace": SETTINGS.namespace, "name": SETTINGS.name}
+        obj: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {**data}}
+        await self.world.client.apply(obj, field_manager="person", force=True)
+
+    async def label(self, name: str, **data: str) -> None:
+        """Write a ConfigMap that hooks may watch: with the label ``for: <name>``."""
+        metadata: JsonObject = {"namespace": "prod", "name": f"for-{name}", "labels": {"for": name}}
+        obj: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {**data}}
+        await self.world.client.apply(obj, field_manager="person", force=True)
+
+    def tick(self, minute: int) -> None:
+        """That time of `NEVER` has come."""
+        self.world.runtime.submit(self.world.runtime.build_schedule_tasks(f"{minute} {NEVER}"))

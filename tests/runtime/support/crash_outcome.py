@@ -1,0 +1,130 @@
+"""What an operation comes to: everything of a namespace, of a state folder's links and of its journal, without times and numbers
+that differ between two runs of the same thing."""
+
+import base64
+import re
+from contextlib import closing
+from pathlib import Path
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.records.release import SECRET_TYPE, from_secret
+from wharfinger.formats.json.value import JsonObject, JsonValue, decode_json, find_object, find_str
+from wharfinger.kube.resource import kind_of, name_of
+from wharfinger.process.journal_file import JournalFile
+from wharfinger.process.ledger import ProcessLedger
+from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.lifecycle.package_state import STATE_KEY, STATE_TYPE
+
+CHANCE = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+)
+"""A time, or a uid."""
+APPLICATION = "wharfinger.dev/v1alpha1 Application app"
+OF_THE_MOMENT = frozenset({"resourceVersion", "modifiedAt", "createdAt", "wharfinger.dev/fence"})
+
+
+async def outcome(client: ClusterClient, state: Path) -> JsonObject:
+    """All objects of the namespace ``default``, decoded; what is deployed; what a daemon that has ended left in its journal."""
+    with closing(JournalFile(state / "journal.db")) as file:
+        operations: list[JsonValue] = [str(entry) for entry in Journal(file).entries()]
+        groups: list[JsonValue] = [str(entry) for entry in ProcessLedger(file).entries()]
+        warnings: list[JsonValue] = [*file.warnings]
+    return {
+        "objects": await _objects(client),
+        "deployed": {path.name: str(path.readlink()) for path in sorted((state / "deployed").iterdir())},
+        "trees": [path.name for path in sorted((state / "store" / "trees").iterdir())],
+        "unfinished": [path.name for path in sorted((state / "store" / "tmp").iterdir())],
+        "operations": operations,
+        "process groups": groups,
+        "warnings": warnings,
+    }
+
+
+_LEFT_OUT = {"Binding", "LocalSubjectAccessReview", "Event"}
+"""Kinds in namespaces that nobody can list, and what is told in passing: how often, and under which name, chance decides."""
+
+
+async def _objects(client: ClusterClient) -> JsonObject:
+    found: JsonObject = {}
+    for served in await client.api_versions():
+        api_version, _, kind = served.rpartition("/")
+        if served.count("/") < 2 and api_version != "v1":
+            continue  # a group and its version, of no kind
+        resource = await client.resource_type(api_version, kind)
+        if resource.namespaced and kind not in _LEFT_OUT:
+            for obj in (await client.list(resource, "default")).items:
+                if find_str(obj, "metadata", "generateName"):
+                    continue  # a Pod of a ReplicaSet, which the ReplicaSet says all about but its name
+                found[" ".join([*kind_of(obj), name_of(obj)])] = settled(decoded(obj))
+    return found
+
+
+def decoded(obj: JsonObject) -> JsonObject:
+    """An object with what is packed in it unpacked."""
+    match find_str(obj, "type") if obj.get("kind") == "Secret" else "":
+        case str() as kind if kind == SECRET_TYPE:
+            return {**obj, "data": {"release": from_secret(obj).document}}
+        case str() as kind if kind == STATE_TYPE:
+            data = base64.b64decode(find_str(obj, "data", STATE_KEY))
+            return {**obj, "data": {STATE_KEY: decode_json(data, max_bytes=1_000_000, what=STATE_KEY)}}
+        case _:
+            return obj
+
+
+def settled(value: JsonValue) -> JsonValue:
+    """A document without times, uids and revisions of the cluster."""
+    if isinstance(value, dict):
+        return {CHANCE.sub("…", key): settled(one) for key, one in value.items() if key not in OF_THE_MOMENT}
+    if isinstance(value, list):
+        return [settled(one) for one in value]
+    return CHANCE.sub("…", value) if isinstance(value, str) else value
+
+
+def interrupted(found: JsonObject) -> bool:
+    """Whether a revision of the release was cut short."""
+    return any(find_str(one, "info", "description").startswith("interrupted") for one in _releases(found).values())
+
+
+def without_history(found: JsonObject) -> JsonObject:
+    """The same with the release that is deployed in place of all its revisions, and without their numbers."""
+    objects, releases = find_object(found, "objects"), _releases(found)
+    (deployed,) = [one for one in releases.values() if find_str(one, "info", "status") == "deployed"]
+    application = find_object(objects, APPLICATION)
+    status = find_object(application, "status")
+    release = find_object(status, "release")
+    assert release["revision"] == deployed["version"]
+    return {
+        **found,
+        "release": {key: deployed[key] for key in ("config", "chart", "manifest", "hooks")},
+        "objects": {
+            **{name: obj for name, obj in objects.items() if name not in releases},
+            APPLICATION: {**application, "status": {**status, "release": {**release, "revision": 0}}},
+        },
+    }
+
+
+def _releases(found: JsonObject) -> dict[str, JsonObject]:
+    """The decoded documents by the names of their Secrets."""
+    objects = find_object(found, "objects")
+    return {
+        name: find_object(obj, "data", "release")
+        for name, obj in objects.items()
+        if find_str(obj, "type") == SECRET_TYPE
+    }
+
+
+def differences(found: JsonValue, wanted: JsonValue, path: str = "") -> list[str]:
+    """Where two documents differ, and how."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        return [
+            line
+            for key in sorted(found.keys() | wanted.keys())
+            for line in differences(found.get(key), wanted.get(key), f"{path}/{key}")
+        ]
+    if isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
+        return [
+            line
+            for index, pair in enumerate(zip(found, wanted, strict=True))
+            for line in differences(*pair, f"{path}/{index}")
+        ]
+    return [] if found == wanted else [f"{path}: {found!r}, and undisturbed {wanted!r}"]

@@ -1,0 +1,344 @@
+"""Trials of `kill -9`: one package, a daemon that dies at a chosen moment of one operation, and what the next one makes of it.
+
+A trial has its own control plane, in this process and served over TCP, whose state is a SQLite file, and its own state folder;
+both begin as copies of those of an installed package. All trials of a ground have the same paths, one after the other, so that
+what is recorded of paths is the same, too. The daemons are real processes (`tests.runtime.support.crashing`), and one that
+dies is killed by SIGKILL: before or after the N-th write of operation steps to its journal, when the N-th thing that its
+package wants is written in the cluster, or by a hook that is in flight.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import trio
+
+from tests.programs import PATIENCE_S, ROOT
+from tests.runtime.support.crash_outcome import outcome
+from tests.runtime.support.crash_package import crash_package
+from tests.runtime.support.killing import Watched, watched
+from tests.runtime.support.objects import application
+from wharfinger.cluster.api.connection import Connection, bearer
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.watch.informer import open_informer
+from wharfinger.control_plane.service import LOCAL
+from wharfinger.control_plane.serving import parse_address, serve_control_plane
+from wharfinger.control_plane.storage.sqlite import open_sqlite_storage
+from wharfinger.formats.json.value import JsonObject, find_int, find_object, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.registry.oci_layout import OciLayout
+from wharfinger.packages.registry.pusher import load_package, push_package
+from wharfinger.process.descendants import read_stat
+from wharfinger.process.journal_file import JournalFile
+from wharfinger.process.ledger import ProcessLedger
+from wharfinger.runtime.lifecycle.journal import Journal, JournalEntry
+from wharfinger.runtime.lifecycle.package_state import state_record
+from wharfinger.runtime.resources.identity import AppId
+from wharfinger.runtime.resources.resources import APPLICATION
+
+APP = ObjectKey(APPLICATION, "default", "app")
+READY = "default/app: Ready"
+TOKEN = "crash"
+
+
+class Phase(StrEnum):
+    """What is wished for while the daemon runs that dies."""
+
+    INSTALL = "install"
+    UPGRADE = "upgrade"
+    SETTINGS = "settings"
+    REMOVAL = "removal"
+
+
+@dataclass(slots=True)
+class Daemon:
+    """A daemon as a process; ``lines`` is what it said and was waited for."""
+
+    process: trio.Process
+    lines: list[str] = field(default_factory=list)
+    rest: bytes = b""
+
+    async def wait_line(self, text: str) -> None:
+        """The next line that has ``text`` in it."""
+        assert self.process.stdout is not None
+        while True:
+            while b"\n" in self.rest:
+                line, _, self.rest = self.rest.partition(b"\n")
+                self.lines.append(line.decode(errors="replace"))
+                if text in self.lines[-1]:
+                    return
+            chunk = await self.process.stdout.receive_some(65536)
+            assert chunk, f"it ended before it said {text!r}:\n{self.said()}"
+            self.rest += chunk
+
+    async def wait_ended(self, status: int) -> None:
+        """Its end, which is to have this status."""
+        ended = await self.read_to_end()
+        assert ended == status, f"it ended with {ended}:\n{self.said()}"
+
+    async def read_to_end(self) -> int:
+        """Its status at its end, when everything that it said is here."""
+        assert self.process.stdout is not None
+        async for chunk in self.process.stdout:
+            self.rest += chunk
+        return await self.process.wait()
+
+    def said(self) -> str:
+        """What is here of what it said."""
+        return "\n".join([*self.lines, self.rest.decode(errors="replace")])
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How it was when the daemon was dead: what its journal had, what the hooks had noted, which one-time hooks were done.
+
+    ``groups`` are the process groups in the journal: each leader's number and start time.
+    """
+
+    entries: tuple[JournalEntry, ...]
+    groups: frozenset[tuple[int, int]]
+    notes: tuple[str, ...]
+    started: frozenset[str]
+
+    def hook_in_flight(self) -> bool:
+        """Whether a hook's run had begun, and its end was not on record."""
+        journalled = any(step.endswith(".sh") for entry in self.entries for step in entry.interrupted)
+        return journalled or (self.notes[-1:] == ("onStartup",) and not self.started)
+
+    def complete(self) -> frozenset[tuple[str, str, str]]:
+        """The steps on record as complete: operation, fingerprint, step."""
+        return frozenset(
+            (entry.operation, entry.fingerprint, step) for entry in self.entries for step in entry.completed
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a trial came to: in the cluster and on the disk; which hooks ran.
+
+    How often the first daemon wrote to its journal and, for its package, to the cluster; which steps the last daemon took:
+    operation, fingerprint, step.
+    """
+
+    outcome: JsonObject
+    notes: tuple[str, ...]
+    writes: int
+    requests: int
+    started: tuple[tuple[str, str, str], ...]
+    death: Death | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where trials are made, one after the other."""
+
+    folder: Path
+
+    @property
+    def trial(self) -> Path:
+        """Of the trial that is being made, or was made last."""
+        return self.folder / "trial"
+
+    async def prepare(self) -> Result:
+        """Make the packages, and the state to begin with: an undisturbed installation."""
+        layout = OciLayout(self.folder / "packages")
+        for version in ("1.0.0", "2.0.0"):
+            package = await load_package(crash_package(self.folder / version, version), "crash")
+            await push_package(package, layout, "crash", version)
+        installed = await self.attempt(Phase.INSTALL)
+        for name in ("notes", "armed", "first"):
+            (self.trial / name).unlink()
+        self.trial.rename(self.folder / "installed")
+        return installed
+
+    async def attempt(self, phase: Phase, at: str = "") -> Result:
+        """Make one trial; ``at`` is the moment of death: ``before 3``, ``after 3`` or ``answered 3``, ``during 3``."""
+        shutil.rmtree(self.trial, ignore_errors=True)
+        if phase is Phase.INSTALL:
+            self.trial.mkdir()
+        else:
+            shutil.copytree(self.folder / "installed", self.trial, symlinks=True)
+        try:
+            return await self._made(phase, at)
+        except BaseExceptionGroup as group:
+            # Every service around the body wraps once more; the report of a test ends before it gets to the point.
+            leaf: BaseException = group
+            while isinstance(leaf, BaseExceptionGroup) and len(leaf.exceptions) == 1:
+                leaf = leaf.exceptions[0]
+            self._explain(leaf)
+            raise leaf from None
+        except Exception as error:
+            self._explain(error)
+            raise
+
+    async def _made(self, phase: Phase, at: str) -> Result:
+        death: Death | None = None
+        with trio.fail_after(2 * PATIENCE_S):
+            async with self._cluster() as client:
+                async with self._daemon("first", at) as first:
+                    await self._wish(client, phase, first)
+                    if at:
+                        await first.wait_ended(-signal.SIGKILL)
+                    else:
+                        await _finish(client, phase, first)
+                if at:
+                    death = await self._go_on(client, phase, at)
+                found = await outcome(client, self.trial / "state")
+        said = [line["event"] for line in self._trace("first")]
+        started = self._started("second" if at else "first")
+        return Result(found, self._notes(), said.count("write"), said.count("request"), started, death)
+
+    async def _wish(self, client: HttpClusterClient, phase: Phase, daemon: Daemon) -> None:
+        """Ask for what the phase is about, once the daemon has nothing else to do."""
+        await daemon.wait_line("ready:" if phase is Phase.INSTALL else READY)
+        assert self._notes() == ()  # what an earlier process has done is not done again
+        (self.trial / "armed").touch()
+        match phase:
+            case Phase.INSTALL:
+                await client.create(_repository(self.folder / "packages"))
+                await client.create(_application())
+            case Phase.UPGRADE:
+                await client.merge_patch(APP, {"spec": {"packageVersion": "2.0.0"}})
+            case Phase.SETTINGS:
+                await client.merge_patch(APP, {"spec": {"settings": {"mode": "loud"}}})
+            case Phase.REMOVAL:
+                await client.delete(APP)
+
+    async def _go_on(self, client: HttpClusterClient, phase: Phase, at: str) -> Death:
+        """The second daemon: it ends what was in flight before it is ready, and brings the wish to its end."""
+        with self._held() as held:
+            assert len(held) == (2 if at.startswith("during") else 0)
+            death = await self._death(client)
+            for leader in held[:1]:
+                stat = read_stat(leader.pid)
+                assert stat is not None
+                assert (leader.pid, stat.start_ticks) in death.groups
+            async with self._daemon("second", "") as second:
+                await second.wait_line("ready:")
+                assert all(process.ended() for process in held)
+                if phase is not Phase.REMOVAL:
+                    await second.wait_line(READY)
+                await _finish(client, phase, second)
+        return death
+
+    @asynccontextmanager
+    async def _cluster(self) -> AsyncIterator[HttpClusterClient]:
+        """A control plane with the trial's data, and a client of it in this process."""
+        with open_sqlite_storage(self.trial / "data.db") as storage:
+            listen = parse_address("127.0.0.1:0")
+            async with (
+                serve_control_plane(listen, self.trial / "kubeconfig", TOKEN, storage=storage) as serving,
+                open_client(Connection(LOCAL, bearer(TOKEN)), transport=serving.control_plane.transport()) as client,
+            ):
+                yield client
+
+    @asynccontextmanager
+    async def _daemon(self, trace: str, at: str) -> AsyncIterator[Daemon]:
+        where = {"TRACE": trace, "ARMED": "armed", "NOTES": "notes", "HELD": "held"}
+        environment = {f"CRASH_{name}": str(self.trial / path) for name, path in where.items()}
+        state, kubeconfig, packages = self.trial / "state", self.trial / "kubeconfig", self.folder / "packages"
+        asked = ("--hook-env", "CRASH_*", "--application-scope", "cluster")
+        arguments = ("--kubeconfig", kubeconfig, "--state-dir", state, "--local-packages", packages, *asked)
+        process = await trio.lowlevel.open_process(
+            [sys.executable, "-m", "tests.runtime.support.crashing", "run", *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, **environment, "CRASH_AT": at},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        daemon = Daemon(process)
+        try:
+            yield daemon
+        finally:
+            if process.returncode is None:
+                process.kill()
+                with trio.move_on_after(PATIENCE_S, shield=True):
+                    await daemon.read_to_end()
+            (self.trial / f"{trace}.log").write_text(daemon.said())
+
+    async def _death(self, client: HttpClusterClient) -> Death:
+        """Looked at in a copy: the second daemon is to find the journal as the first one left it."""
+        for path in sorted((self.trial / "state").glob("journal.db*")):
+            shutil.copy(path, self.trial / path.name.replace("journal", "death"))
+        recorded = await state_record(client, AppId("default", "app")).read()
+        with closing(JournalFile(self.trial / "death.db")) as file:
+            groups = frozenset((entry.pid, entry.start_ticks) for entry in ProcessLedger(file).entries())
+            return Death(Journal(file).entries(), groups, self._notes(), recorded.started)
+
+    @contextmanager
+    def _held(self) -> Iterator[list[Watched]]:
+        """The processes of the hook that killed its daemon, alive when the block begins, and dead when it has ended."""
+        path = self.trial / "held"
+        pids = path.read_text().split() if path.exists() else []
+        with ExitStack() as stack:
+            held = [stack.enter_context(watched(int(pid))) for pid in pids]
+            try:
+                yield held
+            finally:
+                for process in held:
+                    if not process.ended():
+                        signal.pidfd_send_signal(process.descriptor, signal.SIGKILL)
+
+    def _explain(self, error: BaseException) -> None:
+        for log in sorted(self.trial.glob("*.log")):
+            error.add_note(f"{log.name}:\n{log.read_text()}")
+
+    def _notes(self) -> tuple[str, ...]:
+        """Which hooks have run since the wish, in order."""
+        path = self.trial / "notes"
+        return tuple(path.read_text().splitlines()) if path.exists() else ()
+
+    def _trace(self, name: str) -> list[dict[str, str]]:
+        return [json.loads(line) for line in (self.trial / name).read_text().splitlines()]
+
+    def _started(self, name: str) -> tuple[tuple[str, str, str], ...]:
+        begun: dict[str, str] = {}
+        started: list[tuple[str, str, str]] = []
+        for line in self._trace(name):
+            if line["event"] == "begin":
+                begun[line["operation"]] = line["fingerprint"]
+            elif line["event"] == "start":
+                started.append((line["operation"], begun[line["operation"]], line["step"]))
+        return tuple(started)
+
+
+async def _finish(client: HttpClusterClient, phase: Phase, daemon: Daemon) -> None:
+    """Wait until what was wished for is there, and stop the daemon in good order: whatever it still does, it does before."""
+
+    def holds(obj: JsonObject | None) -> bool:
+        if phase is Phase.REMOVAL or obj is None:
+            return obj is None and phase is Phase.REMOVAL
+        seen = find_int(obj, "status", "observedGeneration") == find_int(obj, "metadata", "generation")
+        return seen and find_str(obj, "status", "summary", "state") == "Ready"
+
+    async with open_informer(client, APPLICATION) as informer:
+        await informer.wait_synced()
+        with informer.changes() as changes:
+            while not holds(informer.get(APP)):
+                await changes.wait()
+    daemon.process.terminate()
+    await daemon.wait_ended(0)
+
+
+def _repository(path: Path) -> JsonObject:
+    return {
+        "apiVersion": "wharfinger.dev/v1alpha1",
+        "kind": "PackageRepository",
+        "metadata": {"name": "default"},
+        "spec": {"layout": {"path": str(path)}},
+    }
+
+
+def _application() -> JsonObject:
+    obj = application("default", "app", package="crash", settings={"mode": "plain"})
+    for name in ("uid", "generation"):
+        find_object(obj, "metadata").pop(name)
+    return obj

@@ -1,0 +1,142 @@
+"""`python -m tests.runtime.support.crashing ARGUMENTS`: the real command line, killed at a point of its journal.
+
+What `tests.runtime.support.crash_trials` runs in place of ``wharfinger``. It is told by environment variables:
+
+``CRASH_TRACE``   a file to which is appended what happens, one JSON object a line: operations that begin, steps that are started
+                  and completed; from when it is armed, writes to the journal and to the cluster
+``CRASH_ARMED``   a file; what is written is counted from when it is there
+``CRASH_AT``      when the process kills itself with SIGKILL: ``before 3`` or ``after 3``, before or after the third write of
+                  operation steps; ``answered 3``, when the third of what a package wants written in the cluster is written.
+                  Another moment, or nothing, kills nobody here
+
+Hooks find the daemon's process number in ``CRASH_DAEMON``. A write is made in one transaction, and the kill comes before or after
+it in the same thread, so nothing is between them but what runs in others.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from unittest import mock
+
+from wharfinger.__main__ import main
+from wharfinger.cluster.api.client import Propagation
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.process.journal_file import JournalTable, Row
+from wharfinger.runtime.daemon import daemon
+from wharfinger.runtime.daemon.limited_client import LimitedClient
+from wharfinger.runtime.lifecycle.journal import OPERATION_STEPS, Journal
+from wharfinger.runtime.lifecycle.journal_machine import Operation
+
+
+class Trace:
+    """Where what happens is written down; each line is with the kernel when the method returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def say(self, event: str, **what: str) -> None:
+        """Append a line."""
+        os.write(self._descriptor, json.dumps({"event": event, **what}).encode() + b"\n")
+
+
+class TracedJournal(Journal):
+    """A journal that says what it was told, after it has taken it."""
+
+    trace: Trace
+
+    def begin(self, package: str, operation: Operation, fingerprint: str) -> None:
+        super().begin(package, operation, fingerprint)
+        self.trace.say("begin", operation=operation, fingerprint=fingerprint)
+
+    def start(self, package: str, operation: Operation, step: str) -> None:
+        super().start(package, operation, step)
+        self.trace.say("start", operation=operation, step=step)
+
+    def complete(self, package: str, operation: Operation, step: str, result: str = "") -> None:
+        super().complete(package, operation, step, result)
+        self.trace.say("complete", operation=operation, step=step)
+
+
+class Killer:
+    """Counts what is written once it is armed, and ends the process at the chosen moment."""
+
+    def __init__(self, trace: Trace, armed: Path, at: str) -> None:
+        self._trace, self._armed, self._at = trace, armed, at
+        self._counts = {"write": 0, "request": 0}
+        self._write = JournalTable.write
+
+    def write(self, table: JournalTable, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
+        """In place of `JournalTable.write`."""
+        counted = table._spec is OPERATION_STEPS and self._armed.exists()
+        if counted:
+            self._die("before", self._counts["write"] + 1)
+        self._write(table, deletes, puts)
+        if counted:
+            self._die("after", self._count("write"))
+
+    def answered(self) -> None:
+        """Something is written in the cluster."""
+        if self._armed.exists():
+            self._die("answered", self._count("request"))
+
+    def _count(self, what: str) -> int:
+        self._trace.say(what)
+        self._counts[what] += 1
+        return self._counts[what]
+
+    def _die(self, moment: str, number: int) -> None:
+        if self._at == f"{moment} {number}":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class CrashingClient(LimitedClient):
+    """The client of what packages do. The controller, which writes statuses when it finds the time, has another."""
+
+    killer: Killer
+
+    async def create(self, obj: JsonObject) -> JsonObject:
+        return self._answered(await super().create(obj))
+
+    async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
+        return self._answered(await super().replace(obj, subresource=subresource))
+
+    async def apply(
+        self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
+    ) -> JsonObject:
+        return self._answered(await super().apply(obj, field_manager=field_manager, force=force, dry_run=dry_run))
+
+    async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
+        return self._answered(await super().merge_patch(key, patch, subresource=subresource))
+
+    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
+        await super().delete(key, uid=uid, propagation=propagation)
+        self.killer.answered()
+
+    def _answered(self, obj: JsonObject) -> JsonObject:
+        self.killer.answered()
+        return obj
+
+
+def run() -> int:
+    """Run the command line, watched."""
+    trace = TracedJournal.trace = Trace(Path(os.environ["CRASH_TRACE"]))
+    killer = CrashingClient.killer = Killer(trace, Path(os.environ["CRASH_ARMED"]), os.environ["CRASH_AT"])
+    os.environ["CRASH_DAEMON"] = str(os.getpid())
+
+    def write(table: JournalTable, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
+        killer.write(table, deletes, puts)
+
+    with (
+        mock.patch.object(JournalTable, "write", write),
+        mock.patch.object(daemon, "Journal", TracedJournal),
+        mock.patch.object(daemon, "LimitedClient", CrashingClient),
+    ):
+        return main()
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,23 @@
+"""Decisions about a few nodes, in few words."""
+
+from wharfinger.runtime.scheduler.gates import Decision, decide
+from wharfinger.runtime.scheduler.graph import Node, topology
+from wharfinger.runtime.scheduler.rules import Facts, Opinion
+
+FACTS = Facts("v1.31.4+k3s1", "1.70.2")
+
+
+def decisions(*nodes: Node, facts: Facts = FACTS, opinions: dict[str, Opinion] | None = None) -> dict[str, Decision]:
+    """By name, where nothing is known about most of them."""
+    by_name = {each.name: each for each in nodes}
+    return decide(by_name, topology(by_name), facts, opinions or {})
+
+
+def only(subject: Node, *others: Node, facts: Facts = FACTS, opinion: Opinion | None = None) -> Decision:
+    """About one, beside others."""
+    return decisions(subject, *others, facts=facts, opinions={subject.name: opinion or Opinion()})[subject.name]
+
+
+def on(*nodes: Node, opinions: dict[str, Opinion] | None = None) -> set[str]:
+    """Who is."""
+    return {name for name, decision in decisions(*nodes, opinions=opinions).items() if decision.on}

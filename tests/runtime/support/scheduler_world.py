@@ -1,0 +1,64 @@
+"""A scheduler that is told things, in few words."""
+
+from collections.abc import Mapping
+
+from wharfinger.runtime.scheduler.events import Completed, Decided, Disable, Effect, Event, NodeAdded, Resumed, Schedule
+from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.scheduler.machine import step
+from wharfinger.runtime.scheduler.state import Graph, Scheduled
+
+
+class World:
+    """A scheduler that is not paused, and all it ever said; each question forgets what was asked about."""
+
+    def __init__(self, *nodes: Node, resumed: bool = True) -> None:
+        self.graph = Graph()
+        self.effects: list[Effect] = []
+        if resumed:
+            self.tell(Resumed())
+        for each in nodes:
+            self.tell(NodeAdded(each))
+
+    def tell(self, *events: Event) -> None:
+        for event in events:
+            self.graph, effects = step(self.graph, event)
+            self.effects += effects
+
+    def complete(self, *names: str) -> None:
+        """The current run of each, which must be running."""
+        for name in names:
+            phase = self.graph.entries[name].phase
+            assert isinstance(phase, Scheduled), f"{name} is {phase}"
+            self.tell(Completed(name, phase.run))
+
+    def said(self) -> list[Effect]:
+        """Everything since the last question."""
+        said, self.effects = self.effects, []
+        return said
+
+    def scheduled(self) -> list[str]:
+        """Names of what was scheduled since the last question, in order."""
+        return [effect.name for effect in self.said() if isinstance(effect, Schedule)]
+
+    def disabled(self) -> list[Disable]:
+        """What was disabled since the last question."""
+        return [effect for effect in self.said() if isinstance(effect, Disable)]
+
+    def decided(self) -> Mapping[str, Decided]:
+        """What was last decided since the last question."""
+        return {effect.name: effect for effect in self.said() if isinstance(effect, Decided)}
+
+    def on(self) -> set[str]:
+        return {name for name, entry in self.graph.entries.items() if entry.on}
+
+    def phase(self, name: str) -> str:
+        return type(self.graph.entries[name].phase).__name__
+
+
+def running(*nodes: Node) -> World:
+    """Everything that can be is active, and nothing of it is to be asked about."""
+    world = World(*nodes)
+    while waiting := [name for name, entry in world.graph.entries.items() if isinstance(entry.phase, Scheduled)]:
+        world.complete(*waiting)
+    world.said()
+    return world

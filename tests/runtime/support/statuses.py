@@ -1,0 +1,50 @@
+"""Statuses in each phase of a package's life, and what they look like outside."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from wharfinger.formats.json.value import find, find_list
+from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.status.package_status import PackageStatus, Phase, Stage
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+T1 = T0 + timedelta(minutes=1)
+T2 = T0 + timedelta(minutes=2)
+
+
+def ready(now: datetime = T0) -> PackageStatus:
+    """Version 1.0.0 is installed and all is well, at generation 1."""
+    status = statuses.update_started(statuses.fresh(1, now), 1, now, version="1.0.0")
+    for stage in list(Stage)[:-1]:
+        status = statuses.succeeded(status, stage, now)
+    status = statuses.released(statuses.placed(status, "prod"), "1.0.0", "sha256:aa", 1)
+    return statuses.succeeded(status, Stage.SCALED, now)
+
+
+def before(stage: Stage, phase: Phase) -> PackageStatus:
+    """At generation 2, when everything before a stage is done, and the stage is not."""
+    if phase is Phase.RECONCILE:
+        return replace(ready(), generation=2)
+    status = ready() if phase is Phase.UPDATE else statuses.fresh(1, T0)
+    status = statuses.update_started(status, 2, T1, version="2.0.0")
+    for earlier in Stage:
+        if earlier is stage:
+            break
+        status = statuses.succeeded(status, earlier, T1)
+    return status
+
+
+def conditions(status: PackageStatus) -> dict[str, tuple[str, str]]:
+    """Status and reason of each external condition."""
+    return {
+        str(find(entry, "type")): (str(find(entry, "status")), str(find(entry, "reason")))
+        for entry in find_list(statuses.external(status), "conditions")
+    }
+
+
+def times(status: PackageStatus) -> dict[str, str]:
+    """The time of each external condition."""
+    return {
+        str(find(entry, "type")): str(find(entry, "lastTransitionTime"))
+        for entry in find_list(statuses.external(status), "conditions")
+    }

@@ -1,0 +1,423 @@
+"""A world for runtime tests: a control plane in this process, a real registry, real helm, a real store on disk.
+
+Only the cluster is not across a socket. `until` waits for what a person would wait for, by watching.
+"""
+
+import base64
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import trio
+import trio.testing
+
+from tests.packages.support.charts import chart
+from tests.registry_server import PASSWORD, USER, open_registry_server
+from tests.runtime.support.beginning import storage_to_begin_with
+from tests.runtime.support.objects import application, module, repository
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.connection import Connection, bearer
+from wharfinger.cluster.api.errors import NotFoundError
+from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.health.stall import GRACE_S
+from wharfinger.cluster.objects.scope import ALLOWED, CLUSTER_SCOPE_LABEL
+from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.cluster.releases.options import EngineOptions
+from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.cluster.watch.work_queue import WorkKeys
+from wharfinger.control_plane.service import LOCAL, open_control_plane
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_int, find_list, find_object, find_str
+from wharfinger.hooks.running.config_reader import ProcessConfigReader
+from wharfinger.hooks.running.hook_services import HookServices
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.hooks.watching.filters import Filters
+from wharfinger.hooks.watching.jq_pool import open_jq_pool
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.registry.address import RegistryAddress
+from wharfinger.packages.registry.credentials import Credentials
+from wharfinger.packages.registry.oci_registry import open_registry
+from wharfinger.packages.registry.pusher import load_package, push_package
+from wharfinger.packages.registry.registry import Registry
+from wharfinger.packages.registry.source import Source, open_source, source_text
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer
+from wharfinger.packages.rendering.render_cache import CachingRenderer
+from wharfinger.packages.settings.cel_pool import Rules, open_cel_pool
+from wharfinger.packages.store.disk_store import DiskStore, open_store
+from wharfinger.process.command import Limits
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
+from wharfinger.runtime.controllers.controller import open_controller
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.core.service import Facts, open_runtime
+from wharfinger.runtime.daemon.limited_client import LimitedClient
+from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.package.instance import SourceOpener, Tools
+from wharfinger.runtime.resources.application_scope import NAMESPACE
+from wharfinger.runtime.resources.resources import APPLICATION, MODULE, REQUESTED
+from wharfinger.runtime.status.package_status import PackageStatus
+from wharfinger.runtime.status.summary import summarize
+from wharfinger.runtime.status.writer import StatusWriter
+from wharfinger.runtime.tasks.health_expressions import HealthExpressions
+
+PATIENCE_S = 60
+SOON = BackoffPolicy(initial_s=1.0, max_s=2.0)
+"""Of tasks that failed, where a test waits for their next attempt."""
+
+
+@dataclass(slots=True)
+class World:
+    """What a test holds."""
+
+    folder: Path
+    address: RegistryAddress
+    client: HttpClusterClient
+    applications: Informer
+    modules: Informer
+    runtime: Runtime
+    downloads: list[str]
+    login: Credentials | None = None
+    generations: dict[tuple[str, str], int] = field(default_factory=dict)
+    requests: int = 0
+
+    async def push(self, name: str, version: str, files: Mapping[str, str] | None = None) -> None:
+        """Build a chart and push it as ``packages/<name>:<version>``."""
+        folder = chart(self.folder / f"{name}-{version}", name, version, dict(files or {}))
+        await self.push_folder(folder, name, version)
+
+    async def push_folder(self, folder: Path, name: str, version: str) -> None:
+        """Push a package of any layout as ``packages/<name>:<version>``."""
+        async with open_registry(self.address, scheme="http", credentials=self.login) as registry:
+            await push_package(await load_package(folder, name), registry, f"packages/{name}", version)
+
+    async def repository(self, name: str = "default", *, credentials: str = "") -> None:
+        """A PackageRepository that names the registry; ``credentials`` is a Secret in ``prod``."""
+        obj = repository(f"{self.address}/packages", name=name)
+        if credentials:
+            find_object(obj, "spec", "registry")["credentialsSecret"] = {"name": credentials, "namespace": "prod"}
+        await self.client.create(obj)
+
+    async def local_repository(self, path: Path) -> None:
+        """The PackageRepository ``default``: a folder of package folders."""
+        await self.client.create({**repository(""), "spec": {"folder": {"path": str(path)}}})
+
+    async def secret(self, name: str, **texts: str) -> None:
+        """A Secret in ``prod``, made or replaced."""
+        data: JsonObject = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        metadata: JsonObject = {"name": name, "namespace": "prod"}
+        secret: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
+        await self.client.apply(secret, field_manager="test", force=True)
+
+    async def create(
+        self,
+        namespace: str,
+        name: str,
+        *,
+        package: str = "web",
+        version: str = "1.0.0",
+        settings: JsonObject | None = None,
+        repository: str | None = None,
+        more: JsonObject | None = None,
+    ) -> None:
+        """An Application; ``more`` is what else its spec says."""
+        obj = application(namespace, name, package=package, version=version, settings=settings, repository=repository)
+        find_object(obj, "spec").update(more or {})
+        find_object(obj, "metadata").pop("uid")
+        find_object(obj, "metadata").pop("generation")
+        await self.client.create(obj)
+
+    async def create_module(
+        self, name: str, *, package: str = "", version: str = "1.0.0", spec: JsonObject | None = None
+    ) -> None:
+        """A Module; here and below it goes by the namespace ""."""
+        await self.client.create(module(name, package=package, version=version, spec=spec))
+
+    async def change(self, namespace: str, name: str, spec: JsonObject) -> None:
+        """A merge patch of its spec; `until_state` then looks at nothing older."""
+        changed = await self.client.merge_patch(_key(namespace, name), {"spec": spec})
+        self.generations[(namespace, name)] = find_int(changed, "metadata", "generation")
+
+    async def request(self, namespace: str, name: str) -> None:
+        """Ask for everything to be looked at again; returns once that was taken up."""
+        self.requests += 1
+        annotations: JsonObject = {REQUESTED: str(self.requests)}
+        await self.client.merge_patch(_key(namespace, name), {"metadata": {"annotations": annotations}})
+        runtime_name = f"{namespace}.{name}" if namespace else name
+        with trio.fail_after(PATIENCE_S):
+            while self.runtime.instances[runtime_name].wanted.requested != str(self.requests):
+                await trio.testing.wait_all_tasks_blocked(0.005)
+
+    async def annotate(self, namespace: str, name: str, key: str, value: str) -> None:
+        """Set an annotation."""
+        await self.client.merge_patch(_key(namespace, name), {"metadata": {"annotations": {key: value}}})
+
+    async def until_notes(self, path: Path, words: set[str]) -> None:
+        """Wait until hooks have written all these words into a file."""
+        with trio.fail_after(PATIENCE_S):
+            while not path.exists() or not words <= set(path.read_text().split()):
+                # A file tells nobody that it has changed; the hook's own run does.
+                await self.runtime.queues.wait_idle("prod.app")
+                await trio.lowlevel.checkpoint()
+
+    async def allow_cluster(self, namespace: str = "prod", *, allowed: bool = True) -> None:
+        """Let the Applications of a namespace reach the whole cluster, as who may edit the namespace can; or not any more."""
+        labels: JsonObject = {CLUSTER_SCOPE_LABEL: ALLOWED if allowed else None}
+        await self.client.merge_patch(ObjectKey(NAMESPACE, "", namespace), {"metadata": {"labels": labels}})
+
+    async def delete(self, namespace: str, name: str) -> None:
+        """Ask for its deletion."""
+        await self.client.delete(_key(namespace, name))
+
+    async def until(self, namespace: str, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
+        """Wait until the resource is as wanted; the error shows how it was last."""
+        key, informer = _key(namespace, name), self._informer(namespace)
+        last: JsonObject | None = None
+        with trio.move_on_after(PATIENCE_S), informer.changes() as changes:
+            while True:
+                last = informer.get(key)
+                if last is not None and holds(last):
+                    return last
+                await changes.wait()
+        raise AssertionError(f"{namespace}/{name} did not become as wanted; last: {last}")
+
+    async def until_runtime(self, holds: Callable[[], bool]) -> None:
+        """Wait for something in the runtime that no object says: a restart that changes nothing writes nothing."""
+        with trio.fail_after(PATIENCE_S):
+            while not holds():
+                await trio.testing.wait_all_tasks_blocked(0.005)
+
+    async def until_state(self, namespace: str, name: str, state: str) -> JsonObject:
+        """Wait for a summary state of the current generation."""
+
+        least = self.generations.get((namespace, name), 1)
+
+        def holds(obj: JsonObject) -> bool:
+            seen = find_int(obj, "status", "observedGeneration")
+            return find_str(obj, "status", "summary", "state") == state and seen >= least
+
+        runtime_name = f"{namespace}.{name}" if namespace else name
+        with trio.fail_after(PATIENCE_S):
+            # After a restart what is written is what an earlier daemon wrote, until this one has found something else.
+            while state == "Ready" and self._is_unverified(runtime_name):
+                await trio.testing.wait_all_tasks_blocked(0.005)
+            # After a request that changes nothing, what is written is what was written: only the runtime knows of it.
+            while self.requests and self._state_of(runtime_name) != state:
+                await trio.testing.wait_all_tasks_blocked(0.005)
+        return await self.until(namespace, name, holds)
+
+    def _is_unverified(self, name: str) -> bool:
+        status = self.runtime.status(name)
+        return status is None or status.is_being_verified
+
+    def _state_of(self, name: str) -> str:
+        status = self.runtime.status(name)
+        return summarize(status).state if status is not None else ""
+
+    async def until_gone(self, namespace: str, name: str) -> None:
+        """Wait until the object is gone."""
+        key, informer = _key(namespace, name), self._informer(namespace)
+        with trio.fail_after(PATIENCE_S), informer.changes() as changes:
+            while informer.get(key) is not None:
+                await changes.wait()
+
+    async def until_object(self, key: ObjectKey, holds: Callable[[JsonObject], bool]) -> JsonObject:
+        """Wait until any object is as wanted."""
+        last: JsonObject | None = None
+        with trio.move_on_after(PATIENCE_S):
+            async with open_informer(self.client, key.resource, key.namespace) as informer:
+                with informer.changes() as changes:
+                    while True:
+                        last = informer.get(key)
+                        if last is not None and holds(last):
+                            return last
+                        await changes.wait()
+        raise AssertionError(f"{key} did not become as wanted; last: {last}")
+
+    async def until_no_object(self, key: ObjectKey) -> None:
+        """Wait until an object is not there."""
+        with trio.fail_after(PATIENCE_S):
+            async with open_informer(self.client, key.resource, key.namespace) as informer:
+                await informer.wait_synced()
+                with informer.changes() as changes:
+                    while informer.get(key) is not None:
+                        await changes.wait()
+
+    @staticmethod
+    def condition(obj: JsonObject, kind: str) -> JsonValue:
+        """A condition of a resource's status; None where it has none."""
+        return next((one for one in find_list(obj, "status", "conditions") if find_str(one, "type") == kind), None)
+
+    def _informer(self, namespace: str) -> Informer:
+        return self.applications if namespace else self.modules
+
+    async def config_map(self, namespace: str, name: str) -> JsonObject | None:
+        """A ConfigMap that a chart brings, or None."""
+        resource = await self.client.resource_type("v1", "ConfigMap")
+        try:
+            return await self.client.get(ObjectKey(resource, namespace, name))
+        except NotFoundError:
+            return None
+
+
+def _key(namespace: str, name: str) -> ObjectKey:
+    return ObjectKey(APPLICATION if namespace else MODULE, namespace, name)
+
+
+@asynccontextmanager
+async def open_world(
+    folder: Path,
+    through: Callable[[ClusterClient], ClusterClient] = lambda client: client,
+    *,
+    with_password: bool = False,
+    grace_s: float = GRACE_S,
+) -> AsyncIterator[World]:
+    """Everything up, the namespace ``prod`` there, nothing installed. The controllers' calls go ``through`` a wrapper."""
+    with one_error():
+        async with (
+            open_ground(folder, through, with_password=with_password) as ground,
+            replace(ground, grace_s=grace_s).open_world() as world,
+        ):
+            yield world
+
+
+@contextmanager
+def one_error() -> Iterator[None]:
+    """Every service around the body of a test wraps its error once more, and the report ends before it gets to the point."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        leaf: BaseException = group
+        while isinstance(leaf, BaseExceptionGroup) and len(leaf.exceptions) == 1:
+            leaf = leaf.exceptions[0]
+        raise leaf from None
+
+
+@asynccontextmanager
+async def open_ground(
+    folder: Path,
+    through: Callable[[ClusterClient], ClusterClient] = lambda client: client,
+    *,
+    with_password: bool = False,
+) -> AsyncIterator["Ground"]:
+    """Everything but the daemon's inner part, of which several may follow each other."""
+    helm = shutil.which("helm")
+    assert helm is not None, "helm is not on PATH: `make setup` brings it"
+    downloads: list[str] = []
+
+    def open_counted(source: Source, package: str) -> AbstractAsyncContextManager[tuple[Registry, str]]:
+        downloads.append(f"{source_text(source)} {package}")
+        return open_source(source, package)
+
+    async with (
+        open_registry_server(folder, with_password=with_password) as address,
+        open_control_plane(storage=await storage_to_begin_with()) as control_plane,
+        open_client(Connection(LOCAL, bearer("")), transport=control_plane.transport()) as client,
+        open_store(folder / "state") as store,
+        open_jq_pool(None) as filters,
+        open_cel_pool(None) as rules,
+    ):
+        login = Credentials(USER, PASSWORD) if with_password else None
+        yield Ground(
+            folder,
+            client,
+            through(client),
+            store,
+            filters,
+            rules,
+            open_counted,
+            Path(helm),
+            address,
+            downloads,
+            login,
+            Journal(None),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a runtime stands on; `open_daemon` is a daemon's inner part: the runtime and its controllers."""
+
+    folder: Path
+    client: HttpClusterClient
+    through: ClusterClient
+    store: DiskStore
+    filters: Filters
+    rules: Rules
+    open_source: SourceOpener
+    helm: Path
+    address: RegistryAddress
+    downloads: list[str]
+    login: Credentials | None
+    journal: Journal
+    bootstrapped_by: ObjectKey | None = None
+    grace_s: float = GRACE_S
+    """For so long an object of a healthy release may be unready without moving."""
+    backoff: BackoffPolicy | None = None
+    engine_client: ClusterClient | None = None
+    """What packages and the release engine speak to the cluster with, where that is not ``client``."""
+    renders: Path | None = None
+    """Where renders are kept, if not in ``folder``."""
+
+    @asynccontextmanager
+    async def open_world(self) -> AsyncIterator[World]:
+        """A daemon's inner part, and what a test looks at it with."""
+        async with (
+            self.open_daemon() as runtime,
+            open_informer(self.client, APPLICATION) as applications,
+            open_informer(self.client, MODULE) as modules,
+        ):
+            await applications.wait_synced()
+            await modules.wait_synced()
+            yield World(
+                self.folder, self.address, self.client, applications, modules, runtime, self.downloads, self.login
+            )
+
+    def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
+        """What tasks work with."""
+        scratch, slots = self.folder / "scratch", Slots(limits or SlotLimits())
+        limited = LimitedClient(self.engine_client or self.client, slots)
+        return Tools(
+            open_source=self.open_source,
+            store=self.store,
+            renderer=CachingRenderer(HelmRenderer(self.helm, scratch), self.renders or self.folder / "renders"),
+            cluster=limited,
+            releases=releases,
+            hook_runner=ProcessHookRunner(scratch, Limits(wall_s=60, stdout_bytes=1024 * 1024)),
+            config_reader=ProcessConfigReader(),
+            filters=self.filters,
+            rules=self.rules,
+            hook_services=services,
+            journal=self.journal,
+            slots=slots,
+            stopping=WorkScope("the world"),
+        )
+
+    @asynccontextmanager
+    async def open_daemon(self) -> AsyncIterator[Runtime]:
+        keys = WorkKeys()
+        writer = StatusWriter(keys.add, keys.add_later)
+
+        def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
+            writer.changed(name, before, after, trio.current_time())
+
+        facts = Facts(await self.client.server_version(), "", UTC, bootstrapped_by=self.bootstrapped_by)
+        async with (
+            open_runtime(
+                self.make_tools,
+                self.client,
+                self.filters,
+                facts,
+                now=lambda: datetime.now(UTC),
+                on_change=keys.add,
+                on_status=changed,
+                backoff=self.backoff,
+                limited=self.engine_client,
+                engine=EngineOptions(expressions=HealthExpressions(self.rules), grace_s=self.grace_s),
+            ) as runtime,
+            open_controller(self.through, runtime, keys, writer, local_packages=[self.folder], verify_s=0),
+        ):
+            yield runtime

@@ -1,0 +1,77 @@
+"""What hooks made goes with the release: neither more nor less."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.support.world import World, open_world
+from tests.runtime.tasks.test_hook_runs import bash, config_map, hooked
+from wharfinger.cluster.api.errors import NotFoundError
+from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, find_object
+from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.runtime.resources.resources import CONFIG_MAP
+
+pytestmark = pytest.mark.unmeasured
+
+CLAIM = ResourceType("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
+CLAIMED: JsonObject = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+KEEP: JsonObject = {"annotations": {"helm.sh/resource-policy": "keep"}}
+
+
+def operation(how: str, name: str, *, kind: str = "ConfigMap", **more: JsonValue) -> str:
+    """One that makes an object, as a line of JSON."""
+    metadata: JsonObject = {"name": name, **(KEEP if name == "kept" else {})}
+    obj: JsonObject = {"apiVersion": "v1", "kind": kind, "metadata": metadata, **more}
+    return encode_json({"operation": how, "object": obj}).decode()
+
+
+OPERATIONS = (
+    operation("Create", "made"),
+    operation("CreateIfNotExists", "there"),
+    operation("CreateOrUpdate", "replaced", data={"a": "2"}),
+    operation("CreateOrUpdate", "kept"),
+    operation("Create", "data", kind="PersistentVolumeClaim", spec=CLAIMED),
+)
+MAKING = "cat >\"$KUBERNETES_PATCH_PATH\" <<'E'\n" + "\n".join(OPERATIONS) + "\nE\n"
+ALL = {"made", "there", "replaced", "kept", "data"}
+
+
+async def installed(world: World, tmp_path: Path, more: JsonObject | None = None) -> None:
+    await world.repository()
+    hook = bash("{configVersion: v1, onStartup: 1}", MAKING)
+    await world.push_folder(hooked(tmp_path / "hooked", {"make.sh": hook}), "hooked", "1.0.0")
+    for name in ("there", "replaced"):
+        await world.client.create(config_map(name))
+    await world.create("prod", "app", package="hooked", more=more)
+    await world.until_state("prod", "app", "Ready")
+    assert await left(world) == ALL
+
+
+async def left(world: World) -> set[str]:
+    """Which of the objects are there."""
+    found: set[str] = set()
+    for name in ALL:
+        try:
+            await world.client.get(ObjectKey(CLAIM if name == "data" else CONFIG_MAP, "prod", name))
+            found.add(name)
+        except NotFoundError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize(
+    ("policy", "stays"),
+    [
+        (None, {"there", "replaced", "kept", "data"}),
+        ("DeleteAll", {"there", "replaced", "kept"}),
+        ("Orphan", ALL),
+    ],
+)
+async def test_what_its_hooks_made_goes_with_the_release(tmp_path: Path, policy: JsonValue, stays: set[str]) -> None:
+    async with open_world(tmp_path) as world:
+        await installed(world, tmp_path, None if policy is None else {"deletionPolicy": policy})
+        replaced = await world.client.get(ObjectKey(CONFIG_MAP, "prod", "replaced"))
+        assert find_object(replaced, "data") == {"a": "2"}
+        await world.delete("prod", "app")
+        await world.until_gone("prod", "app")
+        assert await left(world) == stays

@@ -1,0 +1,57 @@
+"""Global hooks that fail: who is held up by them, and for how long."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from tests.runtime.core.test_global_rounds import a_module, begin, global_hooks, hook, noted
+from tests.runtime.support.world import World, one_error, open_ground
+from tests.runtime.tasks.test_install_tasks import has_reason
+from wharfinger.formats.json.value import find_str
+from wharfinger.queue.backoff import BackoffPolicy
+
+
+@asynccontextmanager
+async def impatient(folder: Path) -> AsyncIterator[World]:
+    """A world in which what failed is tried again soon."""
+    soon = BackoffPolicy(initial_s=0.05, max_s=0.1)
+    with one_error():
+        async with open_ground(folder) as ground, replace(ground, backoff=soon).open_world() as world:
+            yield world
+
+
+async def test_who_waits_for_a_broken_beforeall_hook_waits_for_some_attempts(tmp_path: Path) -> None:
+    """Its own values are known by then, so others are run with them; it is tried again all the same."""
+    notes = tmp_path / "notes"
+    global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1') + f"[ -e {tmp_path}/mended ]\n"})
+    a_module(tmp_path, "alpha", {"own.sh": hook(notes, '"afterHelm": 1')})
+    async with impatient(tmp_path) as world:
+        await begin(world, "alpha")
+        await world.until_state("", "alpha", "Ready")
+        assert noted(notes)[:2] == ["all.sh:beforeAll", "all.sh:beforeAll"]
+        (tmp_path / "mended").touch()
+        await world.until_state("", "global", "Ready")
+
+
+async def test_global_hooks_that_cannot_be_read_hold_up_what_is_new(tmp_path: Path) -> None:
+    global_hooks(tmp_path, {"all.sh": "#!/bin/sh\necho 'configVersion: v1'\n"})
+    a_module(tmp_path, "alpha", {})
+    async with impatient(tmp_path) as world:
+        await begin(world, "alpha")
+        await world.until("", "global", has_reason("HookInvalid"))
+        await world.until("", "alpha", lambda obj: find_str(obj, "status", "summary", "state") != "")
+        node = world.runtime.scheduler.snapshot("alpha")
+        assert node is None or [each.name for each in node.lacks] == ["-1"]
+
+
+async def test_an_afterall_hook_that_fails_is_run_again(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1') + f"[ -e {tmp_path}/mended ]\n"})
+    async with impatient(tmp_path) as world:
+        await begin(world)
+        degraded = await world.until("", "global", has_reason("EventHookFailed"))
+        assert "all.sh" in find_str(degraded, "status", "summary", "message")
+        (tmp_path / "mended").touch()
+        await world.until_state("", "global", "Ready")
+        assert set(noted(notes)) == {"all.sh:afterAll"}

@@ -1,0 +1,256 @@
+"""Bringing packages of every kind here, and what is said of those that are wrong."""
+
+import dataclasses
+import gzip
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.packages.support.charts import chart, write
+from tests.programs import ROOT
+from tests.runtime.support.world import open_ground, open_world
+from tests.runtime.tasks.test_hook_runs import bash, hooked
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, find_list, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.definition.definition import Definition, read_definition
+from wharfinger.process.journal_file import JournalFile
+from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE, AppId, IdentityError, ModuleId
+from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY
+from wharfinger.runtime.tasks.install_tasks import DOWNLOAD, check_needs
+
+pytestmark = pytest.mark.unmeasured
+
+
+async def test_bad_packages_say_what_is_wrong_and_disturb_nobody(tmp_path: Path) -> None:
+    """Each of the ways in which a package can be wrong gives one clear line, and the good one beside them is Ready."""
+    bad_hook = hooked(
+        tmp_path / "badhook", {"a.sh": bash("configVersion: v1\nkubernetes: [{kid: Pod}]", "")}, name="badhook"
+    )
+    unknown = hooked(tmp_path / "lonely", {}, name="lonely")
+    (unknown / "package.yaml").write_text(
+        "apiVersion: v1\ntype: Application\nname: lonely\nversion: 1.0.0\n"
+        "requirements: {modules: {mandatory: [{name: database, constraint: '>=1.0'}]}}\n"
+    )
+    broken = write(tmp_path / "broken", {"package.yaml": "apiVersion: v1\ntype: Application\nname: [broken\n"})
+    strict = hooked(tmp_path / "strict", {}, name="strict")
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.client.create(folder_repository(tmp_path, "local"))
+        await world.push("web", "1.0.0")
+        await world.push("damaged", "1.0.0")
+        for folder, name in ((bad_hook, "badhook"), (unknown, "lonely"), (strict, "strict")):
+            await world.push_folder(folder, name, "1.0.0")
+        damage(tmp_path, "damaged")
+        await world.create("prod", "good")
+        await world.create("prod", "no-yaml", package=broken.name, repository="local")
+        await world.create("prod", "no-chart", package="absent")
+        await world.create("prod", "wrong-digest", package="damaged")
+        await world.create("prod", "wrong-settings", package="strict", settings={"mode": 3, "mod": "x"})
+        await world.create("prod", "wrong-hook", package="badhook")
+        await world.create("prod", "no-dependency", package="lonely")
+        expected = {
+            "no-yaml": ("Failed", "FolderInvalid", ("package.yaml",)),
+            "no-chart": ("Failed", "ArtifactNotFound", ("absent",)),
+            "wrong-digest": ("Failed", "DigestMismatch", ("sha256:",)),
+            "wrong-settings": ("Failed", "SettingsInvalid", ("mode", "mod")),
+            "wrong-hook": ("Failed", "HookInvalid", ("hooks/a.sh", "kid")),
+            "no-dependency": ("Pending", "DependencyNotEnabled", ("database",)),
+        }
+        for name, (state, reason, words) in expected.items():
+            obj = await world.until("prod", name, has_reason(reason))
+            assert find_str(obj, "status", "summary", "state") == state, name
+            message = find_str(obj, "status", "summary", "message")
+            assert all(word in message for word in words), message
+            assert "\n" not in message
+            assert find_str(obj, "status", "summary", "tip"), name
+        await world.until_state("prod", "good", "Ready")
+
+
+async def test_a_hook_that_may_not_be_executed_is_told_of(tmp_path: Path) -> None:
+    """It never runs, and nothing fails."""
+    source = hooked(tmp_path / "web", {"a.sh": bash("configVersion: v1\nonStartup: 1", "")}, name="web")
+    (source / "hooks" / "off.sh").write_text("#!/bin/sh\n")
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(source, "web", "1.0.0")
+        await world.create("prod", "web")
+        obj = await world.until_state("prod", "web", "Ready")
+        (warning,) = find_list(obj, "status", "warnings")
+        assert warning == "hooks/off.sh: no executable permissions, chmod +x is required to run this hook"
+
+
+def folder_repository(folder: Path, name: str = "default") -> JsonObject:
+    """A PackageRepository that names a folder."""
+    return {
+        "apiVersion": "wharfinger.dev/v1alpha1",
+        "kind": "PackageRepository",
+        "metadata": {"name": name},
+        "spec": {"folder": {"path": str(folder)}},
+    }
+
+
+def has_reason(reason: str) -> Callable[[JsonObject], bool]:
+    """Whether Ready's reason is this one."""
+    return lambda obj: reasoned(obj) == reason
+
+
+def reasoned(obj: JsonObject) -> str:
+    """The reason of Ready."""
+    ready = next((one for one in find_list(obj, "status", "conditions") if find_str(one, "type") == "Ready"), {})
+    return find_str(ready, "reason")
+
+
+def damage(folder: Path, package: str) -> None:
+    """Flip the last byte of every layer that only this package's chart has."""
+    damaged = 0
+    for blob in folder.glob("registry/**/blobs/sha256/*/*/data"):
+        data = blob.read_bytes()
+        if data[:2] == b"\x1f\x8b" and package.encode() in gzip.decompress(data):
+            blob.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+            damaged += 1
+    assert damaged, "no layer of that package found"
+
+
+async def test_a_module_in_addon_operators_layout(tmp_path: Path) -> None:
+    """The example module: enabled script, a Python hook that patches values, objects in other namespaces, removal."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(ROOT / "examples" / "namespace-defaults", "namespace-defaults", "1.0.0")
+        await world.create_module("namespace-defaults", spec={"settings": {"quota": {"pods": 7}}})
+        await world.until_state("", "namespace-defaults", "Ready")
+        quota = await world.client.resource_type("v1", "ResourceQuota")
+        namespace: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "team-a", "labels": {"namespace-defaults/managed": "true"}},
+        }
+        await world.client.create(namespace)
+        made = await world.until_object(
+            ObjectKey(quota, "team-a", "namespace-defaults"),
+            lambda obj: find_str(obj, "spec", "hard", "pods") == "7",
+        )
+        assert find_str(made, "metadata", "annotations", "meta.helm.sh/release-namespace") == SYSTEM_NAMESPACE
+        await world.change("", "namespace-defaults", {"enabled": False})
+        disabled = await world.until_state("", "namespace-defaults", "Disabled")
+        assert "currentVersion" not in str(disabled["status"])
+        await world.until_no_object(ObjectKey(quota, "team-a", "namespace-defaults"))
+        await world.change("", "namespace-defaults", {"enabled": True})
+        await world.until_state("", "namespace-defaults", "Ready")
+        await world.until_object(ObjectKey(quota, "team-a", "namespace-defaults"), lambda _obj: True)
+        await world.delete("", "namespace-defaults")
+        await world.until_gone("", "namespace-defaults")
+        await world.until_no_object(ObjectKey(quota, "team-a", "namespace-defaults"))
+
+
+async def test_an_enabled_script_that_says_no_keeps_the_module_off(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        script = tmp_path / "module"
+        write(
+            script, {"values.yaml": "scripted: {}\n", "Chart.yaml": "apiVersion: v2\nname: scripted\nversion: 1.0.0\n"}
+        )
+        (script / "enabled").write_text(
+            '#!/usr/bin/env bash\njq -r ".scripted.wanted == \\"yes\\"" "$VALUES_PATH" >"$MODULE_ENABLED_RESULT"\n'
+            'echo "not wanted yet" >"$MODULE_ENABLED_REASON"\n'
+        )
+        (script / "enabled").chmod(0o755)
+        await world.push_folder(script, "scripted", "1.0.0")
+        await world.create_module("scripted", spec={"settings": {"wanted": "no"}})
+        off = await world.until_state("", "scripted", "Disabled")
+        assert find_str(off, "status", "summary", "message") == "not wanted yet"
+        await world.change("", "scripted", {"settings": {"wanted": "yes"}})
+        await world.until_state("", "scripted", "Ready")
+
+
+async def test_packages_of_the_wrong_kind_are_refused_with_the_right_one(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(ROOT / "examples" / "reloader", "reloader", "1.0.0")
+        await world.create_module("reloader")
+        failed = await world.until_state("", "reloader", "Failed")
+        assert "use a resource of kind Application" in find_str(failed, "status", "summary", "message")
+
+
+async def test_packages_of_a_folder_and_of_a_layout(tmp_path: Path) -> None:
+    chart(tmp_path / "packages" / "web", "web", "1.0.0")
+    async with open_world(tmp_path) as world:
+        await world.client.create(folder_repository(tmp_path / "packages"))
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        await world.client.delete(ObjectKey(PACKAGE_REPOSITORY, "", "default"))
+        await world.until("prod", "shop", lambda obj: reasoned(obj) == "RepositoryNotFound")
+
+
+async def test_a_folder_that_was_corrected_while_no_daemon_was_there_is_read_again(tmp_path: Path) -> None:
+    """Although the journal has its download as complete."""
+    folder = tmp_path / "packages" / "hooked"
+    hooked(folder, {"a.sh": bash("{configVersion: v7}", ":")})
+    async with open_ground(tmp_path) as ground:
+        with closing(JournalFile(tmp_path / "journal.db")) as file:
+            async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                await world.client.create(folder_repository(tmp_path / "packages"))
+                await world.create("prod", "app", package="hooked")
+                await world.until("prod", "app", has_reason("HookInvalid"))
+            hooked(folder, {"a.sh": bash("{configVersion: v1, onStartup: 1}", ":")})
+            left = Journal(file)
+            assert DOWNLOAD in {step for entry in left.entries() for step in entry.completed}
+            async with dataclasses.replace(ground, journal=left).open_world() as world:
+                await world.until_state("prod", "app", "Ready")
+
+
+async def test_a_module_and_an_application_cannot_have_one_release(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push("web", "1.0.0")
+        await world.create_module("web", spec={"namespace": "prod"})
+        await world.until_state("", "web", "Ready")
+        await world.create("prod", "web")
+        refused = await world.until("prod", "web", lambda obj: reasoned(obj) == "SpecInvalid")
+        assert "Module web has the release web" in find_str(refused, "status", "summary", "message")
+        await world.until_state("", "web", "Ready")
+
+
+def needing(folder: Path, text: str) -> Definition:
+    return read_definition(write(folder, {"package.yaml": text}), name="web", version="1.0.0")
+
+
+def test_a_package_needs_others_and_not_itself(tmp_path: Path) -> None:
+    wanted = (
+        "{type: Application, requirements: {applications: {mandatory: [{name: db}]}}, subscriptions: [shared/mail]}"
+    )
+    package = needing(tmp_path, wanted)
+    check_needs(package, AppId("prod", "web"))
+    with pytest.raises(
+        IdentityError,
+        match=r"package web 1\.0\.0 requires Application prod/db, and is installed as just that; install it under another",
+    ):
+        check_needs(package, AppId("prod", "db"))
+    with pytest.raises(IdentityError, match="subscribes to Application shared/mail, and is installed as just that"):
+        check_needs(package, AppId("shared", "mail"))
+    with pytest.raises(IdentityError, match="requires Module dns, and is installed as just that"):
+        check_needs(needing(tmp_path, "requirements: {modules: {dns: '>1 !optional'}}"), ModuleId("dns"))
+
+
+def test_what_a_package_needs_may_contradict_only_where_it_is_installed(tmp_path: Path) -> None:
+    buckets = "{mandatory: [{name: db}], noneOf: [{name: old, applications: [{name: prod/db}]}]}"
+    package = needing(tmp_path, f"{{type: Application, requirements: {{applications: {buckets}}}}}")
+    check_needs(package, AppId("test", "web"))
+    with pytest.raises(FormatError, match=r"in namespace prod\.noneOf: prod\.db is in mandatory too"):
+        check_needs(package, AppId("prod", "web"))
+
+
+async def test_a_package_that_is_installed_as_what_it_needs_says_so(tmp_path: Path) -> None:
+    lonely = hooked(tmp_path / "lonely", {}, name="lonely")
+    (lonely / "package.yaml").write_text(
+        "type: Application\nname: lonely\nversion: 1.0.0\nrequirements: {applications: {mandatory: [{name: db}]}}\n"
+    )
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(lonely, "lonely", "1.0.0")
+        await world.create("prod", "db", package="lonely")
+        refused = await world.until("prod", "db", has_reason("SpecInvalid"))
+        assert "install it under another name" in find_str(refused, "status", "summary", "message")

@@ -1,0 +1,148 @@
+"""Run, its rounds, and the way back."""
+
+import dataclasses
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.runtime.support.killing import held, held_hook
+from tests.runtime.support.notes import NO_TOOLS, Notes, instance
+from tests.runtime.support.world import open_ground, open_world
+from tests.runtime.tasks.test_crd_tasks import module
+from tests.runtime.tasks.test_hook_runs import bash, hooked, until_data
+from tests.runtime.tasks.test_start_tasks import notes, noting
+from wharfinger.formats.json.value import find_int, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.process.journal_file import JournalFile
+from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE, AppId
+from wharfinger.runtime.resources.resources import CONFIG_MAP, MODULE, SECRET
+from wharfinger.runtime.tasks.pipeline import Pipeline
+from wharfinger.runtime.tasks.run_tasks import MAX_ROUNDS
+
+pytestmark = pytest.mark.unmeasured
+
+DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
+
+
+def counting_up(limit: int) -> str:
+    """An afterHelm hook that adds one to a value until it is at its limit."""
+    return bash(
+        "{configVersion: v1, afterHelm: 1}",
+        f'seen=$(jq .hooked.seen "$VALUES_PATH"); [ "$seen" -ge {limit} ] || '
+        'echo "{\\"op\\":\\"add\\",\\"path\\":\\"/hooked/seen\\",\\"value\\":$((seen + 1))}" >"$VALUES_JSON_PATCH_PATH"',
+    )
+
+
+async def test_after_helm_hooks_that_change_values_are_followed_until_they_rest(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {"up.sh": counting_up(3)}), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        await until_data(world, "out", "seen", "3")
+
+
+async def test_hooks_that_never_rest_are_named_instead_of_being_run_for_ever(tmp_path: Path) -> None:
+    folder = hooked(tmp_path / "hooked", {"up.sh": counting_up(99)})
+    values = folder / "openapi" / "values.yaml"
+    values.write_text(values.read_text().replace("maximum: 5, ", ""))
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(folder, "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        failed = await world.until_state("prod", "app", "Failed")
+        message = find_str(failed, "status", "summary", "message")
+        assert f"{MAX_ROUNDS} times in a row: hooks/up.sh (seen);" in message
+        assert find_str(world.condition(failed, "Ready"), "reason") == "ValuesLoop"
+
+
+async def test_hooks_surround_the_uninstall(tmp_path: Path) -> None:
+    hooks = {
+        "before.sh": noting(tmp_path, "{configVersion: v1, beforeDeleteHelm: 1}", "before"),
+        "after.sh": noting(tmp_path, "{configVersion: v1, afterDeleteHelm: 1}", "after"),
+    }
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", hooks), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        await world.delete("prod", "app")
+        await world.until_gone("prod", "app")
+        assert notes(tmp_path) == ["before", "after"]
+        assert await world.config_map("prod", "out") is None
+
+
+async def test_a_release_that_the_journal_has_and_the_cluster_has_not_is_applied_again(tmp_path: Path) -> None:
+    """Between two daemons people took it away; what an afterHelm hook left unfinished is finished on what is there."""
+    hook = bash("{configVersion: v1, afterHelm: 1}", f'[ -e "{tmp_path}/works" ]')
+    async with open_ground(tmp_path) as ground:
+        with closing(JournalFile(tmp_path / "journal.db")) as file:
+            async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                await world.repository()
+                await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": hook}), "hooked", "1.0.0")
+                await world.create("prod", "app", package="hooked")
+                await world.until(
+                    "prod", "app", lambda obj: "exit status 1" in find_str(obj, "status", "summary", "message")
+                )
+                assert await world.config_map("prod", "out") is not None
+            for secret in (await ground.client.list(SECRET, "prod")).items:
+                await ground.client.delete(ObjectKey(SECRET, "prod", find_str(secret, "metadata", "name")))
+            await ground.client.delete(ObjectKey(CONFIG_MAP, "prod", "out"))
+            (tmp_path / "works").touch()
+            async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                await world.until_state("prod", "app", "Ready")
+                assert await world.config_map("prod", "out") is not None
+
+
+async def test_what_was_being_uninstalled_is_installed_again_by_a_daemon_that_finds_it_wanted(tmp_path: Path) -> None:
+    """The daemon ended when the release was gone and the last hook had not ended: nothing of it is to be taken for there."""
+    os.mkfifo(tmp_path / "held")
+    hooks = {
+        "a.sh": noting(tmp_path, "{configVersion: v1, afterHelm: 1}", "helm"),
+        "b.sh": held_hook(tmp_path, "{configVersion: v1, afterDeleteHelm: 1}", "gone"),
+    }
+    async with open_ground(tmp_path) as ground:
+        with closing(JournalFile(tmp_path / "journal.db")) as file:
+            with trio.CancelScope() as daemon:
+                async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                    await world.repository()
+                    await world.push_folder(module(tmp_path, "harbour", {}, hooks), "harbour", "1.0.0")
+                    await world.create_module("harbour")
+                    await world.until_state("", "harbour", "Ready")
+                    await world.change("", "harbour", {"enabled": False})
+                    await trio.to_thread.run_sync(held, tmp_path)
+                    daemon.cancel()
+            assert notes(tmp_path) == ["helm", "gone"]
+            wanted = await ground.client.merge_patch(ObjectKey(MODULE, "", "harbour"), {"spec": {"enabled": True}})
+            async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                world.generations[("", "harbour")] = find_int(wanted, "metadata", "generation")
+                await world.until_state("", "harbour", "Ready")
+                assert notes(tmp_path) == ["helm", "gone", "helm"]
+                assert await world.config_map(SYSTEM_NAMESPACE, "out") is not None
+
+
+async def test_a_package_without_a_chart_has_hooks_only(tmp_path: Path) -> None:
+    hooks = {"start.sh": noting(tmp_path, "{configVersion: v1, onStartup: 1}", "start")}
+    folder = hooked(tmp_path / "hooked", hooks)
+    (folder / "templates" / "out.yaml").unlink()
+    (folder / "templates").rmdir()
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(folder, "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        ready = await world.until_state("prod", "app", "Ready")
+        assert find_str(ready, "status", "currentVersion", "version") == "1.0.0"
+        assert notes(tmp_path) == ["start"]
+        await world.delete("prod", "app")
+        await world.until_gone("prod", "app")
+
+
+async def test_uninstalling_a_name_that_never_could_be_installed_is_success() -> None:
+    one = instance(AppId("prod", "a" * 60))
+    one.definition = None
+    await Pipeline(one, NO_TOOLS, Notes(), WorkScope("x")).removal()[0].execute()

@@ -1,0 +1,126 @@
+"""One task at a time: what it reports, what it raises, and that a superseded one says nothing."""
+
+import contextlib
+
+import pytest
+import trio
+import trio.testing
+
+from tests.runtime.support.notes import NO_TOOLS, Notes, instance
+from wharfinger.packages.errors import ArtifactError
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.task import Task, TaskFailed
+from wharfinger.runtime.package.instance import Instance, Reporter, Tools, Work
+from wharfinger.runtime.resources.settings import ResolvedSettings
+from wharfinger.runtime.status.failures import Failure, HookRunError
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.tasks.stage_task import ScopedReporter, StageTask
+
+
+def task(
+    work: Work,
+    notes: Notes,
+    scope: WorkScope | None = None,
+    *,
+    stage: Stage | None = Stage.LOADED,
+    ends_stage: bool = True,
+    of: Instance | None = None,
+) -> StageTask:
+    reporter = ScopedReporter(notes, scope or WorkScope("x"))
+    return StageTask("T", stage, ends_stage, work, of or instance(), NO_TOOLS, reporter)
+
+
+async def works(_instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
+    await trio.lowlevel.checkpoint()
+
+
+async def fails(_instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
+    raise ArtifactError("no Chart.yaml")
+
+
+async def test_success_ends_the_stage_unless_the_task_is_only_a_part_of_it() -> None:
+    notes = Notes()
+    await task(works, notes).execute()
+    assert notes.said == [("succeeded", Stage.LOADED)]
+    await task(works, notes, ends_stage=False).execute()
+    assert len(notes.said) == 1
+
+
+async def test_an_expected_failure_is_reported_and_classified() -> None:
+    notes = Notes()
+    with pytest.raises(TaskFailed, match=r"ArtifactInvalid: no Chart\.yaml") as caught:
+        await task(fails, notes).execute()
+    assert caught.value.permanent
+    assert notes.said == [("failed ArtifactInvalid", Stage.LOADED)]
+
+
+async def test_a_failed_hook_is_its_own_stages_failure() -> None:
+    async def hook_fails(_instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
+        raise HookRunError("hooks/a.sh", "exit status 1")
+
+    notes = Notes()
+    with pytest.raises(TaskFailed) as caught:
+        await task(hook_fails, notes, stage=Stage.APPLIED).execute()
+    assert not caught.value.permanent
+    assert notes.said == [("failed PackageHookFailed", Stage.HOOKS)]
+
+
+async def test_what_is_secret_is_not_in_what_is_said() -> None:
+    async def tells(_instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
+        raise ArtifactError("cannot log in with hunter22")
+
+    notes, one = Notes(), instance()
+    one.wanted_settings = ResolvedSettings({"password": "hunter22"}, ("hunter22",), frozenset({("password",)}))
+    with pytest.raises(TaskFailed) as caught:
+        await task(tells, notes, of=one).execute()
+    assert "hunter22" not in str(caught.value)
+    assert "cannot log in" in notes.messages[0]
+    assert "hunter22" not in notes.messages[0]
+
+
+@pytest.mark.parametrize("work", [works, fails])
+async def test_a_superseded_task_says_nothing(work: Work) -> None:
+    notes, scope = Notes(), WorkScope("x")
+    scope.cancel("update superseded")
+    with contextlib.suppress(TaskFailed):
+        await task(work, notes, scope).execute()
+    assert notes.said == []
+
+
+async def test_a_defect_is_reported_and_not_dressed_up() -> None:
+    async def broken(_instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
+        raise KeyError("oops")
+
+    notes = Notes()
+    with pytest.raises(KeyError):
+        await task(broken, notes).execute()
+    assert notes.said == [("failed Internal", Stage.LOADED)]
+
+
+async def test_a_removal_that_fails_says_so_and_is_tried_again_whatever_it_was() -> None:
+    notes = Notes()
+    with pytest.raises(TaskFailed) as caught:
+        await task(fails, notes, stage=None).execute()
+    assert not caught.value.permanent
+    assert notes.said == [("removing ArtifactInvalid", None)]
+
+
+def test_a_reporter_passes_everything_on_until_its_scope_is_cancelled() -> None:
+    notes, scope, one = Notes(), WorkScope("x"), instance()
+    reporter = ScopedReporter(notes, scope)
+    later: Task = task(works, notes)
+    for _ in range(2):
+        reporter.progressed(one, Stage.LOADED, "r", "m")
+        reporter.succeeded(one, Stage.LOADED)
+        reporter.failed(one, Stage.LOADED, Failure("R", "m", permanent=False))
+        reporter.released(one, 1)
+        reporter.uninstalled(one)
+        reporter.removing(one, "R", "m")
+        reporter.voted(one, True, "", failed=False)
+        reporter.run_later(one, later, "hooks/main")
+        assert len(notes.said) == 8
+        scope.cancel("superseded")
+    reporter.hook_ran(one, "h", "")  # what a hook did is true whoever asked for it
+    reporter.values_changed(one, "h")  # and so is what it made of the values
+    assert [said for said, _ in notes.said[8:]] == ["ran h", "changed by h"]
+    assert (reporter.global_values(), reporter.global_settings()) == ({}, {})

@@ -1,0 +1,44 @@
+"""What causes are made of."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.runtime.support.explained import forbidden, known, node
+from wharfinger.runtime.why.causes import MAX_TEXT, Cause, listed, moment_after, one_line
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a", "a"),
+        (" a\n\tb  c ", "a b c"),
+        ("x" * MAX_TEXT, "x" * MAX_TEXT),
+        ("x" * (MAX_TEXT + 1), "x" * (MAX_TEXT - 1) + "…"),
+        ("a " * 10 * MAX_TEXT, ("a " * MAX_TEXT)[: MAX_TEXT - 1] + "…"),
+    ],
+)
+def test_one_line_of_bounded_length(text: str, line: str) -> None:
+    assert one_line(text) == line
+
+
+def test_of_many_names_a_few() -> None:
+    assert listed([]) == ""
+    assert listed("ab") == "a, b"
+    assert listed("abcde") == "a, b, c, d, e"
+    assert listed("abcdefg") == "a, b, c, d, e and 2 more"
+
+
+def test_when_something_comes() -> None:
+    assert moment_after(datetime(2026, 5, 17, 23, 59, 50, tzinfo=UTC), 13.4) == "00:00:03 UTC (in 13 s)"
+    assert moment_after(datetime(2026, 5, 17, 12, tzinfo=UTC), -1) == "11:59:59 UTC (in 0 s)"
+
+
+def test_a_cause_in_one_line() -> None:
+    assert Cause("fails", "for a reason").line == "fails: for a reason"
+    assert Cause("waits for db").line == "waits for db"
+
+
+def test_who_is_on() -> None:
+    here = known(node("on"), node("off", votes=(forbidden("DynamicallyDisabled"),)))
+    assert [name for name in ("on", "off", "absent") if here.is_on(name)] == ["on"]

@@ -1,0 +1,107 @@
+"""What is to be done, as commands that can be typed."""
+
+import json
+import shlex
+
+import pytest
+
+from wharfinger.runtime.status.reasons import UNKNOWN_TIP, Reason
+from wharfinger.runtime.why.remedies import (
+    WAIT,
+    Member,
+    kubectl_name,
+    of_absence,
+    of_circle,
+    of_closing,
+    of_failed_hook,
+    of_group,
+    of_hook,
+    of_more,
+    of_reason,
+    of_shares,
+    of_slots,
+    of_version,
+    of_work,
+    patch,
+)
+
+
+def test_names_as_kubectl_is_told_them() -> None:
+    assert kubectl_name("db") == "modules.wharfinger.dev db"
+    assert kubectl_name("shop.web") == "applications.wharfinger.dev web -n shop"
+    assert kubectl_name("shop.web.v2") == "applications.wharfinger.dev web.v2 -n shop"
+
+
+def test_a_patch_can_be_typed() -> None:
+    words = shlex.split(patch("shop.web", '{"suspend":false}'))
+    assert words[:7] == ["kubectl", "patch", "applications.wharfinger.dev", "web", "-n", "shop", "--type=merge"]
+    assert json.loads(words[-1]) == {"spec": {"suspend": False}}
+
+
+@pytest.mark.parametrize("reason", [reason for reason in Reason if reason.tip])
+def test_every_word_that_has_a_tip_gives_it_as_its_remedy(reason: Reason) -> None:
+    for permanent in (True, False):
+        remedy = of_reason("db", str(reason), permanent=permanent)
+        assert remedy.startswith(reason.tip)
+        assert "\n" not in remedy
+
+
+def test_a_word_with_a_command() -> None:
+    said = of_reason("db", "DynamicallyDisabled")
+    assert said.startswith("set spec.enabled to true to have it back: kubectl patch modules.wharfinger.dev db ")
+    assert said.endswith("""'{"spec":{"enabled":true}}'""")
+
+
+def test_words_without_a_tip_and_unknown_ones() -> None:
+    assert of_reason("db", "Downloading") == WAIT
+    assert of_reason("db", "FromTheFuture") == UNKNOWN_TIP
+
+
+def test_what_is_tried_again_by_itself_says_so_unless_it_is_not() -> None:
+    assert of_reason("db", "ClusterFailed").endswith("it is tried again by itself")
+    assert "tried again" not in of_reason("db", "ClusterFailed", permanent=True)
+
+
+def test_who_is_missing() -> None:
+    assert of_absence("db", ">=1.0", "shop.web") == (
+        "create the Module db in a version that is >=1.0, or use a version of shop.web that does not need it; "
+        "that is noticed by itself"
+    )
+    assert of_absence("shop.db", "", "") == "create the Application db in namespace shop; that is noticed by itself"
+
+
+def test_who_is_missing_for_the_resource() -> None:
+    edit = "edit spec.dependsOn of applications.wharfinger.dev web -n shop"
+    assert of_absence("db", "", "shop.web", by_resource=True) == (
+        f"create the Module db, or {edit}; that is noticed by itself"
+    )
+    assert of_version("db", ">=2", "shop.web", by_resource=True) == (
+        f"set spec.packageVersion of modules.wharfinger.dev db to one that is >=2, or {edit}"
+    )
+    assert of_closing("shop.web", ("a", "b")) == f"{edit}: what it names closes the circle (a, b)"
+    assert of_closing("shop.web", ()) == Reason.DEPENDENCY_CYCLE.tip
+
+
+def test_one_of_many() -> None:
+    members = [Member(f"m{number}", "", "", there=False) for number in range(7)]
+    assert of_group(tuple(members)) == (
+        "create the Module m0; or create the Module m1; or create the Module m2; or create the Module m3; "
+        "or create the Module m4; or one of 2 more; that is noticed by itself"
+    )
+    assert of_group(()) == "one of the packages named must be on; that is noticed by itself"
+
+
+def test_others() -> None:
+    assert of_version("db", ">=2", "shop.web") == (
+        "set spec.packageVersion of modules.wharfinger.dev db to one that is >=2, "
+        "or that of applications.wharfinger.dev web -n shop to one that takes db as it is"
+    )
+    assert "hooks/a.sh" in of_hook("hooks/a.sh")
+    assert "registry answers" in of_work("Download:1.0.0")
+    assert "--config" in of_work("Load")
+    assert of_work("Install:1.0.0") == of_work("") == WAIT
+    assert "hooks/a.sh" in of_failed_hook("hooks/a.sh")
+    assert "--max-renders N" in of_slots("renders")
+    assert "--max-namespace-share" in of_shares()
+    assert "a → b → a" in of_circle("a → b → a")
+    assert of_more("db") == "ask on with `wharfinger why db`"

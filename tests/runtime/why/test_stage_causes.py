@@ -1,0 +1,328 @@
+"""What a package's own stages and tasks say, as causes."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.runtime.support.explained import SINCE, condition, downloading, failing, known, node, package, ready, task
+from wharfinger.runtime.inspector import (
+    ConditionSnapshot,
+    HookSnapshot,
+    OperationSnapshot,
+    PackageSnapshot,
+    ProgressSnapshot,
+    QueueSnapshot,
+    SlotsSnapshot,
+    TaskSnapshot,
+)
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import advice
+from wharfinger.runtime.why.causes import Cause, Known
+from wharfinger.runtime.why.remedies import WAIT, of_failed_hook, of_hook, of_shares, of_slots, of_work
+from wharfinger.runtime.why.stage_causes import (
+    ACCEPTED,
+    REMOVED,
+    aside_cause,
+    gate_failure,
+    is_being_brought,
+    stage_causes,
+)
+
+NOBODY = known()
+FAILED = "PackageHookFailed: hooks/a.sh: exit status 3"
+
+
+def causes(found: PackageSnapshot, here: Known = NOBODY) -> list[Cause]:
+    return list(stage_causes(here, found))
+
+
+def aside(found: PackageSnapshot, here: Known = NOBODY) -> Cause:
+    cause = aside_cause(here, found)
+    assert cause is not None
+    return cause
+
+
+# What failed
+
+
+def test_a_failure_says_which_attempt_and_when_the_next_is() -> None:
+    (cause,) = causes(failing("db"))
+    assert cause.line == (
+        "fails: PackageHookFailed: hooks/a.sh: exit status 3; attempt 4, next at 12:30:13 UTC (in 13 s)"
+    )
+    assert (cause.since, cause.by_hand, cause.through) == (SINCE, True, ())
+    assert cause.remedy == advice("PackageHookFailed")
+    hooks = (HookSnapshot("hooks/a.sh", (), 0, None, ""),)
+    (cause,) = causes(replace(failing("db"), hooks=hooks))
+    assert cause.remedy == of_failed_hook("hooks/a.sh")
+
+
+@pytest.mark.parametrize(
+    ("head", "ends"),
+    [
+        (task(error=FAILED, attempt=4, parked=True), "; attempt 4, parked until something changes"),
+        (task(error=FAILED, attempt=4, running=True), "; attempt 4 is running"),
+        (task(), "exit status 3"),
+        (task(error="another", attempt=4, retry_in_s=13.4), "; attempt 4, next at 12:30:13 UTC (in 13 s)"),
+    ],
+)
+def test_other_attempts(head: TaskSnapshot, ends: str) -> None:
+    found = failing("db")
+    (cause,) = causes(replace(found, queue=replace(found.queue, tasks=(head,))))
+    assert cause.message.endswith(ends)
+    assert cause.state == ("failed for good" if head.parked else "fails")
+
+
+def test_the_task_that_failed_with_it_is_the_one_that_is_told_of() -> None:
+    found = failing("db")
+    other = task("hooks/b.sh events", error="EventHookFailed: b", attempt=9, retry_in_s=1)
+    found = replace(found, queue=replace(found.queue, tasks=(other, *found.queue.tasks)))
+    (cause,) = causes(found)
+    assert "attempt 4" in cause.message
+
+
+def test_a_failure_that_only_a_change_can_mend_does_not_promise_another_attempt() -> None:
+    said = condition(Stage.APPLIED, "False", "ClusterFailed", "no")
+    parked = package("db", said, tasks=(task(error="ClusterFailed: no", parked=True),))
+    (cause,) = causes(parked)
+    assert cause.remedy == advice("ClusterFailed", permanent=True)
+
+
+def at_rest(error: str, condition_says: str = "DynamicallyDisabled", name: str = "Disable") -> PackageSnapshot:
+    required = condition(Stage.REQUIREMENTS, "False", condition_says, "hooks/a.sh: exit status 3")
+    hooks = (HookSnapshot("hooks/a.sh", (), 0, None, ""),)
+    tasks = (task(name, error=error, attempt=2, retry_in_s=13.4),)
+    return replace(package("db", required, tasks=tasks), hooks=hooks)
+
+
+@pytest.mark.parametrize("said", ["DynamicallyDisabled", "PackageHookFailed"])
+def test_what_fails_while_it_is_put_to_rest(said: str) -> None:
+    """The condition has the failure or, told anew meanwhile, the decision."""
+    cause = gate_failure(NOBODY, at_rest(FAILED, said))
+    assert cause is not None
+    assert cause.line == (
+        "cannot be put to rest: PackageHookFailed: hooks/a.sh: exit status 3; attempt 2, next at 12:30:13 UTC (in 13 s)"
+    )
+    assert (cause.since, cause.by_hand, cause.remedy) == (SINCE, True, of_failed_hook("hooks/a.sh"))
+
+
+def test_what_fails_without_a_known_word_is_said_as_the_condition_has_it() -> None:
+    for error in ("boom", "boom: boom"):
+        cause = gate_failure(NOBODY, at_rest(error, "PackageHookFailed", "EnabledScript"))
+        assert cause is not None
+        assert cause.line.startswith("cannot ask its enabled script: PackageHookFailed: hooks/a.sh: exit status 3; ")
+    parked = replace(at_rest(FAILED), queue=QueueSnapshot("db", (task("Disable", error=FAILED, parked=True),)))
+    cause = gate_failure(NOBODY, parked)
+    assert cause is not None
+    assert cause.state == "failed for good"
+
+
+def test_nothing_fails_at_the_gates() -> None:
+    assert gate_failure(NOBODY, failing("db")) is None
+    assert gate_failure(NOBODY, at_rest("")) is None
+    assert gate_failure(NOBODY, at_rest(FAILED, name="Run")) is None
+
+
+def test_failures_of_lanes_of_their_own_are_told_together() -> None:
+    crds = condition(Stage.CRDS, "False", "ApplyFailed", "crd")
+    hooks = condition(Stage.HOOKS, "False", "EventHookFailed", "hook")
+    assert [cause.message for cause in causes(package("db", hooks, crds))] == [
+        "ApplyFailed: crd",
+        "EventHookFailed: hook",
+    ]
+
+
+NOT_READY = condition(Stage.SCALED, "False", "NotReady", "Deployment.apps prod/web: 0 of 1 available")
+
+
+def test_what_is_not_ready_is_said_with_how_far_it_is() -> None:
+    found = replace(package("prod.web", NOT_READY), progress=ProgressSnapshot(3, 1, ("Deployment.apps prod/web",)))
+    (cause,) = causes(found)
+    assert cause.line == (
+        "is applied and not ready: 3 of 4 objects are ready; Deployment.apps prod/web: 0 of 1 available"
+    )
+
+
+def test_what_is_about_to_be_replaced_is_no_reason() -> None:
+    """The old version's Deployment is not ready while the new version is being downloaded."""
+    fetching = condition(Stage.FETCHED, "Unknown", "Downloading", "downloading web 2.0.0")
+    (cause,) = causes(package("prod.web", fetching, NOT_READY))
+    assert cause.line == "is at work: downloading web 2.0.0"
+
+
+def test_requirements_are_not_a_stage_that_fails() -> None:
+    (cause,) = causes(package("db", condition(Stage.REQUIREMENTS, "False", "DependencyNotEnabled", "x")))
+    assert not cause.by_hand
+
+
+# What is at work
+
+
+def test_work_says_what_and_which_task() -> None:
+    (cause,) = causes(downloading("db"))
+    assert cause == Cause(
+        "is at work",
+        "downloading web 1.0.0; Download:1.0.0, attempt 1",
+        SINCE,
+        remedy=of_work("Download:1.0.0"),
+        by_hand=False,
+    )
+
+
+def test_work_that_has_not_begun() -> None:
+    said = condition(Stage.FETCHED, "Unknown", "Loading")
+    (cause,) = causes(package("db", said, tasks=(task("Load"), task("Run", index=2))))
+    assert cause.message == "the package is being read; next Load"
+
+
+def test_what_was_applied_is_being_looked_at() -> None:
+    (cause,) = causes(package("db", state="Pending"))
+    assert (cause.line, cause.since) == ("is at work: a message", None)
+
+
+def test_a_hook_that_runs_is_named_in_the_remedy() -> None:
+    said = condition(Stage.HOOKS, "Unknown", "StartingHooks", "running hooks/10-init.sh (onStartup)")
+    hooks = tuple(HookSnapshot(name, (), 0, None, "") for name in ("hooks/10", "hooks/10-init.sh"))
+    found = replace(package("db", said, tasks=(task("Startup", running=True),)), hooks=hooks)
+    (cause,) = causes(found)
+    assert cause.message == "running hooks/10-init.sh (onStartup); Startup, attempt 1"
+    assert cause.remedy == of_hook("hooks/10-init.sh")
+
+
+def test_a_hook_that_the_journal_has_in_flight() -> None:
+    said = condition(Stage.APPLIED, "Unknown", "ApplyingManifests")
+    steps = OperationSnapshot("reconciliation", (), ("beforeHelm/1/hooks/a.sh",), (), earlier=False)
+    found = replace(package("db", said, tasks=(task("Run", running=True),)), operations=(steps,))
+    (cause,) = causes(found)
+    assert cause.message == "its manifests are being applied; running hooks/a.sh; Run, attempt 1"
+    assert "hooks/a.sh" in cause.remedy
+    applying = replace(steps, in_flight=("apply/1",))
+    (cause,) = causes(replace(found, operations=(applying,)))
+    assert cause.remedy == WAIT
+
+
+AWAITING = package(
+    "db",
+    condition(Stage.CRDS, "Unknown", "WaitingForCRDs", "waiting for the definitions of a"),
+    state="Pending",
+    tasks=(task("AwaitCRDs", running=True, waits_for="the custom resource definitions of a"),),
+)
+
+
+def test_definitions_of_others_are_come_through() -> None:
+    (cause,) = causes(AWAITING, known(trying=("a", "b", "db")))
+    assert cause.state == "waits for the definitions of a, b"
+    assert cause.through == ("a", "b")
+
+
+def test_definitions_that_have_been_tried_by_now() -> None:
+    (cause,) = causes(AWAITING, known(trying=("db",)))
+    assert (cause.state, cause.by_hand) == ("is at work", False)
+
+
+SLOTS = (SlotsSnapshot("work", 4, 3, 2), SlotsSnapshot("renders", 2, 2, 2), SlotsSnapshot("api", 1, 1, 0))
+
+
+def test_a_limit_says_how_full_it_is() -> None:
+    said = condition(Stage.APPLIED, "Unknown", "ApplyingManifests")
+    found = package("db", said, tasks=(task("Run", running=True, waits_for="a slot: renders"),))
+    (cause,) = causes(replace(found, waits_for=("renders",)), known(slots=SLOTS))
+    assert cause.line == (
+        "waits for a slot: renders: Run; work: 3 of 4 in use, 2 waiting; renders: 2 of 2 in use, 2 waiting"
+    )
+    assert cause.remedy == of_slots("renders")
+    full = (replace(SLOTS[0], used=4), replace(SLOTS[1], used=1))
+    (cause,) = causes(replace(found, waits_for=("renders",)), known(slots=full))
+    assert cause.remedy == of_slots("work")
+    free = tuple(replace(each, used=1) for each in SLOTS)
+    (cause,) = causes(replace(found, waits_for=("renders",)), known(slots=free))
+    assert cause.remedy == of_shares()
+
+
+# What stands over the stages
+
+
+def test_nothing_stands_over_most() -> None:
+    assert aside_cause(NOBODY, ready("db")) is None
+    assert aside_cause(NOBODY, failing("db")) is None
+
+
+def test_a_resource_that_cannot_be_acted_on() -> None:
+    cause = aside(
+        package("db", condition(ACCEPTED, "False", "RepositoryNotFound", "PackageRepository x does not exist"))
+    )
+    assert cause.line == "is not acted on: RepositoryNotFound: PackageRepository x does not exist"
+    assert cause.remedy.startswith("create the PackageRepository")
+
+
+def test_a_suspended_one() -> None:
+    cause = aside(replace(failing("shop.web"), suspended=True))
+    assert cause.state == "is suspended"
+    assert "kubectl patch applications.wharfinger.dev web -n shop" in cause.remedy
+
+
+def test_a_removal_at_work_and_one_that_fails() -> None:
+    at_work = condition(REMOVED, "False", "Removing", "running its beforeDeleteHelm hooks: hooks/a.sh")
+    hooks = (HookSnapshot("hooks/a.sh", (), 0, None, ""),)
+    found = replace(package("db", at_work, tasks=(task("Uninstall", running=True),)), hooks=hooks)
+    cause = aside(found)
+    assert (cause.state, cause.by_hand, cause.remedy) == ("is being removed", False, of_hook("hooks/a.sh"))
+    assert aside(replace(found, hooks=())).remedy == WAIT
+    failed = condition(REMOVED, "False", "PackageHookFailed", "hooks/a.sh: exit status 1")
+    retried = task("Uninstall", error="PackageHookFailed: hooks/a.sh: exit status 1", attempt=2, retry_in_s=5.0)
+    cause = aside(package("db", failed, tasks=(retried,)))
+    assert cause.line == (
+        "cannot be removed: PackageHookFailed: hooks/a.sh: exit status 1; attempt 2, next at 12:30:05 UTC (in 5 s)"
+    )
+    assert "skip-delete-hooks" in cause.remedy
+
+
+def test_a_removal_that_waits_for_a_slot() -> None:
+    at_work = condition(REMOVED, "False", "Removing", "x")
+    found = package("db", at_work, tasks=(task("Uninstall", running=True, waits_for="a slot: hooks"),))
+    assert aside(replace(found, waits_for=("hooks",))).state == "waits for a slot: hooks"
+
+
+def test_a_removal_that_is_held_is_come_through_by_its_dependents() -> None:
+    """Those that stay, or are not there any more, hold nothing."""
+    held = package("db", condition(REMOVED, "False", "WaitingForDependents", "it waits"))
+    db = replace(node("db"), dependents=("shop.cache", "shop.gone", "shop.web"))
+    going = package("shop.web", condition(REMOVED, "False", "Removing"), state="Removing")
+    cause = aside(held, known(db, going, ready("shop.cache")))
+    assert (cause.state, cause.through) == ("is removed after shop.web", ("shop.web",))
+    assert aside(held, known(leaving=("shop.web",))).through == ("shop.web",)
+    for here in (known(), known(db)):
+        assert aside(held, here).line == "cannot be removed: WaitingForDependents: it waits"
+
+
+def test_a_change_that_is_held_is_come_through_by_those_that_go_first() -> None:
+    held = package("db", condition(ACCEPTED, "False", "WaitingForDependents", "spec.enabled: false waits for shop.web"))
+    going = package("shop.web", state="Disabling")
+    assert aside(held, known(replace(node("db"), dependents=("shop.web",)), going)).through == ("shop.web",)
+    broken = package("db", condition(ACCEPTED, "False", "WouldBreakDependents", "the removal would break shop.web"))
+    assert "ignore-dependents" in aside(broken, known(replace(node("db"), dependents=("shop.web",)), going)).remedy
+
+
+@pytest.mark.parametrize(
+    ("said", "brought"),
+    [
+        ((), False),
+        ((condition(Stage.FETCHED, "Unknown"),), True),
+        ((condition(Stage.LOADED, "False", "HookInvalid", "x"),), True),
+        ((condition(Stage.REQUIREMENTS, "False"), condition(Stage.CONFIGURED, "Unknown")), False),
+    ],
+)
+def test_a_version_is_brought_until_it_is_read(said: tuple[ConditionSnapshot, ...], brought: bool) -> None:
+    assert is_being_brought(package("db", *said)) is brought
+
+
+def test_definitions_that_the_api_server_forgot_have_a_remedy() -> None:
+    """The finding: "nothing to do: it goes on by itself"."""
+    message = (
+        "CustomResourceDefinition.apiextensions.k8s.io a.example.test: the API server has not established it for 20 s"
+    )
+    waits = condition(Stage.APPLIED, "Unknown", "DefinitionsNotEstablished", message)
+    (cause,) = causes(replace(ready("db"), conditions=(waits,)))
+    assert cause.line.startswith(f"waits for the API server: {message}")
+    assert cause.by_hand
+    assert "kubectl annotate crd NAME" in cause.remedy

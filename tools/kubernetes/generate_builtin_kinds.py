@@ -1,0 +1,79 @@
+"""Make wharfinger/control_plane/catalog/builtin_kinds.json: the built-in kinds and all that discovery says of them.
+
+The source is the discovery documents that Kubernetes publishes with its code (``api/discovery`` of the Go module
+``k8s.io/kubernetes``). They list every version there is; what a server serves by default is the stable ones: ``v1`` and
+``autoscaling/v2``. To bring it to another version of Kubernetes::
+
+    go mod download -json k8s.io/kubernetes@v1.36.1      # says the module's folder as Dir
+    python tools/kubernetes/generate_builtin_kinds.py --kubernetes DIR
+
+A row is one kind at one version, in the order of discovery: ``api`` (group and version), ``kind``, ``plural``, ``singular``
+where it is not the kind in lower case, ``cluster`` where there is no namespace, ``short`` names, ``categories``, ``verbs``
+where they are not all, ``sub``: subresource → kind and verbs, before the kind its group and version where it has its own,
+and ``hash``: what discovery calls the storage version's hash.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Final, TypeAlias
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+Object: TypeAlias = dict[str, Json]
+
+OUTPUT: Final = Path(__file__).resolve().parents[2] / "wharfinger" / "control_plane" / "catalog" / "builtin_kinds.json"
+ALL_VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+
+
+def main() -> None:
+    """Read the discovery documents of the folder that is named, and write the table."""
+    parser = argparse.ArgumentParser(description="Make the table of built-in kinds.")
+    parser.add_argument("--kubernetes", type=Path, required=True, metavar="DIR", help="the module k8s.io/kubernetes")
+    folder = parser.parse_args().kubernetes / "api" / "discovery"
+    rows = _rows(json.loads((folder / "api__v1.json").read_text()))
+    for group in json.loads((folder / "apis.json").read_text())["groups"]:
+        for version in group["versions"]:
+            api = version["groupVersion"]
+            if version["version"] == "v1" or api == "autoscaling/v2":
+                rows += _rows(json.loads((folder / f"apis__{api.replace('/', '__')}.json").read_text()))
+    lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    OUTPUT.write_text(f"[\n{lines}\n]\n")
+
+
+def _rows(listed: Object) -> list[Object]:
+    """The rows of one APIResourceList."""
+    rows: dict[str, Object] = {}
+    entries = listed["resources"]
+    for entry in entries if isinstance(entries, list) else []:
+        if not isinstance(entry, dict):
+            continue
+        plural, _, subresource = str(entry["name"]).partition("/")
+        if subresource:
+            names = [str(entry.get("group", "")), str(entry.get("version", "")), str(entry["kind"])]
+            below = rows[plural].setdefault("sub", {})
+            if isinstance(below, dict):
+                below[subresource] = ["/".join(name for name in names if name), entry["verbs"]]
+        else:
+            rows[plural] = _row(str(listed["groupVersion"]), plural, entry)
+    return list(rows.values())
+
+
+def _row(api: str, plural: str, entry: Object) -> Object:
+    kind = str(entry["kind"])
+    row: Object = {"api": api, "kind": kind, "plural": plural}
+    if entry["singularName"] != kind.lower():
+        row["singular"] = entry["singularName"]
+    if not entry["namespaced"]:
+        row["cluster"] = True
+    for name, source in (("short", "shortNames"), ("categories", "categories")):
+        if source in entry:
+            row[name] = entry[source]
+    if entry["verbs"] != ALL_VERBS:
+        row["verbs"] = entry["verbs"]
+    if "storageVersionHash" in entry:
+        row["hash"] = entry["storageVersionHash"]
+    return row
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,392 @@
+"""How to reach and convince an API server: what a kubeconfig, or the files of a pod, say about it.
+
+The ``kubernetes`` package reads both, exec plugins and token refresh included; its API classes are never made (80 MB), and
+it is imported only inside :func:`load_connection` (half a second, 50 MB), which blocks and belongs in a thread.
+
+What this module adds to it:
+
+* a plugin that fails is an error here (the package logs it and goes on without credentials);
+* credentials that a file holds are read again when they may have rotated, and everything is loaded again on demand
+  (``renew=True``), which is what a client asks for after a 401;
+* ``as`` (impersonation) is honoured: ignoring it would silently act with more rights than the user asked for;
+* certificates are not checked only where the kubeconfig says ``insecure-skip-tls-verify``;
+* no token is ever part of a ``repr`` or of an error.
+"""
+
+import base64
+import binascii
+import importlib
+import os
+import threading
+import urllib.parse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol, cast
+
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, find_list, find_object, find_str
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod finds its token, CA and namespace."""
+
+
+class ConnectionConfigError(ClusterError):
+    """The configuration does not say how to reach the cluster; permanent until it is changed."""
+
+    transient = False
+
+
+class Authorization(Protocol):
+    """Gives the value of the Authorization header ("" for none). May block: call it in a thread unless it is static."""
+
+    def header(self, *, renew: bool) -> str:
+        """The header; with ``renew`` whatever was cached is thrown away first. Raises ConnectionConfigError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StaticAuthorization:
+    """A header that never changes, such as ``Bearer …``; needs no thread."""
+
+    value: str = field(default="", repr=False)
+
+    def header(self, *, renew: bool) -> str:  # noqa: ARG002 - part of the protocol
+        """The same header each time."""
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One API server and the credentials for it. ``server`` may have a path (a proxy in front of several clusters)."""
+
+    server: str
+    authorization: Authorization = field(default=StaticAuthorization(), repr=False)
+    namespace: str = "default"
+    ca_file: Path | None = None
+    verify_tls: bool = True
+    client_certificate: Path | None = None
+    client_key: Path | None = field(default=None, repr=False)
+    tls_server_name: str = ""
+    proxy: str = field(default="", repr=False)
+    headers: tuple[tuple[str, str], ...] = ()
+    """Sent with every request: impersonation."""
+    in_cluster: bool = False
+    """Made of a pod's service account."""
+
+
+def bearer(token: str) -> StaticAuthorization:
+    """Authorization by a token that does not expire (the embedded control plane's)."""
+    return StaticAuthorization(f"Bearer {token}" if token else "")
+
+
+def load_connection(kubeconfig: Path | None, context: str = "", certificates: Path | None = None) -> Connection:
+    """Read how to reach the cluster. Blocks (files, exec plugins): run it in a thread.
+
+    With ``kubeconfig`` None: the files of ``$KUBECONFIG``, else ``~/.kube/config``, else a pod's service account.
+    ``context`` "" is the file's current one. ``certificates`` is the folder for those that stand in the file as data, which a
+    process that is killed leaves there (default: the system's temporary folder). Raises ConnectionConfigError with a remedy.
+    """
+    if kubeconfig is not None:
+        if not kubeconfig.is_file():
+            raise ConnectionConfigError(f"kubeconfig {kubeconfig}: no such file; give one with --kubeconfig")
+        return _from_kubeconfig(str(kubeconfig), context, certificates)
+    paths = os.environ.get("KUBECONFIG", "")
+    if paths:
+        return _from_kubeconfig(paths, context, certificates)
+    default = Path("~/.kube/config").expanduser()
+    if default.is_file():
+        return _from_kubeconfig(str(default), context, certificates)
+    if os.environ.get("KUBERNETES_SERVICE_HOST"):
+        return load_service_account(SERVICE_ACCOUNT, os.environ)
+    raise ConnectionConfigError(
+        "no cluster is configured: no --kubeconfig, no $KUBECONFIG, no ~/.kube/config, and this is not a pod; "
+        "give a kubeconfig, or run with an embedded control plane"
+    )
+
+
+# -- a pod ------------------------------------------------------------------------------------------------------------
+
+
+def load_service_account(folder: Path, environ: Mapping[str, str]) -> Connection:
+    """A pod's own connection; its token file is rotated by the kubelet and read again at each :meth:`header`."""
+    package = _kubernetes("kubernetes.config.incluster_config")
+    configuration = _new_configuration()
+    loader = cast("_InClusterFactory", package.InClusterConfigLoader)(
+        token_filename=str(folder / "token"), cert_filename=str(folder / "ca.crt"), environ=environ
+    )
+    try:
+        loader.load_and_set(configuration)
+    except (_config_exception(), OSError) as error:
+        raise ConnectionConfigError(
+            f"service account in {folder}: {error}; check that the pod mounts its service account token"
+        ) from error
+    namespace = _read_text(folder / "namespace") or "default"
+    return Connection(
+        server=configuration.host,
+        authorization=TokenFileAuthorization(folder / "token"),
+        namespace=namespace,
+        ca_file=folder / "ca.crt",
+        in_cluster=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFileAuthorization:
+    """A bearer token in a file that something else rotates; read at every call (the caller caches for a while)."""
+
+    path: Path
+
+    def header(self, *, renew: bool) -> str:  # noqa: ARG002 - it is always read anew
+        """The header with the file's token of now."""
+        token = _read_text(self.path)
+        if not token:
+            raise ConnectionConfigError(f"token file {self.path}: missing or empty; it has to hold a bearer token")
+        return f"Bearer {token}"
+
+
+# -- a kubeconfig -----------------------------------------------------------------------------------------------------
+
+
+def _from_kubeconfig(paths: str, context: str, certificates: Path | None) -> Connection:
+    loaded = _load_kubeconfig(paths, context, certificates)
+    user = loaded.user
+    authorization: Authorization
+    token_file = find_str(user, "tokenFile")
+    if token_file and not find_str(user, "token"):
+        authorization = TokenFileAuthorization(loaded.user_folder / token_file)
+        authorization.header(renew=False)
+    elif find_object(user, "exec") or find_object(user, "auth-provider"):
+        authorization = KubeconfigAuthorization(loaded, lambda: _load_kubeconfig(paths, context, certificates))
+    else:
+        authorization = StaticAuthorization(loaded.token())
+    configuration = loaded.configuration
+    server, basic = without_userinfo(configuration.host)
+    if basic and authorization == StaticAuthorization():
+        authorization = StaticAuthorization(basic)
+    return Connection(
+        server=server,
+        authorization=authorization,
+        namespace=loaded.namespace,
+        ca_file=Path(configuration.ssl_ca_cert) if configuration.ssl_ca_cert else None,
+        verify_tls=configuration.verify_ssl is not False,
+        client_certificate=Path(configuration.cert_file) if configuration.cert_file else None,
+        client_key=Path(configuration.key_file) if configuration.key_file else None,
+        tls_server_name=configuration.tls_server_name or "",
+        proxy=loaded.proxy,
+        headers=_impersonation(user),
+    )
+
+
+def without_userinfo(url: str) -> tuple[str, str]:
+    """``http://user:password@host`` → (``http://host``, the Basic Authorization header or ""): an address is shown, and
+    written to logs, so what opens the door must not be in it."""
+    parts = urllib.parse.urlsplit(url)
+    userinfo, at, place = parts.netloc.rpartition("@")
+    if not at:
+        return url, ""
+    credentials = base64.b64encode(urllib.parse.unquote(userinfo).encode()).decode()
+    return urllib.parse.urlunsplit(parts._replace(netloc=place)), f"Basic {credentials}"
+
+
+class KubeconfigAuthorization:
+    """Credentials that the ``kubernetes`` package obtains and refreshes (exec plugins, OIDC). Blocks; one at a time."""
+
+    def __init__(self, loaded: "_Kubeconfig", reload: Callable[[], "_Kubeconfig"]) -> None:
+        self._lock = threading.Lock()
+        self._loaded = loaded
+        self._reload = reload
+
+    def __repr__(self) -> str:
+        """Without anything secret."""
+        return "KubeconfigAuthorization()"
+
+    def header(self, *, renew: bool) -> str:
+        """The header of now; expired credentials are renewed by the package, ``renew`` loads everything again."""
+        with self._lock:
+            if renew:
+                self._loaded = self._reload()
+            return self._loaded.token()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kubeconfig:
+    """One context of a kubeconfig, as the package loaded it."""
+
+    configuration: "_Configuration" = field(repr=False)
+    namespace: str
+    user: JsonObject = field(repr=False)
+    user_folder: Path
+    proxy: str = field(repr=False)
+
+    def token(self) -> str:
+        """The Authorization header; refreshes it where the package knows that it expired."""
+        hook = self.configuration.refresh_api_key_hook
+        if hook is not None:
+            hook(self.configuration)
+        return self.configuration.api_key.get("BearerToken", "")
+
+
+def _load_kubeconfig(paths: str, context: str, certificates: Path | None) -> _Kubeconfig:
+    package = _kubernetes("kubernetes.config.kube_config")
+    configuration = _new_configuration()
+    try:
+        merged = cast("_MergerFactory", package.KubeConfigMerger)(paths).config
+        if merged is None:
+            raise ConnectionConfigError(f"kubeconfig {paths}: no such file; give one with --kubeconfig")
+        loader = cast("_LoaderFactory", package.KubeConfigLoader)(
+            config_dict=merged,
+            active_context=context or None,
+            config_base_path=None,
+            temp_file_path=None if certificates is None else str(certificates),
+        )
+        loader.load_and_set(configuration)
+        contexts = [_plain(item) for item in loader.list_contexts()]
+        chosen = _named(contexts, context or find_str(_plain(loader.current_context), "name"))
+        clusters = [_plain(item) for item in merged.value.get("clusters") or ()]
+        nodes = list(merged.value.get("users") or ())
+    except (_config_exception(), binascii.Error, OSError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ConnectionConfigError(
+            f"kubeconfig {paths}: {_first_line(error)}; correct it or choose another"
+        ) from error
+    except ConnectionConfigError:
+        raise
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "yaml":
+            raise
+        raise ConnectionConfigError(f"kubeconfig {paths}: not YAML: {_first_line(error)}") from error
+    if not find_str(_named(clusters, find_str(chosen, "context", "cluster")), "cluster", "server"):
+        raise ConnectionConfigError(f"kubeconfig {paths}: the context's cluster has no server; add its URL")
+    node = next((node for node in nodes if find_str(_plain(node), "name") == find_str(chosen, "context", "user")), None)
+    user = {} if node is None else find_object(_plain(node), "user")
+    user_folder = Path(str(getattr(node, "path", ""))).expanduser().absolute().parent
+    _check_plugin(paths, user, configuration)
+    namespace = find_str(chosen, "context", "namespace") or "default"
+    proxy = configuration.proxy if not getattr(configuration, "_proxy_from_env", False) else ""
+    return _Kubeconfig(configuration, namespace, user, user_folder, proxy or "")
+
+
+def _check_plugin(paths: str, user: JsonObject, configuration: "_Configuration") -> None:
+    """The package only logs a plugin's failure."""
+    command = find_str(user, "exec", "command")
+    if command and not configuration.api_key.get("BearerToken") and not configuration.cert_file:
+        raise ConnectionConfigError(
+            f"kubeconfig {paths}: the exec plugin {command!r} gave no credentials; "
+            "run it by hand to see why (log in again?), or check that it is on PATH"
+        )
+
+
+def _impersonation(user: JsonObject) -> tuple[tuple[str, str], ...]:
+    """``as``, ``as-uid``, ``as-groups``, ``as-user-extra`` as request headers."""
+    headers: list[tuple[str, str]] = []
+    if name := find_str(user, "as"):
+        headers.append(("Impersonate-User", name))
+    if uid := find_str(user, "as-uid"):
+        headers.append(("Impersonate-Uid", uid))
+    headers += [("Impersonate-Group", str(group)) for group in find_list(user, "as-groups")]
+    for key, values in find_object(user, "as-user-extra").items():
+        headers += [(f"Impersonate-Extra-{key}", str(value)) for value in (values if isinstance(values, list) else [])]
+    return tuple(headers)
+
+
+def _named(items: list[JsonObject], name: str) -> JsonObject:
+    return next((item for item in items if find_str(item, "name") == name), {})
+
+
+def _plain(value: object) -> JsonObject:
+    """An entry of the package's tree without its path-remembering wrappers."""
+    return as_object(_unwrap(value), "kubeconfig entry")
+
+
+def _unwrap(value: object) -> JsonValue:
+    value = getattr(value, "value", value)
+    if isinstance(value, Mapping):
+        return {str(key): _unwrap(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_unwrap(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ShapeError(f"kubeconfig entry: a {type(value).__name__} has no place there")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+# -- the package, seen through the few things used of it ---------------------------------------------------------------
+
+
+class _Configuration(Protocol):
+    host: str
+    api_key: dict[str, str]
+    ssl_ca_cert: str | None
+    cert_file: str | None
+    key_file: str | None
+    verify_ssl: bool | None
+    tls_server_name: str | None
+    proxy: str | None
+    refresh_api_key_hook: "Callable[[_Configuration], None] | None"
+
+
+class _Merged(Protocol):
+    value: dict[str, list[object]]
+
+
+class _Merger(Protocol):
+    config: _Merged | None
+
+
+class _MergerFactory(Protocol):
+    def __call__(self, paths: str) -> _Merger: ...
+
+
+class _Loader(Protocol):
+    current_context: object
+
+    def load_and_set(self, client_configuration: _Configuration) -> None: ...
+    def list_contexts(self) -> list[object]: ...
+
+
+class _LoaderFactory(Protocol):
+    def __call__(
+        self,
+        *,
+        config_dict: _Merged,
+        active_context: str | None,
+        config_base_path: str | None,
+        temp_file_path: str | None,
+    ) -> _Loader: ...
+
+
+class _InClusterLoader(Protocol):
+    def load_and_set(self, client_configuration: _Configuration) -> None: ...
+
+
+class _InClusterFactory(Protocol):
+    def __call__(self, *, token_filename: str, cert_filename: str, environ: Mapping[str, str]) -> _InClusterLoader: ...
+
+
+class _Namespace(Protocol):
+    """A module of the package; attribute access is all that is done with it."""
+
+    def __getattr__(self, name: str) -> object: ...
+
+
+def _kubernetes(module: str) -> _Namespace:
+    return cast("_Namespace", importlib.import_module(module))
+
+
+def _new_configuration() -> _Configuration:
+    factory = cast("Callable[[], _Configuration]", _kubernetes("kubernetes.client.configuration").Configuration)
+    return factory()
+
+
+def _config_exception() -> type[Exception]:
+    return cast("type[Exception]", _kubernetes("kubernetes.config.config_exception").ConfigException)

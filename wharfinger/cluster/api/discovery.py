@@ -1,0 +1,176 @@
+"""What a server serves, as discovery tells it (KEP-3352 "aggregated discovery", and the older document per group).
+
+Pure: documents in, a :class:`Catalog` out. Which requests are made for them is :mod:`wharfinger.cluster.api.http_client`'s.
+A group whose own API server is down is left out and named in :attr:`Catalog.unavailable`: the rest must not suffer.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, find, find_list, find_str
+from wharfinger.kube.resource import ResourceType, split_api_version
+
+AGGREGATED_ACCEPT: Final = (
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
+    "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
+    "application/json"
+)
+"""Accept header for ``/api`` and ``/apis``: the aggregated form where it is known, else the plain one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Every served kind, by its apiVersion and kind, and by what else it is called."""
+
+    types: dict[tuple[str, str], ResourceType] = field(default_factory=dict)
+    names: dict[str, tuple[ResourceType, ...]] = field(default_factory=dict)
+    """By kind, plural and singular in lower case; preferred versions first, groups in the server's order."""
+    short_names: dict[str, tuple[ResourceType, ...]] = field(default_factory=dict)
+    versions: frozenset[str] = frozenset()
+    unavailable: tuple[str, ...] = ()
+    """Group versions whose resources could not be learned."""
+    kinds: tuple[ResourceType, ...] = ()
+    """Each kind that can be listed and deleted, once, in its preferred version; in the server's order."""
+
+    def find(self, api_version: str, kind: str) -> ResourceType | None:
+        """The type, or None where it is not served."""
+        return self.types.get((api_version, kind))
+
+    def named(self, name: str, api_version: str = "") -> ResourceType | None:
+        """The first type called so (kind, plural, singular, else short name; in any case), or None.
+
+        With ``api_version`` only a type of it.
+        """
+        wanted = name.lower()
+        for names in (self.names, self.short_names):
+            for resource in names.get(wanted, ()):
+                if api_version in {"", resource.api_version}:
+                    return resource
+        return None
+
+    def api_versions(self) -> tuple[str, ...]:
+        """Sorted ``group/version`` and ``group/version/Kind`` of all (Helm's ``.Capabilities.APIVersions``)."""
+        kinds = {f"{api_version}/{kind}" for api_version, kind in self.types}
+        return tuple(sorted(self.versions | kinds))
+
+
+def is_aggregated(document: JsonObject) -> bool:
+    """Whether a server answered ``/api`` or ``/apis`` in the aggregated form."""
+    return find_str(document, "kind") == "APIGroupDiscoveryList"
+
+
+class _Draft:
+    """A catalog while documents are read, the preferred ones first."""
+
+    def __init__(self) -> None:
+        self.types: dict[tuple[str, str], ResourceType] = {}
+        self._names: dict[str, list[ResourceType]] = {}
+        self._short_names: dict[str, list[ResourceType]] = {}
+        self._kinds: dict[str, ResourceType] = {}
+
+    def add(
+        self, found: ResourceType, singular: str, short_names: Iterable[JsonValue], verbs: Collection[JsonValue]
+    ) -> None:
+        """Keep the first resource of a kind; a kind without a name is a resource that is only a parent of subresources."""
+        if not found.kind or not found.plural or (found.api_version, found.kind) in self.types:
+            return
+        self.types[(found.api_version, found.kind)] = found
+        for name in {found.kind.lower(), found.plural.lower(), singular.lower()} - {""}:
+            self._names.setdefault(name, []).append(found)
+        for name in {name.lower() for name in short_names if isinstance(name, str)}:
+            self._short_names.setdefault(name, []).append(found)
+        if "list" in verbs and "delete" in verbs:
+            self._kinds.setdefault(found.group_kind, found)
+
+    def catalog(self, versions: Iterable[str], unavailable: Iterable[str]) -> Catalog:
+        """What was read."""
+        return Catalog(
+            self.types,
+            {name: tuple(found) for name, found in self._names.items()},
+            {name: tuple(found) for name, found in self._short_names.items()},
+            frozenset(versions),
+            tuple(sorted(unavailable)),
+            tuple(self._kinds.values()),
+        )
+
+
+def aggregated_catalog(documents: Iterable[JsonObject]) -> Catalog:
+    """The catalog of aggregated documents, which name the preferred version of a group first. Raises ShapeError."""
+    draft = _Draft()
+    versions: set[str] = set()
+    unavailable: list[str] = []
+    for document in documents:
+        for group in find_list(document, "items"):
+            group_name = find_str(group, "metadata", "name")
+            for version in find_list(group, "versions"):
+                api_version = _join(group_name, find_str(version, "version"))
+                versions.add(api_version)
+                if find_str(version, "freshness") == "Stale":
+                    unavailable.append(api_version)
+                for resource in find_list(version, "resources"):
+                    draft.add(
+                        _from_aggregated(group_name, find_str(version, "version"), resource),
+                        find_str(resource, "singularResource"),
+                        find_list(resource, "shortNames"),
+                        find_list(resource, "verbs"),
+                    )
+    return draft.catalog(versions, unavailable)
+
+
+def group_versions(api: JsonObject, apis: JsonObject) -> tuple[str, ...]:
+    """All ``group/version`` that the plain documents of ``/api`` and ``/apis`` name, preferred ones of a group first."""
+    result: list[str] = [version for version in find_list(api, "versions") if isinstance(version, str)]
+    for group in find_list(apis, "groups"):
+        result.append(find_str(group, "preferredVersion", "groupVersion"))
+        result += [find_str(version, "groupVersion") for version in find_list(group, "versions")]
+    return tuple(dict.fromkeys(version for version in result if version))
+
+
+def group_version_path(api_version: str) -> str:
+    """Where the APIResourceList of a group version is: ``/api/v1``, ``/apis/apps/v1``."""
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+
+
+def plain_catalog(lists: dict[str, JsonObject | None]) -> Catalog:
+    """The catalog of one APIResourceList per group version, preferred ones first; None for one that could not be had.
+
+    Raises ShapeError.
+    """
+    draft = _Draft()
+    for api_version, document in lists.items():
+        group, version = split_api_version(api_version)
+        for resource in [] if document is None else find_list(document, "resources"):
+            if "/" in find_str(resource, "name"):
+                continue
+            found = ResourceType(
+                group=find_str(resource, "group") or group,
+                version=find_str(resource, "version") or version,
+                kind=find_str(resource, "kind"),
+                plural=find_str(resource, "name"),
+                namespaced=_flag(find(resource, "namespaced")),
+            )
+            verbs = find_list(resource, "verbs")
+            draft.add(found, find_str(resource, "singularName"), find_list(resource, "shortNames"), verbs)
+    return draft.catalog(lists, (api_version for api_version, document in lists.items() if document is None))
+
+
+def _from_aggregated(group: str, version: str, resource: JsonValue) -> ResourceType:
+    kind = find(resource, "responseKind")
+    return ResourceType(
+        group=find_str(kind, "group") or group,
+        version=find_str(kind, "version") or version,
+        kind=find_str(kind, "kind"),
+        plural=find_str(resource, "resource"),
+        namespaced=find_str(resource, "scope") == "Namespaced",
+    )
+
+
+def _join(group: str, version: str) -> str:
+    return f"{group}/{version}" if group else version
+
+
+def _flag(value: JsonValue) -> bool:
+    if not isinstance(value, bool | None):
+        raise ShapeError("namespaced: expected a boolean")
+    return bool(value)

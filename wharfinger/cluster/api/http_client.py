@@ -1,0 +1,334 @@
+"""The ClusterClient over HTTP: Kubernetes' REST conventions, on httpx and trio.
+
+What callers may rely on: every method ends in bounded time and raises nothing but ClusterErrors; a list is consistent
+(paged at one revision, begun again where the server forgot that revision); a watch yields whole events or raises;
+discovery is remembered, looked up again once when a kind is missing, and thrown away after this client wrote a
+CustomResourceDefinition or an APIService.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+import httpx
+import trio
+
+from wharfinger.cluster.api.client import REVIEWS, ObjectList, Propagation, ServedKinds, WatchEvent
+from wharfinger.cluster.api.connection import Connection
+from wharfinger.cluster.api.discovery import (
+    AGGREGATED_ACCEPT,
+    Catalog,
+    aggregated_catalog,
+    group_version_path,
+    group_versions,
+    is_aggregated,
+    plain_catalog,
+)
+from wharfinger.cluster.api.errors import ApiError, SilentKindError, UnknownKindError, api_error
+from wharfinger.cluster.api.http_errors import MalformedAnswerError, NotServedError
+from wharfinger.cluster.api.http_reading import HttpReader, decode_object, selectors, text_of
+from wharfinger.cluster.api.http_session import Call, ClientOptions, HttpSession, open_session
+from wharfinger.cluster.api.raw_object import RawEvent, RawPage
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, encode_json, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
+
+_REDEFINING: Final = frozenset({"CustomResourceDefinition.apiextensions.k8s.io", "APIService.apiregistration.k8s.io"})
+"""Writing one of these changes what is served."""
+
+
+class HttpClusterClient:
+    """A :class:`~wharfinger.cluster.api.client.ClusterClient`. Made by :func:`open_client`."""
+
+    def __init__(self, session: HttpSession) -> None:
+        self._session = session
+        self._catalog: Catalog | None = None
+        self._catalog_number = 0
+        self._catalog_until = 0.0
+        self._discovering = trio.Lock()
+        self._version = "", 0.0
+        """The server's, and until when it is believed."""
+        self._reader = HttpReader(session)
+
+    # -- about the server
+
+    async def server_version(self) -> str:
+        """``gitVersion`` of ``/version``; at most a minute old."""
+        now, (version, until) = trio.current_time(), self._version
+        if version and now < until:
+            await trio.lowlevel.checkpoint()
+            return version
+        document = await self._json(Call("GET", "/version", "read the server's version"))
+        version = text_of(document, "read the server's version", "gitVersion")
+        self._version = version, now + self._session.options.catalog_age_s
+        return version
+
+    async def api_versions(self) -> tuple[str, ...]:
+        """All that is served; at most a minute old."""
+        return (await self._current_catalog(trio.current_time())).api_versions()
+
+    async def served_kinds(self) -> ServedKinds:
+        """All kinds whose objects can be listed and deleted, asked for anew."""
+        catalog = await self._discover(self._catalog_number)
+        return ServedKinds(catalog.kinds, catalog.unavailable)
+
+    async def resource_type(self, api_version: str, kind: str) -> ResourceType:
+        """Discovery of one kind, remembered; a miss asks the server once more."""
+        return await self._look_up(
+            f"{kind} of {api_version}", api_version, lambda catalog: catalog.find(api_version, kind)
+        )
+
+    async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
+        """A kind, plural, singular or short name in any case; a miss asks the server once more."""
+        what = f"{name} of {api_version}" if api_version else name
+        return await self._look_up(what, api_version, lambda catalog: catalog.named(name, api_version))
+
+    async def _look_up(
+        self, what: str, api_version: str, look: Callable[[Catalog], ResourceType | None]
+    ) -> ResourceType:
+        number = self._catalog_number
+        catalog = await self._current_catalog()
+        found = look(catalog)
+        if found is None and number == self._catalog_number and number:
+            catalog = await self._discover(number)
+            found = look(catalog)
+        if found is not None:
+            return found
+        silent = [version for version in catalog.unavailable if api_version in {"", version}]
+        if api_version and silent:
+            raise SilentKindError(f"{what}: the API server behind {api_version} does not answer")
+        raise UnknownKindError(
+            f"{what}: {self._session.server} serves no such kind; is its CustomResourceDefinition there?"
+            + (f" (the API servers behind {', '.join(silent)} do not answer)" if silent else "")
+        )
+
+    # -- reading
+
+    async def get(self, key: ObjectKey) -> JsonObject:
+        """One object."""
+        return await self._json(Call("GET", _path(key), f"get {key}"), key.resource)
+
+    async def list(
+        self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> ObjectList:
+        """All objects."""
+        with self._noticing():
+            return await self._reader.list(resource, namespace, selectors(label_selector, field_selector))
+
+    @asynccontextmanager
+    async def raw_list(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        paged: bool = True,
+    ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
+        """All objects, unparsed, page by page."""
+        chosen = selectors(label_selector, field_selector)
+        with self._noticing():
+            async with self._reader.raw_list(resource, namespace, chosen, paged=paged) as pages:
+                yield pages
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
+        """Events after ``resource_version``, bookmarks included."""
+        chosen = selectors(label_selector, field_selector)
+        with self._noticing():
+            async with self._reader.watch(resource, namespace, resource_version, chosen) as events:
+                yield events
+
+    @asynccontextmanager
+    async def raw_watch(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> AsyncGenerator[AsyncIterator[RawEvent], None]:
+        """Events after ``resource_version``, unparsed, bookmarks included."""
+        chosen = selectors(label_selector, field_selector)
+        with self._noticing():
+            async with self._reader.raw_watch(resource, namespace, resource_version, chosen) as events:
+                yield events
+
+    # -- writing
+
+    async def create(self, obj: JsonObject) -> JsonObject:
+        """POST."""
+        resource, namespace, name = await self._address(obj, "create", generated=True)
+        key = ObjectKey(resource, namespace, name)
+        if name:
+            _path(key)
+        return await self._write(
+            Call("POST", resource.path(namespace), f"create {key}".rstrip(), body=encode_json(obj)), resource
+        )
+
+    async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
+        """PUT."""
+        key = ObjectKey(*await self._address(obj, "replace"))
+        what = f"replace {key}" + (f" ({subresource})" if subresource else "")
+        return await self._write(Call("PUT", _path(key, subresource), what, body=encode_json(obj)), key.resource)
+
+    async def apply(
+        self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
+    ) -> JsonObject:
+        """Server-side apply; JSON is sent as the YAML that it is."""
+        key = ObjectKey(*await self._address(obj, "apply"))
+        params = {"fieldManager": field_manager, "force": "true" if force else "false"}
+        if dry_run:
+            params["dryRun"] = "All"
+        return await self._write(
+            Call("PATCH", _path(key), f"apply {key}", params, encode_json(obj), "application/apply-patch+yaml"),
+            key.resource,
+        )
+
+    async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
+        """RFC 7396."""
+        return await self._patch(key, patch, "merge-patch", subresource)
+
+    async def json_patch(self, key: ObjectKey, patch: Sequence[JsonValue], *, subresource: str = "") -> JsonObject:
+        """RFC 6902."""
+        return await self._patch(key, [*patch], "json-patch", subresource)
+
+    async def _patch(self, key: ObjectKey, patch: JsonValue, kind: str, subresource: str) -> JsonObject:
+        what = f"patch {key}" + (f" ({subresource})" if subresource else "")
+        call = Call(
+            "PATCH", _path(key, subresource), what, body=encode_json(patch), content_type=f"application/{kind}+json"
+        )
+        return await self._write(call, key.resource)
+
+    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
+        """DELETE, under a UID precondition where one is given."""
+        options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": str(propagation)}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        await self._write(Call("DELETE", _path(key), f"delete {key}", body=encode_json(options)), key.resource)
+
+    # -- about itself
+
+    def statistics(self) -> dict[str, int]:
+        """Requests under way and waiting, open watches, kinds known."""
+        kinds = 0 if self._catalog is None else len(self._catalog.types)
+        return {**self._session.statistics(), "watches": self._reader.watches, "kinds": kinds}
+
+    # -- requests
+
+    async def _json(self, call: Call, resource: ResourceType | None = None) -> JsonObject:
+        return decode_object(await self._send(call, resource), call.what)
+
+    async def _write(self, call: Call, resource: ResourceType) -> JsonObject:
+        answer = await self._json(call, resource)
+        if resource.group_kind in _REDEFINING:
+            self._forget_catalog()
+        return answer
+
+    async def _send(self, call: Call, resource: ResourceType | None = None) -> bytes:
+        if resource is None:
+            return await self._session.request(call)
+        with self._noticing():
+            return await self._session.request(call)
+
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
+        """Where a kind turns out not to be served, what is remembered of discovery is wrong."""
+        try:
+            yield
+        except NotServedError:
+            self._forget_catalog()
+            raise
+
+    async def _address(self, obj: JsonObject, verb: str, *, generated: bool = False) -> tuple[ResourceType, str, str]:
+        """Type, namespace and name of an object to be written. Raises InvalidError, UnknownKindError."""
+        try:
+            (api_version, kind), namespace, name = kind_of(obj), namespace_of(obj), name_of(obj)
+            name = name or (find_str(obj, "metadata", "generateName") if generated else "")
+        except ShapeError as error:
+            raise api_error(422, "Invalid", f"{verb}: {error}") from error
+        question = generated and api_version.partition("/")[0] == REVIEWS  # which is no object, and must have no name
+        if not api_version or not kind or not (name or question):
+            raise api_error(422, "Invalid", f"{verb} {kind or 'object'} {name}: apiVersion, kind and name are needed")
+        resource = await self.resource_type(api_version, kind)
+        if resource.namespaced and not namespace:
+            raise api_error(422, "Invalid", f"{verb} {resource.group_kind} {name}: metadata.namespace is needed")
+        return resource, namespace if resource.namespaced else "", name
+
+    # -- discovery
+
+    def _forget_catalog(self) -> None:
+        self._catalog_until = -1.0
+
+    async def _current_catalog(self, fresh_at: float | None = None) -> Catalog:
+        """The remembered catalog; asked for anew where it was forgotten, or is too old at ``fresh_at``."""
+        number = self._catalog_number
+        stale = self._catalog_until < 0 or (fresh_at is not None and fresh_at >= self._catalog_until)
+        if self._catalog is None or stale:
+            return await self._discover(number)
+        return self._catalog
+
+    async def _discover(self, number: int) -> Catalog:
+        """Ask the server, unless another task did since the catalog ``number``."""
+        async with self._discovering:
+            if self._catalog is None or self._catalog_number == number:
+                self._catalog_until = 0.0
+                catalog = await self._ask_catalog()
+                self._catalog_number += 1
+                self._catalog = catalog
+                if self._catalog_until == 0.0:
+                    self._catalog_until = trio.current_time() + self._session.options.catalog_age_s
+            return self._catalog
+
+    async def _ask_catalog(self) -> Catalog:
+        what = "discover what is served"
+        api = await self._json(Call("GET", "/api", what, accept=AGGREGATED_ACCEPT))
+        apis = await self._json(Call("GET", "/apis", what, accept=AGGREGATED_ACCEPT))
+        try:
+            if is_aggregated(api) and is_aggregated(apis):
+                return aggregated_catalog([api, apis])
+            lists: dict[str, JsonObject | None] = {}
+            for api_version in group_versions(api, apis):
+                lists[api_version] = await self._group_version(api_version)
+            return plain_catalog(lists)
+        except ShapeError as error:
+            raise MalformedAnswerError(f"{what}: {error}") from error
+
+    async def _group_version(self, api_version: str) -> JsonObject | None:
+        """None where the server behind a group does not answer."""
+        try:
+            return await self._json(Call("GET", group_version_path(api_version), f"discover {api_version}"))
+        except ApiError as error:
+            if error.code not in {404, 503}:
+                raise
+            return None
+
+
+@asynccontextmanager
+async def open_client(
+    connection: Connection,
+    *,
+    transport: httpx.AsyncBaseTransport | None = None,
+    options: ClientOptions | None = None,
+) -> AsyncGenerator[HttpClusterClient, None]:
+    """A client for as long as the block runs. With ``transport`` nothing is opened (in-memory servers, tests)."""
+    async with open_session(connection, options or ClientOptions(), transport) as session:
+        yield HttpClusterClient(session)
+
+
+def _path(key: ObjectKey, subresource: str = "") -> str:
+    """The path of an object; a name that would change the path is refused."""
+    for part in (key.namespace, key.name, subresource):
+        if part in {".", ".."} or "/" in part or "%" in part:
+            raise api_error(422, "Invalid", f"{key}: {part!r} cannot be part of a path")
+    if not key.name:
+        raise api_error(422, "Invalid", f"{key}: a name is needed")
+    return key.resource.path(key.namespace, key.name, subresource)

@@ -1,0 +1,242 @@
+"""Lists and watches over an HTTP session: parsed for those who look into objects, as text for those who pass them on.
+
+A list is consistent: its pages are read at one revision. A parsed one comes whole, and is begun again where the server forgot
+that revision half-way; an unparsed one comes page by page, so beginning again is its reader's.
+"""
+
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import Final, TypeVar
+
+import msgspec
+import trio
+
+from wharfinger.cluster.api.client import ObjectList, WatchEvent
+from wharfinger.cluster.api.errors import GoneError
+from wharfinger.cluster.api.http_errors import MalformedAnswerError
+from wharfinger.cluster.api.http_session import Call, HttpSession, ResponseTooLargeError
+from wharfinger.cluster.api.raw_list import read_list_answer
+from wharfinger.cluster.api.raw_object import RawEvent, RawPage
+from wharfinger.cluster.api.watch_stream import LineSplitter, decode_event, decode_raw_event
+from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
+from wharfinger.kube.resource import ResourceType
+
+MAX_LIST_BYTES: Final = 1024 * 1024 * 1024
+"""Of one list, over all its pages."""
+
+WAITED_S: Final = 0.0001
+"""What takes longer to come was waited for."""
+BUSY_S: Final = 0.02
+"""A stream that is waited for again so soon is busy."""
+REST_S: Final = 0.005
+MUCH_BYTES: Final = 128 * 1024
+
+_Event = TypeVar("_Event")
+
+
+class HttpReader:
+    """Reads through a session. Every method raises ClusterErrors only; NotServedError where the kind is not served."""
+
+    def __init__(self, session: HttpSession) -> None:
+        self._session = session
+        self._watches = 0
+
+    @property
+    def watches(self) -> int:
+        """How many are open."""
+        return self._watches
+
+    # -- lists
+
+    async def list(self, resource: ResourceType, namespace: str, selectors: dict[str, str]) -> ObjectList:
+        """All objects, in pages; where the server forgot a list half-way it is begun again, at last in one piece."""
+        for page_size in (self._session.options.page_size, self._session.options.page_size, 0):
+            listed = await self._list_paged(resource, namespace, selectors, page_size)
+            if listed is not None:
+                return listed
+        raise GoneError(
+            410, "Expired", f"list {resource.group_kind}: the server forgets lists faster than they are read"
+        )
+
+    async def _list_paged(
+        self, resource: ResourceType, namespace: str, selectors: dict[str, str], page_size: int
+    ) -> ObjectList | None:
+        """None where a continue token had expired."""
+        what = _where("list", resource, namespace)
+        items: list[JsonObject] = []
+        token, size = "", 0
+        while True:
+            try:
+                body = await self._page(resource, namespace, selectors, page_size, token)
+            except GoneError:
+                if token:
+                    return None
+                raise
+            size = _room(size + len(body), what)
+            page = decode_object(body, what)
+            items += _items(page, resource, what)
+            token = text_of(page, what, "metadata", "continue")
+            if not token:
+                return ObjectList(tuple(items), text_of(page, what, "metadata", "resourceVersion"))
+
+    @asynccontextmanager
+    async def raw_list(
+        self, resource: ResourceType, namespace: str, selectors: dict[str, str], *, paged: bool
+    ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
+        """All objects as text, page by page, or in one page. Pages that are too large are asked for anew, smaller."""
+        async with aclosing(self._raw_pages(resource, namespace, selectors, paged=paged)) as pages:
+            yield pages
+
+    async def _raw_pages(
+        self, resource: ResourceType, namespace: str, selectors: dict[str, str], *, paged: bool
+    ) -> AsyncGenerator[RawPage, None]:
+        what = _where("list", resource, namespace)
+        page_size = self._session.options.page_size if paged else 0
+        token, size = "", 0
+        while True:
+            try:
+                body = await self._page(resource, namespace, selectors, page_size, token)
+            except ResponseTooLargeError:
+                if page_size <= 1:
+                    raise
+                page_size = max(page_size // 8, 1)
+                continue
+            size = _room(size + len(body), what)
+            answer = read_list_answer(body, resource, what)
+            del body  # while the reader is at the page, it is there once
+            yield answer.page
+            token = answer.token
+            if not token:
+                return
+
+    async def _page(
+        self, resource: ResourceType, namespace: str, selectors: dict[str, str], page_size: int, token: str
+    ) -> bytes:
+        params = ({"limit": str(page_size)} if page_size else {}) | selectors
+        params |= {"continue": token} if token else {}
+        what = _where("list", resource, namespace)
+        return await self._session.request(Call("GET", resource.path(namespace), what, params))
+
+    # -- watches
+
+    @asynccontextmanager
+    async def watch(
+        self, resource: ResourceType, namespace: str, resource_version: str, selectors: dict[str, str]
+    ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
+        """Events, bookmarks included; ends when the server ends it, after about five minutes."""
+        what = _where("watch", resource, namespace)
+        async with (
+            self._stream(resource, namespace, resource_version, selectors) as chunks,
+            aclosing(_events(chunks, what, lambda line: decode_event(line, what))) as events,
+        ):
+            yield events
+
+    @asynccontextmanager
+    async def raw_watch(
+        self, resource: ResourceType, namespace: str, resource_version: str, selectors: dict[str, str]
+    ) -> AsyncGenerator[AsyncIterator[RawEvent], None]:
+        """As `watch`, the objects as text."""
+        what = _where("watch", resource, namespace)
+        async with (
+            self._stream(resource, namespace, resource_version, selectors) as chunks,
+            aclosing(gathered(chunks)) as bunches,
+            aclosing(_events(bunches, what, lambda line: decode_raw_event(line, resource, what))) as events,
+        ):
+            yield events
+
+    @asynccontextmanager
+    async def _stream(
+        self, resource: ResourceType, namespace: str, resource_version: str, selectors: dict[str, str]
+    ) -> AsyncGenerator[AsyncIterator[bytes], None]:
+        options = self._session.options
+        seconds = options.watch_s + int(options.random() * options.watch_jitter_s)
+        params = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(seconds),
+            "resourceVersion": resource_version,
+            **selectors,
+        }
+        call = Call("GET", resource.path(namespace), _where("watch", resource, namespace), params)
+        self._watches += 1
+        try:
+            async with self._session.stream(call, read_s=seconds + options.watch_grace_s) as chunks:
+                yield chunks
+        finally:
+            self._watches -= 1
+
+
+async def gathered(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """The chunks of a stream, with a rest after one that was waited for while the stream is busy.
+
+    What comes during the rest is read at once: at thousands of events a second most of the work would be waking up for each.
+    Where much comes between two waits there is nothing to gain, and no rest.
+    """
+    waited_at, taken = -math.inf, 0
+    asked = trio.current_time()
+    async for chunk in chunks:
+        now = trio.current_time()
+        yield chunk
+        if now - asked > WAITED_S:
+            if now - waited_at < BUSY_S and taken < MUCH_BYTES:
+                await trio.sleep(REST_S)
+            waited_at, taken = now, 0
+        taken += len(chunk)
+        asked = trio.current_time()
+
+
+async def _events(
+    chunks: AsyncIterator[bytes], what: str, decode: Callable[[bytes], _Event]
+) -> AsyncGenerator[_Event, None]:
+    splitter = LineSplitter(what)
+    async for chunk in chunks:
+        for line in splitter.feed(chunk):
+            yield decode(line)
+    splitter.finish()
+
+
+def selectors(labels: str, fields: str) -> dict[str, str]:
+    """The query of a list or watch that takes only some objects."""
+    given = {"labelSelector": labels, "fieldSelector": fields}
+    return {name: selector for name, selector in given.items() if selector}
+
+
+def decode_object(body: bytes, what: str) -> JsonObject:
+    """An answer as the JSON object that it is. Raises MalformedAnswerError."""
+    try:
+        value: object = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedAnswerError(f"{what}: the answer is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise MalformedAnswerError(f"{what}: the answer is not a JSON object")
+    return value
+
+
+def text_of(document: JsonObject, what: str, *path: str) -> str:
+    """A text of an answer; "" where there is none. Raises MalformedAnswerError."""
+    try:
+        return find_str(document, *path)
+    except ShapeError as error:
+        raise MalformedAnswerError(f"{what}: {error}") from error
+
+
+def _room(size: int, what: str) -> int:
+    if size > MAX_LIST_BYTES:
+        raise MalformedAnswerError(f"{what}: over {MAX_LIST_BYTES} bytes in all")
+    return size
+
+
+def _where(verb: str, resource: ResourceType, namespace: str) -> str:
+    return f"{verb} {resource.group_kind}" + (f" in {namespace}" if namespace and resource.namespaced else "")
+
+
+def _items(page: JsonObject, resource: ResourceType, what: str) -> list[JsonObject]:
+    """The items of a page, each with apiVersion and kind (a list of built-in kinds leaves them out)."""
+    items = page.get("items")
+    result: list[JsonObject] = []
+    for item in [] if items is None else items if isinstance(items, list) else [items]:
+        if not isinstance(item, dict):
+            raise MalformedAnswerError(f"{what}: an item of the list is not an object")
+        result.append({"apiVersion": resource.api_version, "kind": resource.kind, **item})
+    return result

@@ -1,0 +1,380 @@
+"""One HTTP conversation with an API server: who asks, how long, how much, and what is tried again.
+
+Every bound is here: requests at once (a limiter outside the connection pool, because a capped httpx pool loses slots for
+ever when a waiting request is cancelled: encode/httpcore #961), seconds per request, bytes per answer, attempts after
+`429 Too Many Requests` or a `Retry-After`. A long stream (a watch) is opened within the limiter and then leaves it.
+"""
+
+import math
+import ssl
+import urllib.parse
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from random import random
+from socket import IPPROTO_TCP, SO_KEEPALIVE, SOL_SOCKET, TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_USER_TIMEOUT
+from typing import Final, cast
+
+import httpx
+import trio
+
+from wharfinger import __version__
+from wharfinger.cluster.api.connection import Authorization, Connection, ConnectionConfigError, StaticAuthorization
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.api.http_errors import error_of_response, retry_after, unreachable
+from wharfinger.cluster.api.http_transport import ServerTransport
+
+ERROR_BODY_BYTES: Final = 256 * 1024
+"""How much of a failure's body is read."""
+
+_SOCKET_OPTIONS: Final = [
+    (SOL_SOCKET, SO_KEEPALIVE, 1),
+    (IPPROTO_TCP, TCP_KEEPIDLE, 30),
+    (IPPROTO_TCP, TCP_KEEPINTVL, 10),
+    (IPPROTO_TCP, TCP_KEEPCNT, 3),
+    (IPPROTO_TCP, TCP_USER_TIMEOUT, 60_000),
+]
+"""A peer that vanished is noticed after a minute, idle connection or not."""
+
+
+class ResponseTooLargeError(ClusterError):
+    """An answer over the limit; the same question gets the same answer."""
+
+    transient = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOptions:
+    """Bounds of a client. Times in seconds. ``random`` gives [0, 1) for jitter (a test injects its own)."""
+
+    concurrency: int = 32
+    connect_s: float = 10.0
+    request_s: float = 60.0
+    watch_s: int = 290
+    watch_jitter_s: int = 20
+    watch_grace_s: float = 30.0
+    max_response_bytes: int = 64 * 1024 * 1024
+    attempts: int = 6
+    max_retry_after_s: float = 30.0
+    page_size: int = 500
+    authorization_age_s: float = 30.0
+    catalog_age_s: float = 60.0
+    user_agent: str = f"wharfinger/{__version__}"
+    """Its first word is the field manager of whatever is written without naming one."""
+    random: Callable[[], float] = field(default=random)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request; ``what`` is it in words, for errors (``get Pod a/b``)."""
+
+    method: str
+    path: str
+    what: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    content_type: str = "application/json"
+    accept: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """An answer that was no success, read and closed."""
+
+    status: int
+    headers: httpx.Headers
+    body: bytes
+
+    def retry_after_s(self) -> float | None:
+        """What the server asked for."""
+        return retry_after(self.headers.get("retry-after", ""), self.headers.get("date", ""))
+
+
+class _Attempts:
+    """Counts what was tried for one call, and says whether and when to try again."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self._options = options
+        self._left = options.attempts - 1
+        self._patience_s = options.max_retry_after_s
+        self.renewed = False
+        self.reconnected = False
+
+    def delay(self, failure: _Failure) -> float | None:
+        """Seconds to wait before the next attempt, or None where there is none: only what the server asked for."""
+        asked = failure.retry_after_s()
+        if asked is None and failure.status == HTTPStatus.TOO_MANY_REQUESTS:
+            asked = 1.0
+        if asked is None or self._left <= 0 or asked > self._patience_s:
+            return None
+        self._left -= 1
+        self._patience_s -= asked
+        return asked * (1 + 0.1 * self._options.random())
+
+
+class HttpSession:
+    """Sends calls. Made by :func:`open_session`."""
+
+    def __init__(self, connection: Connection, transport: httpx.AsyncBaseTransport, options: ClientOptions) -> None:
+        self.options = options
+        self.server = connection.server
+        self._base = connection.server.rstrip("/") + "/"
+        self._connection = connection
+        self._transport = transport
+        self._limiter = trio.CapacityLimiter(options.concurrency)
+        self._credentials = _Credentials(connection.authorization, options.authorization_age_s)
+
+    async def request(self, call: Call) -> bytes:
+        """The body of a successful answer. Raises ApiError, UnreachableError, ResponseTooLargeError."""
+        attempts = _Attempts(self.options)
+        while True:
+            with self._patience(call):
+                async with self._limiter:
+                    with trio.fail_after(self.options.request_s):
+                        answer = await self._exchange(call, attempts)
+            if isinstance(answer, bytes):
+                return answer
+            await self._recover(call, answer, attempts)
+
+    @asynccontextmanager
+    async def stream(self, call: Call, *, read_s: float) -> AsyncGenerator[AsyncIterator[bytes], None]:
+        """The chunks of a successful answer as they come; silence over ``read_s`` raises UnreachableError."""
+        attempts = _Attempts(self.options)
+        while True:
+            with self._patience(call):
+                async with self._limiter:
+                    with trio.fail_after(self.options.request_s):
+                        header, response = await self._send(call, attempts, read_s=read_s)
+            try:
+                if response.is_success:
+                    async with aclosing(self._chunks(response, call.what)) as chunks:
+                        yield chunks
+                    return
+                failure = await self._failure(response, call.what)
+            finally:
+                with trio.move_on_after(1, shield=True):
+                    await response.aclose()
+            await self._recover(call, (header, failure), attempts)
+
+    def statistics(self) -> dict[str, int]:
+        """Requests under way, and waiting for their turn; open streams are not counted."""
+        limiter = self._limiter.statistics()
+        return {"requests": limiter.borrowed_tokens, "waiting": limiter.tasks_waiting}
+
+    @contextmanager
+    def _patience(self, call: Call) -> Iterator[None]:
+        """A request that ran out of time, in this part's words."""
+        try:
+            yield
+        except trio.TooSlowError as error:
+            words = TimeoutError(f"not done within {self.options.request_s:g} s")
+            raise unreachable(self.server, call.what, words) from error
+
+    async def _exchange(self, call: Call, attempts: _Attempts) -> bytes | tuple[str, _Failure]:
+        header, response = await self._send(call, attempts, read_s=self.options.request_s)
+        try:
+            if response.is_success:
+                return await self._read(response, call.what, self.options.max_response_bytes)
+            return header, await self._failure(response, call.what)
+        finally:
+            with trio.move_on_after(1, shield=True):
+                await response.aclose()
+
+    async def _recover(self, call: Call, answer: tuple[str, _Failure], attempts: _Attempts) -> None:
+        """Return where another attempt is due (after its delay), else raise the failure."""
+        header, failure = answer
+        if failure.status == HTTPStatus.UNAUTHORIZED and not attempts.renewed:
+            attempts.renewed = True
+            if await self._credentials.renew(header):
+                return
+        delay = attempts.delay(failure)
+        if delay is None:
+            asked = failure.retry_after_s()
+            raise error_of_response(failure.status, failure.body, call.what, retry_after_s=asked)
+        await trio.sleep(delay)
+
+    async def _send(self, call: Call, attempts: _Attempts, *, read_s: float) -> tuple[str, httpx.Response]:
+        """The Authorization header that was sent, and the head of the answer."""
+        header = await self._credentials.header()
+        request = self._request(call, header, read_s)
+        while True:
+            try:
+                return header, await self._transport.handle_async_request(request)
+            except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
+                # The server may have closed a kept connection just as it was used; what only reads may be asked again.
+                if call.method != "GET" or attempts.reconnected:
+                    raise unreachable(self.server, call.what, error) from error
+                attempts.reconnected = True
+            except httpx.TransportError as error:
+                raise unreachable(self.server, call.what, error) from error
+
+    def _request(self, call: Call, header: str, read_s: float) -> httpx.Request:
+        headers = [("accept", call.accept), ("accept-encoding", "gzip"), ("user-agent", self.options.user_agent)]
+        headers += self._connection.headers
+        if call.body:
+            headers.append(("content-type", call.content_type))
+        if header:
+            headers.append(("authorization", header))
+        times = httpx.Timeout(self.options.request_s, connect=self.options.connect_s, read=read_s)
+        name = self._connection.tls_server_name
+        return httpx.Request(
+            call.method,
+            self._base + urllib.parse.quote(call.path, safe="/:@!$&'()*+,;=~").lstrip("/"),
+            params=dict(call.params) or None,
+            content=call.body or None,
+            headers=headers,
+            extensions={"timeout": times.as_dict(), **({"sni_hostname": name} if name else {})},
+        )
+
+    async def _failure(self, response: httpx.Response, what: str) -> _Failure:
+        try:
+            body = await self._read(response, what, ERROR_BODY_BYTES)
+        except ResponseTooLargeError:
+            body = b"(a long answer)"
+        return _Failure(response.status_code, response.headers, body)
+
+    async def _read(self, response: httpx.Response, what: str, limit: int) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        async with aclosing(self._chunks(response, what)) as chunks:
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > limit:
+                    raise ResponseTooLargeError(f"{what}: the answer is over the limit of {limit} bytes")
+                parts.append(chunk)
+        return b"".join(parts)
+
+    async def _chunks(self, response: httpx.Response, what: str) -> AsyncGenerator[bytes, None]:
+        # Not aiter_raw(): a transport may hand out responses whose content is already there.
+        raw = aiter(cast("httpx.AsyncByteStream", response.stream))
+        ended = False
+        try:
+            inflate = _inflater(response.headers.get("content-encoding", ""))
+            async for chunk in raw:
+                for piece in (chunk,) if inflate is None else inflate.feed(chunk):
+                    yield piece
+            ended = True
+            if inflate is not None:
+                inflate.finish()
+        except (httpx.TransportError, zlib.error) as error:
+            raise unreachable(self.server, what, error) from error
+        finally:
+            if not ended:
+                await _end(raw)
+
+
+class _Inflater:
+    """gzip, in pieces of at most 1 MiB, however small the compressed form is."""
+
+    def __init__(self) -> None:
+        self._state = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """What a chunk holds. Raises zlib.error."""
+        while chunk:
+            if piece := self._state.decompress(chunk, 1024 * 1024):
+                yield piece
+            chunk = self._state.unconsumed_tail
+
+    def finish(self) -> None:
+        """Raises zlib.error where the end is missing."""
+        if not self._state.eof:
+            raise zlib.error("the compressed answer breaks off")
+
+
+def _inflater(encoding: str) -> _Inflater | None:
+    if encoding in {"", "identity"}:
+        return None
+    if encoding != "gzip":
+        raise zlib.error(f"an answer in {encoding[:40]!r}, which was not asked for")
+    return _Inflater()
+
+
+async def _end(chunks: AsyncIterator[bytes]) -> None:
+    """Run a body that nobody reads any more to its end.
+
+    httpx, httpcore and a transport nest asynchronous generators; closing the outermost would leave the inner ones to the
+    garbage collector. Resumed inside a cancelled scope, they end from the innermost outwards, at once.
+    """
+    with trio.CancelScope(shield=True) as scope, suppress(httpx.TransportError, httpx.StreamError):
+        scope.cancel()
+        async for _ in chunks:
+            pass
+
+
+class _Credentials:
+    """The Authorization header, remembered for a while and renewed by one task at a time, in a thread."""
+
+    def __init__(self, source: Authorization, age_s: float) -> None:
+        self._source = source
+        self._age_s = age_s
+        self._lock = trio.Lock()
+        self._value = ""
+        self._until = -math.inf
+
+    async def header(self) -> str:
+        """The header to send now. Raises ConnectionConfigError."""
+        if isinstance(self._source, StaticAuthorization):
+            return self._source.header(renew=False)
+        if trio.current_time() < self._until:
+            return self._value
+        async with self._lock:
+            if trio.current_time() >= self._until:
+                await self._load(renew=False)
+            return self._value
+
+    async def renew(self, refused: str) -> bool:
+        """After a 401 for ``refused``: whether there is another header now."""
+        if isinstance(self._source, StaticAuthorization):
+            return False
+        async with self._lock:
+            if self._value == refused:
+                await self._load(renew=True)
+            return self._value != refused
+
+    async def _load(self, *, renew: bool) -> None:
+        self._value = await trio.to_thread.run_sync(lambda: self._source.header(renew=renew), abandon_on_cancel=True)
+        self._until = trio.current_time() + self._age_s
+
+
+@asynccontextmanager
+async def open_session(
+    connection: Connection, options: ClientOptions, transport: httpx.AsyncBaseTransport | None
+) -> AsyncGenerator[HttpSession, None]:
+    """A session over ``transport``, or over TCP as the connection says. Raises ConnectionConfigError."""
+    if transport is None:
+        transport = await trio.to_thread.run_sync(_tcp_transport, connection)
+    async with transport:
+        yield HttpSession(connection, transport, options)
+
+
+def _tcp_transport(connection: Connection) -> httpx.AsyncBaseTransport:
+    """Reads certificates, so it blocks."""
+    try:
+        tls = _tls_context(connection) if connection.server.startswith("https:") else None
+        if not connection.proxy:
+            return ServerTransport(connection.server, tls, _SOCKET_OPTIONS)
+        return httpx.AsyncHTTPTransport(
+            verify=tls or False,
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30),
+            socket_options=_SOCKET_OPTIONS,
+            proxy=connection.proxy,
+        )
+    except (OSError, ssl.SSLError) as error:
+        raise ConnectionConfigError(
+            f"{connection.server}: its certificates cannot be used: {error}; check the CA and the client certificate"
+        ) from error
+    except (ValueError, ImportError) as error:
+        raise ConnectionConfigError(f"{connection.server}: the proxy cannot be used: {error}") from error
+
+
+def _tls_context(connection: Connection) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=connection.ca_file)
+    if not connection.verify_tls:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if connection.client_certificate is not None:
+        context.load_cert_chain(connection.client_certificate, connection.client_key)
+    return context

@@ -1,0 +1,224 @@
+"""HTTP/1.1 to one server over kept connections: an httpx transport that does what a session needs and no more.
+
+httpx's own looks through all its connections at the beginning and the end of each request, and sends head and body one after the
+other. Requests to an API server are small and many, so that was half of what they cost.
+
+Invariants:
+
+* A connection has at most one request under way, and goes back only when both sides have said all they had to say; whatever was
+  broken off (cancelled, timed out, not read to its end) is closed.
+* The one used last is used next, unless the server said something on it meanwhile, which can only be good-bye.
+* How many requests there are at once is for the caller to bound (:mod:`wharfinger.cluster.api.http_session`).
+"""
+
+import ssl
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeAlias
+
+import h11
+import httpx
+import trio
+
+MAX_IDLE: Final = 20
+IDLE_S: Final = 30.0
+READ_BYTES: Final = 64 * 1024
+MAX_HEAD_BYTES: Final = 100 * 1024
+
+SocketOption: TypeAlias = tuple[int, int, int]
+
+
+class ServerTransport(httpx.AsyncBaseTransport):
+    """The way to ``server``; ``tls`` is for one whose address begins with https. Raises httpx.TransportError.
+
+    Times are those of the request's extension ``timeout`` (httpx): connect, write and read, the latter two of each piece.
+    """
+
+    def __init__(self, server: str, tls: ssl.SSLContext | None, options: Sequence[SocketOption] = ()) -> None:
+        url = httpx.URL(server)
+        self._host = url.raw_host.decode()
+        self._port = url.port or (80 if tls is None else 443)
+        self._tls = tls
+        self._options = options
+        self._idle: list[_Line] = []
+        if tls is not None:
+            tls.set_alpn_protocols(["http/1.1"])
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The head of the answer; its body is read from the connection, and closing it gives that back."""
+        content = await request.aread()
+        times = _Times(request.extensions.get("timeout") or {})
+        line = await self._take()
+        if line is None:
+            name = request.extensions.get("sni_hostname")
+            line = _Line(await self._connect(times, name if isinstance(name, str) else self._host))
+        try:
+            head = await line.ask(request, content, times)
+        except BaseException:
+            await line.close()
+            raise
+        body = _Body(self, line, times)
+        return httpx.Response(head.status_code, headers=head.headers.raw_items(), stream=body)
+
+    async def aclose(self) -> None:
+        """Close what is kept."""
+        while self._idle:
+            await self._idle.pop().close()
+
+    async def give_back(self, line: "_Line") -> None:
+        """Keep a connection whose exchange is over, if it can be used again and there are not too many."""
+        now = trio.current_time()
+        while self._idle and self._idle[0].until <= now:
+            await self._idle.pop(0).close()
+        if line.begin_anew() and len(self._idle) < MAX_IDLE:
+            line.until = now + IDLE_S
+            self._idle.append(line)
+        else:
+            await line.close()
+
+    async def _take(self) -> "_Line | None":
+        now = trio.current_time()
+        while self._idle:
+            line = self._idle.pop()
+            if line.until > now and not line.is_readable():
+                return line
+            await line.close()
+        return None
+
+    async def _connect(self, times: "_Times", name: str) -> "trio.SocketStream | trio.SSLStream[trio.SocketStream]":
+        with _explained(httpx.ConnectTimeout, httpx.ConnectError), trio.fail_after(times.connect_s):
+            stream = await trio.open_tcp_stream(self._host, self._port)
+            try:
+                for option in self._options:
+                    stream.setsockopt(*option)
+                if self._tls is None:
+                    return stream
+                secured = trio.SSLStream(stream, self._tls, server_hostname=name, https_compatible=True)
+                await secured.do_handshake()
+            except BaseException:
+                await trio.aclose_forcefully(stream)
+                raise
+            return secured
+
+
+class _Times:
+    """How long each step of a request may take, in seconds."""
+
+    __slots__ = ("connect_s", "read_s", "write_s")
+
+    def __init__(self, given: Mapping[str, float | None]) -> None:
+        self.connect_s = _seconds(given.get("connect"))
+        self.read_s = _seconds(given.get("read"))
+        self.write_s = _seconds(given.get("write"))
+
+
+def _seconds(given: float | None) -> float:
+    return float("inf") if given is None else given
+
+
+class _Line:
+    """One connection, with where its exchange has come to. ``until`` is when it has been idle for too long."""
+
+    __slots__ = ("_state", "_stream", "until")
+
+    def __init__(self, stream: "trio.SocketStream | trio.SSLStream[trio.SocketStream]") -> None:
+        self._stream = stream
+        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
+        self.until = 0.0
+
+    async def ask(self, request: httpx.Request, content: bytes, times: _Times) -> h11.Response:
+        """Send it in one piece; the answer's head."""
+        headers = request.headers.raw
+        with _explained(httpx.WriteTimeout, httpx.WriteError):
+            pieces = [
+                self._state.send(h11.Request(method=request.method, target=request.url.raw_path, headers=headers)),
+                self._state.send(h11.Data(data=content)) if content else b"",
+                self._state.send(h11.EndOfMessage()),
+            ]
+        try:
+            with _explained(httpx.WriteTimeout, httpx.WriteError), trio.fail_after(times.write_s):
+                await self._stream.send_all(b"".join(piece for piece in pieces if piece))
+        except httpx.WriteError:
+            pass  # a server may refuse and close before it has read everything: what it said counts
+        while True:
+            event = await self.receive(times)
+            if isinstance(event, h11.Response):
+                return event
+
+    async def receive(self, times: _Times) -> h11.Event:
+        """What the server says next."""
+        with _explained(httpx.ReadTimeout, httpx.ReadError):
+            while True:
+                event = self._state.next_event()
+                if isinstance(event, h11.Event):
+                    return event
+                with trio.fail_after(times.read_s):
+                    data = await self._stream.receive_some(READ_BYTES)
+                if not data and self._state.their_state is h11.SEND_RESPONSE:
+                    raise httpx.RemoteProtocolError("the server closed the connection without an answer")
+                self._state.receive_data(bytes(data))
+
+    def begin_anew(self) -> bool:
+        """Whether another request can follow."""
+        if self._state.our_state is not h11.DONE or self._state.their_state is not h11.DONE:
+            return False
+        self._state.start_next_cycle()
+        return True
+
+    def is_readable(self) -> bool:
+        """Whether something has come on it."""
+        stream = self._stream
+        plain = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
+        return plain.socket.is_readable()
+
+    async def close(self) -> None:
+        """At once, whatever is under way."""
+        await trio.aclose_forcefully(self._stream)
+
+
+class _Body(httpx.AsyncByteStream):
+    """The body of an answer; no generator, so that nothing of it is left to the garbage collector."""
+
+    def __init__(self, transport: ServerTransport, line: _Line, times: _Times) -> None:
+        self._transport = transport
+        self._line: _Line | None = line
+        self._times = times
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        line = self._line
+        if line is None:
+            raise StopAsyncIteration
+        try:
+            event = await line.receive(self._times)
+        except BaseException:
+            await self.aclose()
+            raise
+        if isinstance(event, h11.Data):
+            return bytes(event.data)
+        self._line = None
+        await self._transport.give_back(line)
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Give up what was not read."""
+        line, self._line = self._line, None
+        if line is not None:
+            await line.close()
+
+
+@contextmanager
+def _explained(late: type[httpx.TimeoutException], broken: type[httpx.NetworkError]) -> Iterator[None]:
+    """What sockets, TLS and h11 raise, in httpx's words."""
+    try:
+        yield
+    except trio.TooSlowError as error:
+        raise late(str(error)) from error
+    except h11.RemoteProtocolError as error:
+        raise httpx.RemoteProtocolError(str(error)) from error
+    except h11.LocalProtocolError as error:
+        raise httpx.LocalProtocolError(str(error)) from error
+    except (OSError, ssl.SSLError, trio.BrokenResourceError, trio.ClosedResourceError) as error:
+        raise broken(str(error)) from error

@@ -1,0 +1,120 @@
+"""What the cluster last said about an object, or about Pods made for it: ``FailedScheduling: 0/3 nodes are available``.
+
+An object that does not become ready seldom knows why: the scheduler, a volume's provisioner, a kubelet say it in an Event, and
+of a workload they say it about its Pods. An Event that was written by the newer API (events.k8s.io) is listed by the older one,
+too, with its time in other fields; so one list of ``v1`` Events has all.
+
+Of a workload the warnings of its namespace are looked through for Pods (ReplicaSets, claims) that are named as its controller
+names them, since an Event tells of its object only the name; of everything else those with its UID are listed. Who asks sets
+the deadline.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.raw_object import RawObject
+from wharfinger.cluster.api.watch_stream import MAX_LINE_BYTES
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, as_object, decode_json, find_str
+from wharfinger.kube.resource import ObjectKey
+
+MAX_EVENTS: Final = 2_000
+"""Looked at for one answer; a namespace with more has others to tell of it."""
+MAX_CHARS: Final = 300
+CLUSTER_NAMESPACE: Final = "default"
+"""Where events about objects without a namespace are."""
+
+_SAFE: Final = "[bcdfghjklmnpqrstvwxz2456789]"
+"""The letters of generated names (apimachinery's ``rand.SafeEncodeString``); most other words have some that are not."""
+_CHILDREN: Final = {
+    "Deployment.apps": ("ReplicaSet", "Pod"),
+    "ReplicaSet.apps": ("Pod",),
+    "StatefulSet.apps": ("Pod", "PersistentVolumeClaim"),
+    "DaemonSet.apps": ("Pod",),
+    "Job.batch": ("Pod",),
+    "ReplicationController": ("Pod",),
+}
+_NAMES: Final = {
+    ("Deployment.apps", "ReplicaSet"): rf"%s-{_SAFE}{{6,10}}",
+    ("Deployment.apps", "Pod"): rf"%s-{_SAFE}{{6,10}}-{_SAFE}{{5}}",
+    ("StatefulSet.apps", "Pod"): r"%s-[0-9]+",
+    ("StatefulSet.apps", "PersistentVolumeClaim"): r".+-%s-[0-9]+",
+    ("Job.batch", "Pod"): rf"%s(-[0-9]+)?-{_SAFE}{{5}}",
+}
+_TIMES: Final = (
+    ("series", "lastObservedTime"),
+    ("lastTimestamp",),
+    ("eventTime",),
+    ("firstTimestamp",),
+    ("metadata", "creationTimestamp"),
+)
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+
+async def last_event(client: ClusterClient, key: ObjectKey, uid: str = "") -> str:
+    """The newest event, as ``Reason: message``; "" where there is none. Raises ClusterError.
+
+    ``uid``: events about an earlier object of that name do not count.
+    """
+    events = await client.resource_type("v1", "Event")
+    namespace = key.namespace or CLUSTER_NAMESPACE
+    told: list[JsonObject] = []
+    if key.resource.group_kind in _CHILDREN:
+        async with client.raw_list(events, namespace, field_selector="type=Warning") as pages:
+            seen = 0
+            async for page in pages:
+                seen += len(page.items)
+                told += [event for event in _read(page.items) if _is_about(event, key, uid)]
+                if seen >= MAX_EVENTS:
+                    break
+    if not told:
+        terms = [f"involvedObject.kind={key.resource.kind}", f"involvedObject.name={key.name}"]
+        terms += [f"involvedObject.uid={uid}"] if uid else []
+        async with client.raw_list(events, namespace, field_selector=",".join(terms)) as pages:
+            async for page in pages:
+                told += _read(page.items)
+                if len(told) >= MAX_EVENTS:
+                    break
+    return _text(max(told, key=_time)) if told else ""
+
+
+def _read(items: tuple[RawObject, ...]) -> Iterator[JsonObject]:
+    """Those that can be read."""
+    for item in items:
+        try:
+            event = as_object(decode_json(item.text, max_bytes=MAX_LINE_BYTES, what="an event"), "an event")
+            _time(event), _text(event), find_str(event, "involvedObject", "kind")
+        except FormatError:
+            continue
+        yield event
+
+
+def _is_about(event: JsonObject, key: ObjectKey, uid: str) -> bool:
+    kind, name = (find_str(event, "involvedObject", member) for member in ("kind", "name"))
+    if kind == key.resource.kind and name == key.name:
+        return not uid or find_str(event, "involvedObject", "uid") == uid
+    if kind not in _CHILDREN[key.resource.group_kind]:
+        return False
+    pattern = _NAMES.get((key.resource.group_kind, kind), rf"%s-{_SAFE}{{5}}")
+    return re.fullmatch(pattern % re.escape(key.name), name) is not None
+
+
+def _time(event: JsonObject) -> datetime:
+    """When it happened last; the beginning of time where it does not say."""
+    for path in _TIMES:
+        try:
+            if text := find_str(event, *path):
+                told = datetime.fromisoformat(text)
+                return told if told.tzinfo else told.replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    return _NEVER
+
+
+def _text(event: JsonObject) -> str:
+    reason, message = find_str(event, "reason"), " ".join(find_str(event, "message").split())
+    text = ": ".join(part for part in (reason, message) if part)
+    return text if len(text) <= MAX_CHARS else text[: MAX_CHARS - 1] + "…"

@@ -1,0 +1,120 @@
+"""An object of the API as the bytes that came, and the little that must be known of it: who it is, and in which state.
+
+Hooks watch many objects and look into few, so what they watch is never parsed here. Owners of views keep what they need of the
+text (:class:`~wharfinger.formats.json.packed_json.PackedJson`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import msgspec
+
+from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.formats.json.value import ShapeError
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+
+@dataclass(frozen=True, slots=True)
+class RawObject:
+    """``text`` is the object's JSON, with ``apiVersion`` and ``kind`` in it also where a list left them out."""
+
+    key: ObjectKey
+    uid: str
+    resource_version: str
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RawPage:
+    """Some objects of a list; ``resource_version`` is that of the whole list, the same on each of its pages."""
+
+    items: tuple[RawObject, ...]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class RawEvent:
+    """One line of a watch. A BOOKMARK only says ``object.resource_version``: its key has no name, its text is empty."""
+
+    type: WatchType
+    object: RawObject
+
+
+@dataclass(frozen=True, slots=True)
+class RawChange:
+    """One object was added, changed, or is gone.
+
+    ``object`` is the new state, or the last one; None: it is gone and its last state was not told (a list no longer has it).
+    """
+
+    type: WatchType
+    key: ObjectKey
+    object: RawObject | None
+
+
+OnRawChange: TypeAlias = Callable[[RawChange], None]
+"""Told every change in its order; must not block."""
+
+
+class _Metadata(msgspec.Struct):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = msgspec.field(default=None, name="resourceVersion")
+
+
+class _Head(msgspec.Struct):
+    """What is read of an object. The rest is checked to be JSON, and skipped."""
+
+    api_version: str | msgspec.UnsetType | None = msgspec.field(default=msgspec.UNSET, name="apiVersion")
+    kind: str | msgspec.UnsetType | None = msgspec.UNSET
+    metadata: _Metadata | None = None
+
+
+_HEAD: Final = msgspec.json.Decoder(_Head)
+
+
+def read_raw_object(text: bytes, resource: ResourceType) -> RawObject:
+    """The JSON text of an object of this kind; what it lacks of ``apiVersion`` and ``kind`` is put in.
+
+    A resourceVersion or uid that is not there is "". Raises ShapeError for what is no JSON object, or has no ``metadata.name``.
+    """
+    head = _read_head(text)
+    metadata = head.metadata
+    if metadata is None or not metadata.name:
+        raise ShapeError(f"an object of {resource.group_kind} without metadata.name")
+    missing: list[tuple[str, str]] = []
+    if head.api_version is msgspec.UNSET:
+        missing.append(("apiVersion", resource.api_version))
+    if head.kind is msgspec.UNSET:
+        missing.append(("kind", resource.kind))
+    return RawObject(
+        ObjectKey(resource, (metadata.namespace or "") if resource.namespaced else "", metadata.name),
+        metadata.uid or "",
+        metadata.resource_version or "",
+        with_members(text, missing) if missing else text,
+    )
+
+
+def read_bookmark(text: bytes, resource: ResourceType) -> RawObject:
+    """What a BOOKMARK has of an object: how far the watch is. Raises ShapeError."""
+    metadata = _read_head(text).metadata
+    return RawObject(ObjectKey(resource, "", ""), "", (metadata and metadata.resource_version) or "", b"")
+
+
+def with_members(text: bytes, members: list[tuple[str, str]]) -> bytes:
+    """The text of a JSON object, with these in front of its members."""
+    inside = text.lstrip()[1:]
+    added = b",".join(msgspec.json.encode(name) + b":" + msgspec.json.encode(value) for name, value in members)
+    comma = b"" if inside.lstrip().startswith(b"}") else b","
+    return b"{" + added + comma + inside
+
+
+def _read_head(text: bytes) -> _Head:
+    try:
+        if not text.isascii():
+            text.decode()  # what is skipped is not checked to be text
+        return _HEAD.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ShapeError(f"not an object of the API: {error}") from error

@@ -1,0 +1,68 @@
+"""What is left of a release that has no record: found by its label, over all kinds that are served.
+
+A release's records are in its namespace. Who deletes that, or the records alone, deletes the only list of what the release has
+elsewhere: objects of no namespace, and of other ones. On each of them is whose it is, so they are looked for: one list for each
+kind, by label. That is some hundred requests, made only for a release that is to go and has no record.
+
+A label and annotations may be a copy; what is taken for the release's was applied by us (:func:`is_ours`).
+"""
+
+import logging
+from functools import partial
+from http import HTTPStatus
+
+from wharfinger.cluster.api.bounded_map import each
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ApiError
+from wharfinger.cluster.api.http_errors import NotServedError
+from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.apply.removal import is_ours
+from wharfinger.cluster.objects.desired import DesiredObject, desired_object
+from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.objects.lookup import CONCURRENCY
+from wharfinger.cluster.objects.ownership import RELEASE_LABEL, Owner
+from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace_of
+
+log = logging.getLogger(__name__)
+
+_UNWATCHED = DriftPolicy(DriftMode.OFF)
+
+
+async def find_left(client: ClusterClient, owner: Owner, manager: str) -> tuple[DesiredObject, ...]:
+    """The rows of all objects of a release that were applied under ``manager`` and are not on their way out, as they are now.
+
+    Kinds that nobody can look at (not permitted, or their API server does not answer) are passed over, with a warning: they are
+    most probably others' kinds, and a namespace must not wait for them. Raises the ClusterError of any other kind.
+    """
+    served = await patiently(client.served_kinds)
+    hidden = list(served.silent)
+
+    async def look(resource: ResourceType) -> list[DesiredObject]:
+        selector = f"{RELEASE_LABEL}={owner.name}"
+        try:
+            listed = await patiently(partial(client.list, resource, label_selector=selector))
+        except NotServedError:
+            return []
+        except ApiError as error:
+            if error.code != HTTPStatus.FORBIDDEN:
+                raise
+            hidden.append(resource.group_kind)
+            return []
+        return [
+            desired_object(ObjectKey(resource, namespace_of(obj), name_of(obj)), owner, obj, _UNWATCHED)
+            for obj in listed.items
+            if is_ours(obj, owner, manager)
+        ]
+
+    kinds = [kind for kind in served.kinds if kind.api_version not in served.silent]
+    found = {row.identity: row for rows in await each(kinds, look, limit=CONCURRENCY) for row in rows}
+    if hidden:
+        log.warning(
+            "release %s has no record, and what is left of it is looked for: what it may have of %s cannot be seen; look there "
+            "for the label %s=%s",
+            owner,
+            ", ".join(sorted(hidden)),
+            RELEASE_LABEL,
+            owner.name,
+        )
+    return tuple(found.values())

@@ -1,0 +1,221 @@
+"""What the reconciler does for a row of the desired table: apply its object, or delete it.
+
+Before each apply the object is looked at, unless somebody did so just now and said what he saw: whose it is, whether it is on its
+way out, who owns which of its fields. The object of a row that is gone is deleted as it was judged when it left. One that nobody
+judged, or that an apply of ours made after that, is judged here. After an apply what the server answered is kept as the baseline
+of drift.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.apply.removal import Pruner, PruneReport, delete_exactly, unheard, why_kept
+from wharfinger.cluster.apply.writer import ObjectWriter
+from wharfinger.cluster.fields.conflicts import FieldConflict
+from wharfinger.cluster.fields.owners import own_entry
+from wharfinger.cluster.objects.applied_objects import AppliedObjects
+from wharfinger.cluster.objects.desired import DesiredObject, Identity
+from wharfinger.cluster.objects.lookup import look_up
+from wharfinger.cluster.objects.ownership import Owner, check_owner, owner_of
+from wharfinger.cluster.objects.scope import Confined, check_key, unconfined
+from wharfinger.cluster.reconciler.operations import Attempt
+from wharfinger.cluster.tables.snapshot import Snapshot
+from wharfinger.formats.json.packed_json import PackedJson
+from wharfinger.formats.json.value import JsonObject, as_object, find_list, find_str
+from wharfinger.kube.resource import ObjectKey
+
+FRESH_S: Final = 30.0
+"""What was seen so long ago is looked at again: hooks may have run since."""
+
+
+class InterruptedApplyError(ClusterError):
+    """What was being applied is not wanted any more."""
+
+
+class GoingError(ClusterError):
+    """The object is on its way out; what is written now goes with it."""
+
+    retry_after_s: float | None = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """An object as it was at a time (trio's clock); ``live`` is None where there was none."""
+
+    live: JsonObject | None
+    at: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Before:
+    """What was applied before, said once for one row: as long as that is not applied, every attempt at it needs this."""
+
+    body: PackedJson
+
+
+@dataclass(slots=True)
+class Departure:
+    """How the object of a row that goes was judged: ``uid`` is "" where there was none. ``deleted``: the UID of what went."""
+
+    uid: str
+    delete_protected: bool
+    deleted: str = ""
+
+
+class ApplyOperations:
+    """Operations of the desired table. ``answered`` is told each object as it was applied; ``whole`` as in `Pruner`.
+
+    ``rests``: releases whose drift is not corrected now. ``confined``: releases that write in their own namespace only.
+    ``pruned`` is told what each prune did.
+    """
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        writer: ObjectWriter,
+        applied: AppliedObjects,
+        answered: Callable[[ObjectKey, JsonObject], None],
+        whole: Callable[[Owner], bool],
+        rests: Callable[[Owner], bool],
+        confined: Confined = unconfined,
+        pruned: Callable[[PruneReport], None] = unheard,
+    ) -> None:
+        self._client = client
+        self._writer = writer
+        self._applied = applied
+        self._answered = answered
+        self._rests = rests
+        self._confined = confined
+        self._pruner = Pruner(client, whole, writer.manager, pruned)
+        self._sights: dict[Identity, Sight] = {}
+        self._before: dict[Identity, Before] = {}
+        self._departures: dict[Identity, Departure] = {}
+        self._left: dict[Identity, tuple[FieldConflict, ...]] = {}
+        self._running: dict[Identity, trio.CancelScope] = {}
+
+    def saw(self, identity: Identity, live: JsonObject | None) -> None:
+        """What the next update of this object need not look up."""
+        self._sights[identity] = Sight(live, trio.current_time())
+
+    def replaces(self, identity: Identity, body: PackedJson) -> None:
+        """What was applied before: fields of it that somebody took are drift, until the object is as its row says."""
+        self._before[identity] = Before(body)
+
+    def doom(self, identity: Identity, uid: str, *, delete_protected: bool = False) -> Departure:
+        """What the next delete is about: this very object, judged already, or ("") what an apply makes until then."""
+        departure = self._departures[identity] = Departure(uid, delete_protected)
+        return departure
+
+    def left(self, identity: Identity) -> tuple[FieldConflict, ...]:
+        """The fields that the last apply left to who took them."""
+        return self._left.get(identity, ())
+
+    def interrupt(self, identity: Identity) -> None:
+        """Nobody wants it any more: do not wait for the answer to what is being applied, and forget what was to be."""
+        self._sights.pop(identity, None)
+        self._before.pop(identity, None)
+        self._departures.pop(identity, None)
+        if (scope := self._running.get(identity)) is not None:
+            scope.cancel(reason="the row is gone")
+
+    def forget(self, identity: Identity) -> None:
+        """It is gone, or not ours any more. What was prepared for its next row (`saw`, `replaces`) stays: that may be there."""
+        self._departures.pop(identity, None)
+        self._left.pop(identity, None)
+        self._applied.forget(identity)
+
+    async def update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
+        """Apply. Raises OutsideNamespaceError, ForeignObjectError, FieldConflictError, GoingError, and what the client raises."""
+        if attempt.refreshing and self._rests(attempt.row.owner):
+            await trio.lowlevel.checkpoint()  # asked for, or failed, before its release was to rest
+            return
+        if self._confined(attempt.row.owner):
+            check_key(attempt.row.key, attempt.row.owner)
+        with trio.CancelScope() as scope:
+            self._running[attempt.key] = scope
+            try:
+                await self._update(attempt)
+            finally:
+                del self._running[attempt.key]
+        if scope.cancelled_caught:
+            raise InterruptedApplyError(f"{attempt.row.key} is not wanted any more")
+
+    async def _update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
+        row, identity = attempt.row, attempt.key
+        known = None if attempt.refreshing else self._before.get(identity)
+        live = await self._look(identity, row.key, first=attempt.number == 1 and not attempt.refreshing)
+        if live is not None:
+            self._check_owner(row, live)
+            _check_staying(row.key, live)
+
+        def before() -> JsonObject | None:
+            if attempt.refreshing:
+                return row.object()
+            return None if known is None else as_object(known.body.value(), str(row.key))
+
+        written = await self._writer.write(
+            row.key, row.object(), live, before=before, drift=row.drift, correcting=attempt.refreshing
+        )
+        _check_staying(row.key, written.live)
+        # No await from here on: what is known of the object is of one moment.
+        self._applied.record(identity, written.live, partial=bool(written.left))
+        self._answered(row.key, written.live)
+        if known is not None and self._before.get(identity) is known:
+            del self._before[
+                identity
+            ]  # what was said meanwhile is for the next row, which waits for this attempt to end
+        self._left.pop(identity, None)
+        if written.left:
+            self._left[identity] = written.left
+
+    async def delete(self, attempt: Attempt[Identity, DesiredObject]) -> None:
+        """Delete, unless the row said to leave the object, or it is to be kept."""
+        row, identity = attempt.row, attempt.key
+        if not row.orphan:
+            departure = self._departures.get(identity) or Departure("", delete_protected=False)
+            uid = departure.uid
+            if not uid or not await delete_exactly(self._client, row.key, uid):
+                # An apply that ran while it was judged is over by now, and may have made another.
+                uid = await self._judge(row, delete_protected=departure.delete_protected)
+                if uid:
+                    await delete_exactly(self._client, row.key, uid)
+            departure.deleted = uid
+        self.forget(identity)
+
+    async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> None:
+        """Delete what has our label and no row, of releases all of whose objects are in rows."""
+        await self._pruner.prune(snapshot)
+
+    async def _look(self, identity: Identity, key: ObjectKey, *, first: bool) -> JsonObject | None:
+        sight = self._sights.pop(identity, None)
+        if first and sight is not None and trio.current_time() - sight.at < FRESH_S:
+            return sight.live
+        return await look_up(self._client, key)
+
+    async def _judge(self, row: DesiredObject, *, delete_protected: bool) -> str:
+        """The UID of what is to go; "" where there is nothing, or it stays, as does what somebody else made meanwhile."""
+        live = await look_up(self._client, row.key)
+        if live is None or own_entry(live, self._writer.manager) is None:
+            return ""
+        if why_kept(row.key, row.object(), live, row.owner, delete_protected=delete_protected):
+            return ""
+        return find_str(live, "metadata", "uid")
+
+    def _check_owner(self, row: DesiredObject, live: JsonObject) -> None:
+        """An object that we applied, and from which somebody took the annotations, is still ours."""
+        found, applied = owner_of(live), self._applied.get(row.identity)
+        stripped = not found.name and not found.namespace
+        if not stripped or applied is None or applied.uid != find_str(live, "metadata", "uid"):
+            check_owner(row.key, live, row.owner)
+
+
+def _check_staying(key: ObjectKey, live: JsonObject) -> None:
+    if find_str(live, "metadata", "deletionTimestamp"):
+        finalizers = ", ".join(str(one) for one in find_list(live, "metadata", "finalizers"))
+        why = f"; it waits for finalizers: {finalizers}" if finalizers else ""
+        raise GoingError(f"{key} is being deleted{why}")

@@ -1,0 +1,201 @@
+"""What may be deleted, and what stays: the one place where that is decided, for upgrades, uninstalls and pruning.
+
+An object that leaves its release is deleted unless it belongs to somebody else by now, its author said
+``helm.sh/resource-policy: keep`` (in the chart or on the object), or it is of a kind that holds what cannot be made again and
+nobody asked for that. Whatever is deleted is deleted by its UID: an object that took the name meanwhile is not meant.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from wharfinger.cluster.api.bounded_map import each
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.api.http_errors import NotServedError
+from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.fields.owners import own_entry
+from wharfinger.cluster.objects.desired import DesiredObject, Identity, identity_of
+from wharfinger.cluster.objects.lookup import CONCURRENCY, look_up
+from wharfinger.cluster.objects.ownership import PROTECTED, RELEASE_LABEL, Owner, is_kept, owner_of
+from wharfinger.cluster.tables.snapshot import Snapshot
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace_of
+
+
+def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner, *, delete_protected: bool) -> str:
+    """Why an object that left its release stays; "" where it goes. ``wanted``: as its chart had it."""
+    found = owner_of(live)
+    if found != owner:
+        return f"belongs to {found}" if found.name else "belongs to no release any more"
+    if is_kept(wanted) or is_kept(live):
+        return "helm.sh/resource-policy: keep"
+    if key.resource.group_kind in PROTECTED and not delete_protected:
+        return f"{key.resource.kind} objects are only deleted when asked to"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Farewell:
+    """What becomes of objects that leave: ``doomed`` go, by UID; ``kept`` stay, each with the reason.
+
+    ``absent`` were not there, which an apply under way may change until their rows are gone. The rest is the release's under
+    another name. ``delete_protected``: what was allowed when they were judged.
+    """
+
+    doomed: dict[Identity, str] = field(default_factory=dict)
+    kept: dict[ObjectKey, str] = field(default_factory=dict)
+    absent: set[Identity] = field(default_factory=set)
+    delete_protected: bool = False
+
+
+async def judge_leaving(
+    client: ClusterClient,
+    rows: Iterable[DesiredObject],
+    *,
+    staying: frozenset[str] = frozenset(),
+    delete_protected: bool = False,
+) -> Farewell:
+    """Look at each, and decide. ``staying``: UIDs of objects that are the release's under another name (group) of their kind."""
+    farewell = Farewell(delete_protected=delete_protected)
+
+    async def judge(row: DesiredObject) -> None:
+        live = await look_up(client, row.key)
+        if live is None:
+            farewell.absent.add(row.identity)
+            return
+        if (uid := find_str(live, "metadata", "uid")) in staying:
+            return
+        if why := why_kept(row.key, row.object(), live, row.owner, delete_protected=delete_protected):
+            farewell.kept[row.key] = why
+        else:
+            farewell.doomed[row.identity] = uid
+
+    await each(rows, judge, limit=CONCURRENCY)
+    return farewell
+
+
+async def delete_exactly(client: ClusterClient, key: ObjectKey, uid: str) -> bool:
+    """Delete this very object; False where it is gone, or another has its name: not ours."""
+    try:
+        await client.delete(key, uid=uid)
+    except NotFoundError:
+        return False
+    except ConflictError:
+        live = await look_up(client, key)
+        if live is not None and find_str(live, "metadata", "uid") == uid:
+            raise  # a conflict about something else
+        return False
+    return True
+
+
+async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
+    """Take our label off an object that stays behind: nobody here watches it any more. One that is gone is fine."""
+    with suppress(NotFoundError):
+        live = await look_up(client, key)
+        if live is not None and owner_of(live) == owner and find_str(live, "metadata", "labels", RELEASE_LABEL):
+            nothing: JsonObject = {"metadata": {"labels": {RELEASE_LABEL: None}}}
+            await patiently(partial(client.merge_patch, key, nothing), also=(ConflictError,))
+
+
+def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
+    """Whether a release has an object that is there to stay: it is labelled and annotated so, and was applied by us.
+
+    A label and annotations alone may be a copy: some tools copy whole objects, and controllers what their parents have. On a
+    copy there is no apply of ours.
+    """
+    return (
+        owner_of(obj) == owner
+        and find_str(obj, "metadata", "labels", RELEASE_LABEL) == owner.name
+        and own_entry(obj, manager) is not None
+        and not find_str(obj, "metadata", "deletionTimestamp")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PruneReport:
+    """What a prune did, by release: the objects that are ``gone``, and those that could not be deleted, each with the error.
+
+    ``cut_off``: it was ended before it had looked at all kinds, so what it did not fail at may fail still.
+    """
+
+    gone: dict[Owner, list[ObjectKey]] = field(default_factory=dict)
+    failed: dict[Owner, dict[Identity, tuple[ObjectKey, ClusterError]]] = field(default_factory=dict)
+    cut_off: bool = False
+
+
+def unheard(_report: PruneReport) -> None:
+    """Nobody is told."""
+
+
+class Pruner:
+    """Deletes what we applied under ``manager``, has our label, and no row.
+
+    ``whole``: whether all that a release has is in rows; of others nothing goes. ``told`` hears of each prune what it did,
+    also of one that fails.
+    """
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        whole: Callable[[Owner], bool],
+        manager: str,
+        told: Callable[[PruneReport], None] = unheard,
+    ) -> None:
+        self._client = client
+        self._told = told
+        self._whole = whole
+        self._manager = manager
+
+    async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> tuple[ObjectKey, ...]:
+        """What went. One list for each kind that has rows; of one that is not served there is nothing.
+
+        Raises the first ClusterError once everything else is done: neither a kind nor an object holds the others up.
+        """
+        kinds: dict[ResourceType, None] = {entry.row.key.resource: None for entry in snapshot.entries()}
+        report, errors = PruneReport(), list[ClusterError]()
+        cut_off = True
+        try:
+            for resource in kinds:
+                await self._prune_kind(resource, snapshot, report, errors)
+            cut_off = False
+        finally:  # a prune that is cut off by its limit has deleted what it has deleted
+            self._told(replace(report, cut_off=cut_off))
+        if errors:
+            raise errors[0]
+        return tuple(key for keys in report.gone.values() for key in keys)
+
+    async def _prune_kind(
+        self,
+        resource: ResourceType,
+        snapshot: Snapshot[Identity, DesiredObject],
+        report: PruneReport,
+        errors: list[ClusterError],
+    ) -> None:
+        try:
+            listed = await self._client.list(resource, label_selector=RELEASE_LABEL)
+        except NotServedError:
+            return
+        except ClusterError as error:
+            errors.append(error)
+            return
+        for obj in listed.items:
+            key, owner = ObjectKey(resource, namespace_of(obj), name_of(obj)), owner_of(obj)
+            try:
+                if self._is_left(key, obj, snapshot) and await delete_exactly(
+                    self._client, key, find_str(obj, "metadata", "uid")
+                ):
+                    report.gone.setdefault(owner, []).append(key)
+            except ClusterError as error:
+                errors.append(error)
+                report.failed.setdefault(owner, {})[identity_of(key)] = (key, error)
+
+    def _is_left(self, key: ObjectKey, obj: JsonObject, snapshot: Snapshot[Identity, DesiredObject]) -> bool:
+        owner = owner_of(obj)
+        return (
+            identity_of(key) not in snapshot
+            and self._whole(owner)
+            and is_ours(obj, owner, self._manager)
+            and not why_kept(key, obj, obj, owner, delete_protected=False)
+        )

@@ -1,0 +1,80 @@
+"""What an engine does to a release without being asked, so that somebody is told of it: prunes, and corrections that fail.
+
+A correction is an attempt at an object that was as its row says and is not any more. It is a *trouble* once it failed for good
+or SEVERAL times in a row, and until it succeeds or its row changes. An object that a prune could not delete is a trouble until a
+later prune does not fail for it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.cluster.apply.removal import PruneReport
+from wharfinger.cluster.objects.desired import DesiredObject, Identity
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.reconciler.operations import Attempt
+from wharfinger.cluster.reconciler.retries import Failure
+from wharfinger.kube.resource import ObjectKey
+
+SEVERAL: Final = 3
+"""A hiccup is mended before anybody has read of it."""
+
+Pruned = Callable[[Owner, tuple[ObjectKey, ...]], None]
+Troubled = Callable[[Owner, tuple[str, ...]], None]
+
+
+@dataclass(slots=True)
+class Unattended:
+    """``tell_pruned`` hears of each prune that deleted something, ``tell_troubles`` of all troubles of a release as they change.
+
+    ``count``: objects that prunes deleted.
+    """
+
+    tell_pruned: Pruned
+    tell_troubles: Troubled
+    count: int = 0
+    _uncorrected: dict[Owner, dict[Identity, str]] = field(default_factory=dict)
+    _unpruned: dict[Owner, dict[Identity, str]] = field(default_factory=dict)
+
+    def troubles(self, owner: Owner) -> tuple[str, ...]:
+        """All of a release, in a sentence each."""
+        every = {**self._uncorrected.get(owner, {}), **self._unpruned.get(owner, {})}
+        return tuple(every[identity] for identity in sorted(every, key=str))
+
+    def attempted(self, attempt: Attempt[Identity, DesiredObject], failure: Failure[Identity] | None) -> None:
+        """An attempt is over; ``failure``: as it is known now, None where it succeeded."""
+        owner = attempt.row.owner
+        known = self._uncorrected.get(owner, {})
+        text = known.get(attempt.key, "")
+        if failure is None or not attempt.refreshing:
+            said = ""
+        elif text or failure.permanent or failure.attempts >= SEVERAL:
+            said = f"the drift of {attempt.row.key} cannot be corrected: {failure.error}"
+        else:
+            return
+        if said == text:
+            return
+        changed = {key: one for key, one in known.items() if key != attempt.key} | ({attempt.key: said} if said else {})
+        self._replace(self._uncorrected, owner, changed)
+
+    def pruned(self, report: PruneReport) -> None:
+        """A prune is over."""
+        for owner, keys in report.gone.items():
+            self.count += len(keys)
+            self.tell_pruned(owner, tuple(keys))
+        for owner in {**self._unpruned, **report.failed}:
+            failed = report.failed.get(owner, {})
+            before = self._unpruned.get(owner, {})
+            texts = (before if report.cut_off else {}) | {
+                identity: f"{key} is no longer part of the release and cannot be deleted: {error}"
+                for identity, (key, error) in failed.items()
+            }
+            if texts != before:
+                self._replace(self._unpruned, owner, texts)
+
+    def _replace(self, known: dict[Owner, dict[Identity, str]], owner: Owner, texts: Mapping[Identity, str]) -> None:
+        if texts:
+            known[owner] = dict(texts)
+        else:
+            known.pop(owner, None)
+        self.tell_troubles(owner, self.troubles(owner))

@@ -1,0 +1,95 @@
+"""Server-side apply of one object: what it takes over, what it leaves alone, and what it refuses to fight about.
+
+1. What a person's helm wrote becomes ours first (:mod:`wharfinger.cluster.fields.adoption`), so that fields that left the
+chart go. 2. Fields that are ignored and that somebody else holds are left out, so they are neither fought for nor given back.
+3. A conflict is about fields that were ours (the chart had them before, and somebody took them: drift) or that never were.
+Drift
+   is taken back where the policy is to correct it, and left to who has it where not; what was never ours is a
+   FieldConflictError, which names object, field and owner.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ConflictError
+from wharfinger.cluster.drift.comparison import without_ignored
+from wharfinger.cluster.drift.ignored import BUILT_IN
+from wharfinger.cluster.fields.adoption import HELM_MANAGERS, adoption_patch
+from wharfinger.cluster.fields.conflicts import (
+    FieldConflict,
+    FieldConflictError,
+    has_field,
+    read_conflicts,
+    without_fields,
+)
+from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy, IgnoreRule
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the server answered, and the fields that were left to who has them now."""
+
+    live: JsonObject
+    left: tuple[FieldConflict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectWriter:
+    """Writes under one field manager. ``force`` takes every field from everybody."""
+
+    client: ClusterClient
+    manager: str
+    force: bool = False
+
+    async def write(
+        self,
+        key: ObjectKey,
+        wanted: JsonObject,
+        live: JsonObject | None,
+        *,
+        before: Callable[[], JsonObject | None],
+        drift: DriftPolicy,
+        correcting: bool = False,
+    ) -> Written:
+        """The object as it is then. ``live``: as it is now; ``before`` gives what was applied before, None where nothing was.
+
+        ``correcting``: what drifted is mended, so what the package's hooks wrote under our name stays.
+
+        Raises FieldConflictError, and what the client raises.
+        """
+        if live is not None:
+            if patch := adoption_patch(live, self.manager):
+                live = await self.client.json_patch(key, patch)
+            wanted = without_ignored(wanted, live, self.manager, rules_of(drift), own_updates=correcting)
+        apply = partial(self.client.apply, field_manager=self.manager)
+        try:
+            return Written(await apply(wanted, force=self.force))
+        except ConflictError as error:
+            conflicts = read_conflicts(error.message)
+            if not conflicts:
+                raise
+        self._check(key, conflicts, before())
+        taken = [one for one in conflicts if one.manager not in HELM_MANAGERS]
+        if drift.mode is DriftMode.CORRECT:
+            return Written(await apply(wanted, force=True))
+        less = without_fields(wanted, [one.field for one in taken])
+        return Written(await apply(less, force=len(taken) < len(conflicts)), tuple(taken))
+
+    @staticmethod
+    def _check(key: ObjectKey, conflicts: Iterable[FieldConflict], before: JsonObject | None) -> None:
+        foreign = tuple(
+            one
+            for one in conflicts
+            if one.manager not in HELM_MANAGERS and (before is None or not has_field(before, one.field))
+        )
+        if foreign:
+            raise FieldConflictError(key, foreign)
+
+
+def rules_of(drift: DriftPolicy) -> tuple[IgnoreRule, ...]:
+    """What is left to others: the policy's own rules, and those that always hold."""
+    return (*drift.ignore, *BUILT_IN)

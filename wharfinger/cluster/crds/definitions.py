@@ -1,0 +1,182 @@
+"""The definitions of a chart's ``crds/``: applied before everything else, always upgraded, waited for until they are established.
+
+Helm installs them once and never looks at them again; here each upgrade brings them up to date, after a check that nothing
+stored is lost by it (:mod:`wharfinger.cluster.releases.preflight`). They belong to no release: they carry no label of one, are
+no rows, are neither pruned nor uninstalled. Several releases may bring the same one. One that is part of another release is
+upgraded by that release.
+
+One that is already as it is to be is not written again: by what we wrote last, or, after a restart, by what the server has.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.bounded_map import each
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, ReleaseError
+from wharfinger.cluster.api.interruption import Interruption
+from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.apply.writer import ObjectWriter, rules_of
+from wharfinger.cluster.drift.comparison import find_drift
+from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.objects.lookup import CONCURRENCY, key_of
+from wharfinger.cluster.objects.ownership import Owner, check_owner, owner_of, placed
+from wharfinger.cluster.watch.object_waits import Laggards, Progress, silent, wait_ready
+from wharfinger.cluster.watch.readiness import Current, Failed, InProgress, readiness
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.kube.resource import ObjectKey
+
+log = logging.getLogger(__name__)
+
+NOBODY = Owner("", "")
+TOUCHED: Final = "wharfinger.dev/establish-asked-at"
+TOUCH_S: Final = 10.0
+"""A definition that is not established after that is touched once; with several API servers it takes 5 s as a rule."""
+OVERDUE_S: Final = 20.0
+SHOWN: Final = 3
+_POLICY = DriftPolicy(DriftMode.WARN)
+"""What others hold of a definition (an injected CA) stays theirs."""
+
+
+class CrdError(ReleaseError):
+    """A CustomResourceDefinition was not accepted."""
+
+
+class NotEstablishedError(ReleaseError):
+    """Definitions were applied and are not established; the API server may still do it."""
+
+    transient = True
+
+
+class Definitions:
+    """Applies definitions to one cluster."""
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        writer: ObjectWriter,
+        interruption: Interruption | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client = client
+        self._writer = writer
+        self._interruption = interruption or Interruption()
+        self._now = now
+
+    async def apply(
+        self, owner: Owner, crds: Iterable[JsonObject], lives: Mapping[str, JsonObject], progress: Progress
+    ) -> tuple[ObjectKey, ...]:
+        """Their keys, once all are established. ``lives``: those that are there, by name, as a survey saw them.
+
+        Raises ForeignObjectError where another release than ``owner`` has one in its manifest, and another one than this;
+        CrdError, FieldConflictError, and what the client raises.
+        """
+
+        async def write(crd: JsonObject) -> tuple[ObjectKey, JsonObject]:
+            key = await key_of(self._client, NOBODY, crd)
+            wanted, live = placed(crd, key), lives.get(key.name)
+            if live is not None and self._is_as_wanted(wanted, live):
+                return key, live
+            if live is not None and owner_of(live) not in (NOBODY, owner):
+                check_owner(key, live, owner)
+
+            async def attempt() -> JsonObject:
+                written = await self._writer.write(key, wanted, live, before=lambda: wanted, drift=_POLICY)
+                return written.live
+
+            return key, await patiently(attempt)
+
+        written = await each(crds, write, limit=CONCURRENCY)
+        await self.established([key for key, obj in written if not isinstance(readiness(obj), Current)], progress)
+        return tuple(key for key, _ in written)
+
+    async def established(self, keys: Iterable[ObjectKey], progress: Progress) -> None:
+        """Wait until they are. Raises CrdError for one that is not going to be, WaitInterruptedError where the wait is ended."""
+        if not (keys := tuple(keys)):
+            return
+        names = ", ".join(key.name for key in keys[:SHOWN]) + (f" and {len(keys) - SHOWN} more" * (len(keys) > SHOWN))
+        with self._interruption.waiting(f"the API server to establish {names}"):
+            await await_established(self._client, keys, now=self._now, progress=progress)
+
+    def _is_as_wanted(self, wanted: JsonObject, live: JsonObject) -> bool:
+        return (
+            is_within(wanted, live) and find_drift(wanted, None, live, self._writer.manager, rules_of(_POLICY)) is None
+        )
+
+
+async def await_established(
+    client: ClusterClient, keys: Iterable[ObjectKey], *, now: Callable[[], datetime], progress: Progress = silent
+) -> None:
+    """Wait until definitions are established. Raises CrdError for one that is not going to be.
+
+    An API server that was restarted while it established a definition can forget it: it stays ``Installing`` until it changes
+    once more. So after TOUCH_S a definition gets an annotation, once; after OVERDUE_S the progress says what a person can do.
+    The annotation has no meaning to anybody and is no field of a chart, so that nothing else changes.
+    """
+    waits = _Waits(progress)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_hurry, client, now, waits)
+        report = await wait_ready(client, keys, progress=waits.tell)
+        nursery.cancel_scope.cancel()
+    for key, state in report.failed.items():
+        raise CrdError(f"{key}: not accepted: {state.message}")
+
+
+class _Waits:
+    """The definitions that are not established yet, and what is told of them."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._laggards: Laggards = {}
+        self._overdue: frozenset[ObjectKey] = frozenset()
+
+    def late(self) -> list[ObjectKey]:
+        return [key for key, state in self._laggards.items() if isinstance(state, InProgress)]
+
+    def tell(self, laggards: Laggards) -> None:
+        self._laggards = laggards
+        self._progress({key: self._told(key, state) for key, state in laggards.items()})
+
+    def find_overdue(self) -> None:
+        self._overdue = frozenset(self.late())
+        self.tell(self._laggards)
+
+    def _told(self, key: ObjectKey, state: InProgress | Failed) -> InProgress | Failed:
+        if isinstance(state, Failed) or key not in self._overdue:
+            return state
+        return InProgress(
+            f"the API server has not established it for {OVERDUE_S:.0f} s ({state.message}); `kubectl annotate crd {key.name} "
+            "--overwrite look=again` makes it look again, and its log says why it does not",
+            overdue=True,
+        )
+
+
+async def _hurry(client: ClusterClient, now: Callable[[], datetime], waits: _Waits) -> None:
+    await trio.sleep(TOUCH_S)
+    for key in waits.late():
+        log.info("%s: not established after %.0f s; touched, so that the API server looks at it again", key, TOUCH_S)
+        try:
+            await client.merge_patch(key, {"metadata": {"annotations": {TOUCHED: now().isoformat(timespec="seconds")}}})
+        except ClusterError as error:
+            log.warning("%s: cannot be touched: %s", key, error)
+    await trio.sleep(OVERDUE_S - TOUCH_S)
+    waits.find_overdue()
+
+
+def is_within(wanted: JsonValue, live: JsonValue) -> bool:
+    """Whether all that is wanted is there, as it is written; what is beside it in objects does not matter."""
+    if isinstance(wanted, dict):
+        return isinstance(live, dict) and all(
+            name in live and is_within(value, live[name]) for name, value in wanted.items()
+        )
+    if isinstance(wanted, list):
+        return (
+            isinstance(live, list)
+            and len(wanted) == len(live)
+            and all(is_within(one, other) for one, other in zip(wanted, live, strict=True))
+        )
+    return bool(wanted == live) and isinstance(wanted, bool) == isinstance(live, bool)

@@ -1,0 +1,346 @@
+"""What a version of a CustomResourceDefinition took, and takes no more: one schema against another.
+
+Pure. The schemas are structural (apiextensions.k8s.io/v1): what is not named in an object is dropped ("pruned") unless the schema
+says that it is preserved, so leaving a property out loses data as surely as a forbidden value refuses it. What is looked for is
+the list that Carvel's kapp and OLM v1 refuse, and what else of a structural schema narrows. A schema that takes all the old one
+took is never found fault with, except for defaults: a changed default changes what existing objects mean.
+
+Below `allOf`, `anyOf`, `oneOf` and `not` nothing is dropped, so there a property is only a condition on its value. Whether one
+such condition follows from another is not worked out below the first level: there, what is not the same counts as narrower.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isfinite
+from typing import Final, TypeAlias
+
+from wharfinger.formats.json.value import (
+    JsonObject,
+    JsonValue,
+    ShapeError,
+    as_object,
+    encode_json,
+    find,
+    find_list,
+    find_object,
+    find_str,
+)
+
+QUOTED_CHARS: Final = 60
+"""How much of a value is quoted."""
+
+
+class CrdRule(StrEnum):
+    """What kept an upgrade from being safe."""
+
+    SCOPE = "scope-changed"
+    NAMES = "names-changed"
+    STORED_VERSION = "stored-version-removed"
+    CONVERSION = "conversion-removed"
+    SUBRESOURCE = "subresource-removed"
+    TYPE = "type-changed"
+    NULLABLE = "null-refused"
+    REQUIRED = "required-added"
+    PROPERTY = "property-removed"
+    CLOSED = "unknown-fields-dropped"
+    ENUM = "enum-narrowed"
+    MINIMUM = "minimum-raised"
+    MAXIMUM = "maximum-lowered"
+    MULTIPLE = "multiple-of-added"
+    PATTERN = "pattern-added"
+    FORMAT = "format-added"
+    LIST_TYPE = "list-type-narrowed"
+    VALIDATION = "validation-added"
+    DEFAULT = "default-changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """At ``path`` (``.spec.replicas``, ``.spec.ports[].name``, ``.spec.labels.*``; "" is the object) ``what`` happened."""
+
+    rule: CrdRule
+    path: str
+    what: str
+
+
+_Found: TypeAlias = Iterator[Narrowing]
+
+_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+_ANYTHING: Final[JsonObject] = {_PRESERVE: True}
+_IMPLIED: Final = frozenset({"apiVersion", "kind", "metadata"})
+"""Every object has these, whether its schema names them or not."""
+_ALL_TYPES: Final = frozenset({"object", "array", "string", "integer", "number", "boolean"})
+_WIDER_FORMATS: Final = frozenset({("int32", "int64"), ("float", "double")})
+_UNCHECKED_FORMATS: Final = frozenset({"int64", "float", "double", "password"})
+_INT_OR_STRING_MEMBERS: Final = (b'{"type":"integer"}', b'{"type":"string"}')
+_COUNTS: Final = (("minLength", "maxLength"), ("minItems", "maxItems"), ("minProperties", "maxProperties"))
+
+
+def narrowings(old: JsonObject, new: JsonObject) -> Iterator[Narrowing]:
+    """What the ``openAPIV3Schema`` of a version took and the new one does not take any more. Raises ShapeError."""
+    return _schema(old, new, "", _Place(root=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a schema is. ``root``: of a whole object. ``condition``: below allOf and its like."""
+
+    root: bool = False
+    condition: bool = False
+
+    def inside(self) -> "_Place":
+        """Of a property, or an item."""
+        return _Place(condition=self.condition)
+
+
+def _schema(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
+    if old == new:
+        return
+    yield from _types(old, new, path)
+    yield from _enum(old, new, path)
+    yield from _bounds(old, new, path)
+    yield from _texts(old, new, path)
+    yield from _rules(old, new, path)
+    yield from _members(old, new, path, place)
+    yield from _items(old, new, path, place)
+    yield from _required(old, new, path)
+    if place.condition:
+        yield from _conditions(old, new, path, place)
+    else:
+        yield from _default(old, new, path)
+        yield from _properties(old, new, path, place)
+        yield from _rest(old, new, path, place)
+
+
+# -- types and values
+
+
+def _types(old: JsonObject, new: JsonObject, path: str) -> _Found:
+    taken, takes = _taken(old), _taken(new)
+    if taken - takes - ({"integer"} if "number" in takes else set()):
+        yield Narrowing(CrdRule.TYPE, path, f"the type was {_type_text(old)}, and is {_type_text(new)}")
+    if find(old, "nullable") is True and find(new, "nullable") is not True and _limited(new):
+        yield Narrowing(CrdRule.NULLABLE, path, "null was allowed, and is not any more")
+
+
+def _taken(schema: JsonObject) -> frozenset[str]:
+    if find(schema, _INT_OR_STRING) is True:
+        return frozenset({"integer", "string"})
+    named = find_str(schema, "type")
+    return frozenset({named}) if named else _ALL_TYPES
+
+
+def _limited(schema: JsonObject) -> bool:
+    return len(_taken(schema)) < len(_ALL_TYPES)
+
+
+def _type_text(schema: JsonObject) -> str:
+    taken = _taken(schema)
+    return "anything" if taken == _ALL_TYPES else " or ".join(sorted(taken))
+
+
+def _enum(old: JsonObject, new: JsonObject, path: str) -> _Found:
+    if find(new, "enum") is None:
+        return
+    allowed = [_text(value) for value in find_list(new, "enum")]
+    if find(old, "enum") is None:
+        yield Narrowing(CrdRule.ENUM, path, f"only {_listed(allowed)} are allowed now; anything was")
+    elif gone := [text for text in map(_text, find_list(old, "enum")) if text not in allowed]:
+        yield Narrowing(CrdRule.ENUM, path, f"{_listed(gone)} is not allowed any more")
+
+
+def _bounds(old: JsonObject, new: JsonObject, path: str) -> _Found:
+    for least, most in _COUNTS:
+        before, after = _number(old, least) or 0, _number(new, least) or 0
+        if after > before:
+            yield Narrowing(CrdRule.MINIMUM, path, f"{least} was {before:g}, and is {after:g}")
+        highest, high = _number(old, most), _number(new, most)
+        if high is not None and (highest is None or high < highest):
+            yield Narrowing(CrdRule.MAXIMUM, path, f"{most} was {_bound_text(highest)}, and is {high:g}")
+    for name, rule, sign in (("minimum", CrdRule.MINIMUM, 1), ("maximum", CrdRule.MAXIMUM, -1)):
+        was, now = _bound(old, name, sign), _bound(new, name, sign)
+        if now is not None and (was is None or now > was):
+            yield Narrowing(rule, path, f"{name} was {_limit_text(was, sign)}, and is {_limit_text(now, sign)}")
+    step, steps = _number(new, "multipleOf"), _number(old, "multipleOf")
+    if step and not (steps and steps % step == 0):
+        yield Narrowing(CrdRule.MULTIPLE, path, f"multipleOf was {_bound_text(steps)}, and is {step:g}")
+
+
+def _number(schema: JsonObject, name: str) -> float | None:
+    found = find(schema, name)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not isfinite(found):
+        raise ShapeError(f"{name}: expected a number")
+    return found
+
+
+def _bound(schema: JsonObject, name: str, sign: int) -> tuple[float, bool] | None:
+    """Comparable: the greater, the narrower. Whether the bound itself is excluded comes second."""
+    found = _number(schema, name)
+    excluded = find(schema, f"exclusive{name.capitalize()}") is True
+    return None if found is None else (sign * found, excluded)
+
+
+def _bound_text(value: float | None) -> str:
+    return "not there" if value is None else f"{value:g}"
+
+
+def _limit_text(bound: tuple[float, bool] | None, sign: int) -> str:
+    return "not there" if bound is None else f"{sign * bound[0]:g}" + (" (excluded)" if bound[1] else "")
+
+
+def _texts(old: JsonObject, new: JsonObject, path: str) -> _Found:
+    pattern, before = find_str(new, "pattern"), find_str(old, "pattern")
+    if pattern and pattern != before:
+        was = f"was {_shown(before)}, and is" if before else "was added:"
+        yield Narrowing(CrdRule.PATTERN, path, f"the pattern {was} {_shown(pattern)}")
+    name, earlier = find_str(new, "format"), find_str(old, "format")
+    if name and name != earlier and (earlier, name) not in _WIDER_FORMATS and name not in _UNCHECKED_FORMATS:
+        yield Narrowing(CrdRule.FORMAT, path, f"the format was {earlier or 'not there'}, and is {name}")
+
+
+def _rules(old: JsonObject, new: JsonObject, path: str) -> _Found:
+    known = {find_str(rule, "rule").strip() for rule in find_list(old, "x-kubernetes-validations")}
+    for rule in find_list(new, "x-kubernetes-validations"):
+        text = find_str(rule, "rule").strip()
+        if text not in known:
+            yield Narrowing(CrdRule.VALIDATION, path, f"a rule was added: {_shown(text)}")
+
+
+def _default(old: JsonObject, new: JsonObject, path: str) -> _Found:
+    if old is _ANYTHING or _text(find(old, "default")) == _text(find(new, "default")):
+        return
+    was, now = ("not there" if find(one, "default") is None else _text(find(one, "default")) for one in (old, new))
+    yield Narrowing(CrdRule.DEFAULT, path, f"the default was {was}, and is {now}: existing objects would change")
+
+
+# -- conditions on the whole
+
+
+def _members(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
+    added = "a condition was added, or changed"
+    for member in _schemas(new, "allOf"):
+        if not any(_follows(before, member, place) for before in (*_schemas(old, "allOf"), *_alone(old))):
+            yield Narrowing(CrdRule.VALIDATION, path, f"{added}: allOf {_text(member)}")
+    any_of, choices = _choices(new), _choices(old) or _alone(old)
+    if any_of and not all(any(_follows(one, wider, place) for wider in any_of) for one in choices):
+        yield Narrowing(CrdRule.VALIDATION, path, f"{added}: anyOf {_text(find(new, 'anyOf'))}")
+    for name in ("oneOf", "not"):
+        if find(new, name) is not None and find(new, name) != find(old, name):
+            yield Narrowing(CrdRule.VALIDATION, path, f"{added}: {name} {_text(find(new, name))}")
+
+
+def _choices(schema: JsonObject) -> list[JsonObject]:
+    """The members of anyOf, but those that only say again what int-or-string means."""
+    members = _schemas(schema, "anyOf")
+    if find(schema, _INT_OR_STRING) is True and sorted(map(encode_json, members)) == list(_INT_OR_STRING_MEMBERS):
+        return []
+    return members
+
+
+def _alone(schema: JsonObject) -> tuple[JsonObject, ...]:
+    """What a schema says by itself is a condition, too."""
+    return ({name: value for name, value in schema.items() if name not in {"allOf", "default"}},)
+
+
+def _follows(old: JsonObject, new: JsonObject, place: _Place) -> bool:
+    """Whether what meets the old condition meets the new one. Deeper down only where they are the same."""
+    return old == new or (not place.condition and next(_schema(old, new, "", _Place(condition=True)), None) is None)
+
+
+def _schemas(schema: JsonObject, name: str) -> list[JsonObject]:
+    return [as_object(member, name) for member in find_list(schema, name)]
+
+
+# -- lists and objects
+
+
+def _items(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
+    if find(new, "items") is not None and "array" in _taken(old):
+        before = find_object(old, "items") if find(old, "items") is not None else _ANYTHING
+        yield from _schema(before, find_object(new, "items"), f"{path}[]", place.inside())
+    kind, was = (find_str(one, "x-kubernetes-list-type", default="atomic") for one in (new, old))
+    keys, had = (sorted(map(_text, find_list(one, "x-kubernetes-list-map-keys"))) for one in (new, old))
+    if kind != "atomic" and (kind, keys) != (was, had):
+        what = f"a {kind} of items, different by {', '.join(keys)}" if keys else f"a {kind} of different items"
+        yield Narrowing(CrdRule.LIST_TYPE, path, f"the list became {what}")
+
+
+def _required(old: JsonObject, new: JsonObject, path: str) -> _Found:
+    had = {_text(name) for name in find_list(old, "required")}
+    for name in find_list(new, "required"):
+        filled = isinstance(name, str) and find(new, "properties", name, "default") is not None
+        if _text(name) not in had and not filled:
+            yield Narrowing(CrdRule.REQUIRED, f"{path}.{name}", "it is required now")
+
+
+def _properties(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
+    """What the old schema named: it may not be dropped, and its values must still be taken."""
+    names, rest = find_object(new, "properties"), _unnamed(new)
+    implied = _IMPLIED if place.root or find(new, _EMBEDDED) is True else frozenset()
+    for name, schema in find_object(old, "properties").items():
+        here = f"{path}.{name}"
+        if name in names:
+            yield from _schema(as_object(schema, here), as_object(names[name], here), here, place.inside())
+        elif rest is not None:
+            yield from _schema(as_object(schema, here), rest, here, place.inside())
+        elif name not in implied:
+            yield Narrowing(CrdRule.PROPERTY, here, "it was removed: its values would be dropped")
+
+
+def _rest(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
+    """What the old schema did not name, and kept nevertheless."""
+    if find(new, _EMBEDDED) is True and find(old, _EMBEDDED) is not True:
+        yield Narrowing(CrdRule.TYPE, path, "it must be a whole object of the API now")
+    kept, rest = _unnamed(old), _unnamed(new)
+    if find(old, _EMBEDDED) is True and find(new, _EMBEDDED) is not True and rest is None:
+        for name in sorted(_IMPLIED - find_object(new, "properties").keys()):
+            yield Narrowing(CrdRule.PROPERTY, f"{path}.{name}", "it was removed: it is no whole object any more")
+    if kept is None or "object" not in _taken(old):
+        return
+    if rest is not None:
+        yield from _schema(kept, rest, f"{path}.*", place.inside())
+    elif "object" in _taken(new):
+        yield Narrowing(CrdRule.CLOSED, path, "fields that its schema does not name were kept; they would be dropped")
+    before = find_object(old, "properties")
+    for name, schema in find_object(new, "properties").items():
+        if name not in before:
+            yield from _schema(kept, as_object(schema, name), f"{path}.{name}", place.inside())
+
+
+def _unnamed(schema: JsonObject) -> JsonObject | None:
+    """What is taken of fields that are not named; None: they are dropped."""
+    more = find(schema, "additionalProperties")
+    if isinstance(more, Mapping):
+        return as_object(more, "additionalProperties")
+    return _ANYTHING if more is True or find(schema, _PRESERVE) is True else None
+
+
+def _conditions(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
+    """Below allOf and its like every property that is named is one more condition."""
+    before = find_object(old, "properties")
+    for name, schema in find_object(new, "properties").items():
+        was = as_object(before[name], name) if name in before else _ANYTHING
+        yield from _schema(was, as_object(schema, name), f"{path}.{name}", place.inside())
+    more = find(new, "additionalProperties")
+    if more not in (None, True) and more != find(old, "additionalProperties"):
+        yield Narrowing(CrdRule.VALIDATION, path, "a condition on its other fields was added, or changed")
+
+
+# -- words
+
+
+def _text(value: JsonValue) -> str:
+    return _shown(encode_json(value).decode())
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= QUOTED_CHARS else text[: QUOTED_CHARS - 1] + "…"
+
+
+def _listed(texts: list[str]) -> str:
+    return ", ".join(texts[:8]) + (f" and {len(texts) - 8} more" if len(texts) > 8 else "")

@@ -1,0 +1,140 @@
+"""Whether a CustomResourceDefinition may be replaced without losing what is stored, or refusing what was taken.
+
+Helm never upgrades definitions, since an upgrade may do damage that nobody sees: an API server takes a definition whose schema
+drops a field, and the field is gone from an object the next time somebody writes it. So every upgrade is looked at before it is
+made, as OLM v1 and Carvel's kapp do, with their list of what is refused and some more:
+
+* the scope, or a name that objects and clients know the kind by, changes;
+* a version is removed that objects may still be stored in (``status.storedVersions``);
+* conversion between several versions is given up;
+* a subresource is removed that controllers write;
+* a version that is served or stored takes less than before (:mod:`~wharfinger.cluster.crds.narrowing`).
+
+Pure. Who knows that it does no harm says so with :data:`ALLOW_UNSAFE` on the new definition.
+"""
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from wharfinger.cluster.crds.narrowing import CrdRule, narrowings
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
+
+ALLOW_UNSAFE: Final = "wharfinger.dev/allow-unsafe-crd-upgrade"
+"""Annotation on a new definition: ``"true"`` lets it replace the old one whatever `crd_problems` says."""
+MAX_PROBLEMS: Final = 20
+"""More than a person reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrdProblem:
+    """``message`` is a clause with version and path: ``v1 .spec.size: maximum was 10, and is 5``."""
+
+    rule: CrdRule
+    message: str
+
+    def __str__(self) -> str:
+        """The clause and the name of the rule, as in documentation."""
+        return f"{self.message} ({self.rule})"
+
+
+def allows_unsafe(wanted: JsonObject) -> bool:
+    """Whether the new definition may do damage."""
+    return find_str(wanted, "metadata", "annotations", ALLOW_UNSAFE).strip().lower() == "true"
+
+
+def crd_problems(live: JsonObject, wanted: JsonObject, *, manager: str = "wharfinger") -> tuple[CrdProblem, ...]:
+    """Why ``wanted`` must not be applied over ``live``; at most MAX_PROBLEMS, the gravest first.
+
+    ``manager`` is who applies: what others own and ``wanted`` does not mention stays. Raises ShapeError.
+    """
+    problems = [*_names(live, wanted), *_stored(live, wanted), *_conversion(live, wanted, manager)]
+    versions = _versions(wanted)
+    for name, version in _versions(live).items():
+        after = versions.get(name)
+        if after is None or not (_is_used(name, version, live) and _is_used(name, after, live)):
+            continue
+        problems += _subresources(name, version, after)
+        problems += [
+            CrdProblem(found.rule, f"{name} {found.path or 'the object'}: {found.what}")
+            for found in islice(narrowings(_schema(version), _schema(after)), MAX_PROBLEMS)
+        ]
+    return tuple(problems[:MAX_PROBLEMS])
+
+
+def _names(live: JsonObject, wanted: JsonObject) -> list[CrdProblem]:
+    was, now = find_str(live, "spec", "scope"), find_str(wanted, "spec", "scope")
+    found = [CrdProblem(CrdRule.SCOPE, f"the scope was {was}, and is {now}")] if was != now else []
+    for path in (("group",), ("names", "plural"), ("names", "kind"), ("names", "listKind")):
+        before, after = _name(live, path), _name(wanted, path)
+        if before != after:
+            found.append(CrdProblem(CrdRule.NAMES, f"{'.'.join(path)} was {before}, and is {after}"))
+    return found
+
+
+def _name(crd: JsonObject, path: tuple[str, ...]) -> str:
+    found = find_str(crd, "spec", *path)
+    return found or (find_str(crd, "spec", "names", "kind") + "List" if path[-1] == "listKind" else "")
+
+
+def _stored(live: JsonObject, wanted: JsonObject) -> list[CrdProblem]:
+    gone = [name for name in _stored_versions(live) if name not in _versions(wanted)]
+    return [
+        CrdProblem(
+            CrdRule.STORED_VERSION,
+            f"{name} was removed, and objects may still be stored in it: write each of them once, "
+            f"and take {name} out of status.storedVersions",
+        )
+        for name in gone
+    ]
+
+
+def _stored_versions(live: JsonObject) -> list[str]:
+    told = [name for name in find_list(live, "status", "storedVersions") if isinstance(name, str)]
+    return told or [name for name, version in _versions(live).items() if find(version, "storage") is True]
+
+
+def _conversion(live: JsonObject, wanted: JsonObject, manager: str) -> list[CrdProblem]:
+    if find_str(live, "spec", "conversion", "strategy") != "Webhook" or len(_versions(wanted)) < 2:
+        return []
+    if find(wanted, "spec", "conversion") is None and _conversion_is_others(live, manager):
+        return []
+    if find_str(wanted, "spec", "conversion", "strategy", default="None") == "Webhook":
+        return []
+    return [
+        CrdProblem(
+            CrdRule.CONVERSION,
+            "objects were converted between versions by a webhook, and would only get another apiVersion now",
+        )
+    ]
+
+
+def _conversion_is_others(live: JsonObject, manager: str) -> bool:
+    """Whether somebody else set it, as those do who bring certificates: then it stays when it is not mentioned."""
+    owners = [
+        find_str(entry, "manager")
+        for entry in find_list(live, "metadata", "managedFields")
+        if find(entry, "fieldsV1", "f:spec", "f:conversion", "f:strategy") is not None
+    ]
+    return any(owner != manager for owner in owners)
+
+
+def _subresources(name: str, version: JsonValue, after: JsonValue) -> list[CrdProblem]:
+    return [
+        CrdProblem(CrdRule.SUBRESOURCE, f"{name}: its subresource {one} was removed, which others write")
+        for one in ("status", "scale")
+        if find(version, "subresources", one) is not None and find(after, "subresources", one) is None
+    ]
+
+
+def _versions(crd: JsonObject) -> dict[str, JsonObject]:
+    return {find_str(one, "name"): as_object(one, "a version") for one in find_list(crd, "spec", "versions")}
+
+
+def _is_used(name: str, version: JsonObject, live: JsonObject) -> bool:
+    """Whether objects come, or are stored, in this version."""
+    return find(version, "served") is True or find(version, "storage") is True or name in _stored_versions(live)
+
+
+def _schema(version: JsonObject) -> JsonObject:
+    return find_object(version, "schema", "openAPIV3Schema")

@@ -1,0 +1,75 @@
+"""A document without the fields that others own: what we apply where a rule leaves fields to them.
+
+Applying a field that somebody else set takes it from him; leaving it out while we own it with him only gives up our share, and he
+keeps it. So exactly the leaves that others own are left out, nothing beside them: where nobody else set a field, it is ours.
+"""
+
+from collections.abc import Sequence
+
+from wharfinger.cluster.fields.items import ABSENT, Absent, Maybe, keys_of, match_items
+from wharfinger.cluster.objects.drift_policy import ANY
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.kube.field_sets import FieldSet
+
+
+def without_fields(obj: JsonObject, segments: Sequence[str], others: FieldSet) -> JsonObject:
+    """A copy without what ``others`` own at and below a pointer (its segments, ``*`` for any)."""
+    left = _left(obj, segments, others)
+    return left if isinstance(left, dict) else {}
+
+
+def _left(value: JsonValue, segments: Sequence[str], others: FieldSet) -> Maybe:
+    """What is left of a value; ABSENT where nothing is."""
+    if isinstance(value, dict):
+        left: JsonValue = _members_left(value, segments, others)
+    elif isinstance(value, list):
+        left = _items_left(value, segments, others)
+    else:
+        return value
+    return left if left or not value else ABSENT
+
+
+def _members_left(value: JsonObject, segments: Sequence[str], others: FieldSet) -> JsonObject:
+    left: JsonObject = {}
+    for name, inner in value.items():
+        kept = inner if _passes(segments, name) else _kept(inner, f"f:{name}", segments, others)
+        if not isinstance(kept, Absent):
+            left[name] = kept
+    return left
+
+
+def _items_left(value: list[JsonValue], segments: Sequence[str], others: FieldSet) -> list[JsonValue]:
+    elements = others.members | others.children.keys()
+    named = {index: element for element, index in match_items(sorted(elements), value).items()}
+    left: list[JsonValue] = []
+    for index, item in enumerate(value):
+        element = named.get(index, "")
+        if not element or _passes(segments, str(index)):
+            left.append(item)
+            continue
+        kept = _kept(item, element, segments, others)
+        if element.startswith("k:") and isinstance(item, dict) and not (element in others.members and kept is ABSENT):
+            kept = _with_keys(kept, item, element)
+        if not isinstance(kept, Absent):
+            left.append(kept)
+    return left
+
+
+def _kept(inner: JsonValue, element: str, segments: Sequence[str], others: FieldSet) -> Maybe:
+    """One member or item, of which the others own what is said of its element."""
+    rest, below = segments[1:], others.below(element)
+    if not rest and element in others.members and not below:
+        return ABSENT  # all of it is theirs
+    return _left(inner, rest, below) if below else inner
+
+
+def _with_keys(kept: Maybe, item: JsonObject, element: str) -> JsonObject:
+    """What is left of an item, which has to be told apart still."""
+    keys = keys_of(element)
+    left = kept if isinstance(kept, dict) else {}
+    return {name: left.get(name, value) for name, value in item.items() if name in left or name in keys}
+
+
+def _passes(segments: Sequence[str], name: str) -> bool:
+    """Whether a pointer leads elsewhere."""
+    return bool(segments) and segments[0] not in {ANY, name}

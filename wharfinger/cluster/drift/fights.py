@@ -1,0 +1,216 @@
+"""Fights: somebody sets a field back each time that we corrected it. Pure; the shell is drift_monitor.
+
+Correcting is right the first time, and the fifth; going on at that pace would only wear the API server out, hide that two
+controllers disagree, and flap whatever hangs on the field. So after ``limit`` corrections of one object within ``window_s`` a
+fight is on: it is told with the other writer's name, and each further correction waits twice as long as the one before.
+
+::
+
+                    drifted, fewer than limit corrections in the window: Correct
+                   ┌────┐
+                   ▼    │      drifted once more: FightsChanged                   next_at: Correct, delay doubled
+    (no bout) ──► calm ─┴─────────────────────────────────► fighting, waiting ◄──────────────┐
+       ▲            │ a window without drift                   │         ▲                   │
+       └────────────┴────────────────────────────────────  fighting, as wanted ──────────────┘
+                      a window without drift: FightsChanged       drifted
+
+Invariants: in a fight at most one correction is made per delay; a drift is corrected in the end, however long the delay; a bout
+holds at most ``limit`` times, and is forgotten a window after its last drift.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias, assert_never
+
+from rpds import HashTrieMap
+
+from wharfinger.cluster.objects.desired import Identity
+
+MAX_WRITERS: Final = 5
+"""Names kept of those who fight."""
+
+
+@dataclass(frozen=True, slots=True)
+class FightRules:
+    """When a fight is on. Seconds."""
+
+    limit: int = 5
+    window_s: float = 600.0
+    first_delay_s: float = 15.0
+    max_delay_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fight:
+    """One object that is fought for: by whom (names of managers, may be none), since when, and how patient we have become."""
+
+    identity: Identity
+    by: tuple[str, ...]
+    since: float
+    corrections: int
+    delay_s: float
+
+    def __str__(self) -> str:
+        """``Deployment.apps prod/web: changed again by kubectl after 5 corrections; corrected every 15 s at most``."""
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return (
+            f"{self.identity}: changed again{by} after {self.corrections} corrections; "
+            f"corrected every {self.delay_s:.0f} s at most"
+        )
+
+
+# -- events
+
+
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """The object is not as wanted, and was so after the last correction (if any)."""
+
+    identity: Identity
+    by: tuple[str, ...]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The object is as wanted."""
+
+    identity: Identity
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The object is not ours any more, or drift of it is not corrected now."""
+
+    identity: Identity
+
+
+@dataclass(frozen=True, slots=True)
+class Elapsed:
+    """Time passed."""
+
+    at: float
+
+
+FightEvent: TypeAlias = Drifted | Settled | Forgotten | Elapsed
+
+
+# -- effects
+
+
+@dataclass(frozen=True, slots=True)
+class Correct:
+    """Have the object applied again now."""
+
+    identity: Identity
+
+
+@dataclass(frozen=True, slots=True)
+class FightsChanged:
+    """A fight for this object began, goes on otherwise, or is over."""
+
+    identity: Identity
+
+
+FightEffect: TypeAlias = Correct | FightsChanged
+
+
+@dataclass(frozen=True, slots=True)
+class Bout:
+    """What is known of one object: when it was corrected lately, when it last drifted, whether it waits, and the fight."""
+
+    corrections: tuple[float, ...]
+    last_at: float
+    waits: bool = False
+    next_at: float = 0.0
+    fight: Fight | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fights:
+    """All bouts."""
+
+    rules: FightRules = field(default_factory=FightRules)
+    bouts: "HashTrieMap[Identity, Bout]" = field(default_factory=HashTrieMap)
+
+    def fight(self, identity: Identity) -> Fight | None:
+        """The fight for an object."""
+        bout = self.bouts.get(identity)
+        return bout.fight if bout is not None else None
+
+    def due(self) -> float | None:
+        """When Elapsed has something to do."""
+        return min((_due(bout, self.rules) for bout in self.bouts.values()), default=None)
+
+
+def step(state: Fights, event: FightEvent) -> tuple[Fights, tuple[FightEffect, ...]]:
+    """The state after an event, and what is to be done."""
+    match event:
+        case Drifted():
+            bout, effects = _drifted(state.bouts.get(event.identity), event, state.rules)
+            return replace(state, bouts=state.bouts.insert(event.identity, bout)), effects
+        case Settled():
+            settled = state.bouts.get(event.identity)
+            if settled is None or not settled.waits:
+                return state, ()
+            calm = replace(settled, waits=False, last_at=event.at)
+            return replace(state, bouts=state.bouts.insert(event.identity, calm)), ()
+        case Forgotten():
+            gone = state.bouts.get(event.identity)
+            if gone is None:
+                return state, ()
+            told = (FightsChanged(event.identity),) if gone.fight is not None else ()
+            return replace(state, bouts=state.bouts.remove(event.identity)), told
+        case Elapsed():
+            return _elapsed(state, event.at)
+        case _:
+            assert_never(event)
+
+
+def _drifted(bout: Bout | None, event: Drifted, rules: FightRules) -> tuple[Bout, tuple[FightEffect, ...]]:
+    recent = tuple(at for at in bout.corrections if at > event.at - rules.window_s) if bout is not None else ()
+    if bout is None or bout.fight is None:
+        if len(recent) < rules.limit:
+            return Bout((*recent, event.at), event.at), (Correct(event.identity),)
+        by = event.by[:MAX_WRITERS]
+        fight = Fight(event.identity, by, event.at, len(recent), rules.first_delay_s)
+        begun = Bout(recent, event.at, waits=True, next_at=event.at + rules.first_delay_s, fight=fight)
+        return begun, (FightsChanged(event.identity),)
+    by = tuple(dict.fromkeys((*event.by, *bout.fight.by)))[:MAX_WRITERS]
+    told: tuple[FightEffect, ...] = (FightsChanged(event.identity),) if by != bout.fight.by else ()
+    waiting = replace(bout, waits=True, last_at=event.at, fight=replace(bout.fight, by=by))
+    if event.at < bout.next_at:
+        return waiting, told
+    return _corrected(waiting, waiting.fight or bout.fight, event.at, rules)
+
+
+def _corrected(bout: Bout, fight: Fight, at: float, rules: FightRules) -> tuple[Bout, tuple[FightEffect, ...]]:
+    delay = min(2 * fight.delay_s, rules.max_delay_s)
+    fight = replace(fight, corrections=fight.corrections + 1, delay_s=delay)
+    after = replace(bout, waits=False, last_at=at, next_at=at + delay, fight=fight)
+    return after, (Correct(fight.identity), FightsChanged(fight.identity))
+
+
+def _elapsed(state: Fights, at: float) -> tuple[Fights, tuple[FightEffect, ...]]:
+    effects: list[FightEffect] = []
+    bouts = state.bouts
+    for identity, bout in _overdue(state, at):
+        if bout.fight is not None and bout.waits:
+            after, more = _corrected(bout, bout.fight, at, state.rules)
+            bouts = bouts.insert(identity, after)
+            effects += more
+        else:
+            bouts = bouts.remove(identity)
+            effects += (FightsChanged(identity),) if bout.fight is not None else ()
+    return replace(state, bouts=bouts), tuple(effects)
+
+
+def _overdue(state: Fights, at: float) -> Iterator[tuple[Identity, Bout]]:
+    """In a steady order."""
+    found = [(identity, bout) for identity, bout in state.bouts.items() if _due(bout, state.rules) <= at]
+    yield from sorted(found, key=lambda item: item[0])
+
+
+def _due(bout: Bout, rules: FightRules) -> float:
+    return bout.next_at if bout.fight is not None and bout.waits else bout.last_at + rules.window_s

@@ -1,0 +1,58 @@
+"""Fields that others rightly change: the rules everybody has, and whether a rule takes a field.
+
+Each rule of the library says whose work it is. They are few on purpose: a field that a controller owns alone needs none, since
+only fields that we applied can drift, and what is ignored is not defended against a person's mistake either.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from wharfinger.cluster.fields.owners import Writer
+from wharfinger.cluster.objects.drift_policy import ANY, IgnoreRule, segments_of
+from wharfinger.formats.json.value import JsonObject
+
+PEOPLE: Final = "kubectl.*|k9s|lens.*|headlamp.*|dashboard.*|Mozilla"
+"""Managers that are a person's tool: what they write through a subresource is no controller's work."""
+
+BUILT_IN: Final[tuple[IgnoreRule, ...]] = (
+    # HorizontalPodAutoscaler, KEDA, Knative: whoever scales goes through the scale subresource; kubectl does, too.
+    IgnoreRule(("/spec/replicas",), subresource="scale", not_by=PEOPLE),
+    # Certificates put in by cert-manager's cainjector, OpenShift's service-ca, kube-webhook-certgen and charts' own jobs.
+    IgnoreRule(
+        ("/webhooks/*/clientConfig/caBundle",),
+        group=r"admissionregistration\.k8s\.io",
+        kind="(Mutating|Validating)WebhookConfiguration",
+    ),
+    IgnoreRule(("/spec/caBundle",), group=r"apiregistration\.k8s\.io", kind="APIService"),
+    IgnoreRule(
+        ("/spec/conversion/webhook/clientConfig/caBundle",),
+        group=r"apiextensions\.k8s\.io",
+        kind="CustomResourceDefinition",
+    ),
+    # The rules of an aggregated role are put together by the controller manager.
+    IgnoreRule(("/rules",), group=r"rbac\.authorization\.k8s\.io", kind="ClusterRole", by="clusterrole-aggregation-.*"),
+    # AKS keeps its own namespaces out of every webhook.
+    IgnoreRule(
+        ("/webhooks/*/namespaceSelector",),
+        group=r"admissionregistration\.k8s\.io",
+        kind="(Mutating|Validating)WebhookConfiguration",
+        by="admissionsenforcer",
+    ),
+)
+
+
+def is_ignored(segments: Sequence[str], writer: Writer, obj: JsonObject, rules: Sequence[IgnoreRule]) -> bool:
+    """Whether a rule leaves the field of the object (segments of its pointer) to who wrote it."""
+    return any(
+        rule.takes_writer(writer.manager, writer.subresource)
+        and any(_is_below(segments, segments_of(path)) for path in rule.paths)
+        and rule.takes_object(obj)
+        for rule in rules
+    )
+
+
+def _is_below(segments: Sequence[str], prefix: Sequence[str]) -> bool:
+    """Whether the field is what the prefix points to, or inside it."""
+    return len(segments) >= len(prefix) and all(
+        said in {ANY, segment} for said, segment in zip(prefix, segments, strict=False)
+    )

@@ -1,0 +1,403 @@
+"""Notices when objects of releases are changed by others, within a second, and has them applied again.
+
+    monitor = DriftMonitor(table, applied, client, correct=reconciler.refresh, told=tell, settled=is_done)
+    live.listen(monitor.changed)
+    nursery.start_soon(monitor.run)
+
+Every event of every object of ours passes :meth:`DriftMonitor.changed`, most of them a status that moved; they are dismissed
+by a checksum of our entry in ``managedFields`` (:mod:`~wharfinger.cluster.objects.applied_objects`). What remains is judged
+(:mod:`~wharfinger.cluster.drift.comparison`), and what looks drifted is a *suspicion*: a watch lags behind our own writes, so
+it is confirmed by reading the object before it counts. A slow comparison of everything backs this up: it sees what a lost
+event or an unchanged entry hid, and is what looks first after a restart.
+
+Invariants:
+
+* A drift is told and corrected once, however often the object changes until it is applied again; that ends it.
+* While a row waits to be applied, or is being applied, nothing is judged: what would be compared is about to change. The
+  suspicion stays until the row is settled, and falls where our own write is newer.
+* Nothing is kept of an object but a baseline, and what drifted of it while it does.
+"""
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, NotFoundError
+from wharfinger.cluster.drift.comparison import Drift, find_drift
+from wharfinger.cluster.drift.fights import (
+    Correct,
+    Drifted,
+    Elapsed,
+    Fight,
+    FightEvent,
+    FightRules,
+    Fights,
+    Forgotten,
+    Settled,
+    step,
+)
+from wharfinger.cluster.drift.ignored import BUILT_IN
+from wharfinger.cluster.fields.owners import text_at
+from wharfinger.cluster.objects.applied_objects import AppliedObjects, mark_of
+from wharfinger.cluster.objects.desired import DesiredObject, DesiredTable, Identity, identity_of
+from wharfinger.cluster.objects.drift_policy import DriftMode
+from wharfinger.cluster.objects.ownership import RELEASE_LABEL, Owner
+from wharfinger.cluster.watch.listed_objects import look_at_all
+from wharfinger.cluster.watch.work_queue import WorkQueue
+from wharfinger.formats.json.value import JsonObject, find
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+WORKERS: Final = 4
+"""Suspicions confirmed at a time."""
+HOLD_S: Final = 0.1
+"""After this it is looked whether a row with a suspicion has settled; then ever more rarely."""
+JITTER: Final = 0.1
+"""The part by which the pause between two full comparisons varies."""
+
+Told: TypeAlias = Callable[[Owner, tuple[Drift, ...], tuple[Fight, ...]], None]
+"""All that drifted of an owner's objects, and all that is fought for, whenever either changed. Must not block."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriftStatistics:
+    """``open`` objects are drifted now; the rest counts since the start."""
+
+    open: int
+    fights: int
+    suspicions: int
+    confirmed: int
+    corrections: int
+    comparisons: int
+    failures: int
+
+
+@dataclass(slots=True)
+class _Counts:
+    suspicions: int = 0
+    confirmed: int = 0
+    corrections: int = 0
+    comparisons: int = 0
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class _Open:
+    """A drift that was told, the mark of the object that has it, and whether a correction of it was asked for."""
+
+    drift: Drift
+    owner: Owner
+    mark: int
+    asked: bool = False
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the monitor knows beside the baselines."""
+
+    suspects: dict[Identity, str] = field(default_factory=dict)
+    """With the resourceVersion that looked drifted; "" where nothing is there, or somebody asked."""
+    open: dict[Identity, _Open] = field(default_factory=dict)
+    left_alone: set[Owner] = field(default_factory=set)
+
+
+class DriftMonitor:
+    """``correct`` has objects applied again; ``settled`` says whether an object's row is applied as it is now.
+
+    Nobody waits for anything but :meth:`run`, which is its task.
+    """
+
+    def __init__(
+        self,
+        table: DesiredTable,
+        applied: AppliedObjects,
+        client: ClusterClient,
+        *,
+        correct: Callable[[Iterable[Identity]], None],
+        told: Told,
+        settled: Callable[[Identity], bool],
+        full_s: float = 600.0,
+        rules: FightRules | None = None,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        self._table = table
+        self._applied = applied
+        self._client = client
+        self._correct = correct
+        self._told = told
+        self._settled = settled
+        self._full_s = full_s
+        self._draw = draw
+        self._fights = Fights(rules or FightRules())
+        self._fights_changed = trio.Event()
+        self._known = _Known()
+        self._counts = _Counts()
+        self._queue: WorkQueue[Identity] = WorkQueue()
+        applied.listen(self._recorded)
+
+    # -- being told
+
+    def changed(self, key: ObjectKey, live: JsonObject | None) -> None:
+        """An object is like this now; None: gone, or no longer marked as a release's. Never waits."""
+        identity = identity_of(key)
+        if live is not None:
+            if not self._is_known(identity, live):
+                self._look(identity, live)
+        elif self._row(identity) is not None:
+            self._suspect(identity, "")
+        else:
+            self._close(identity)
+
+    def suspect_kind(self, group_kind: str) -> None:
+        """All objects of a kind (``Widget.example.test``) may be gone: its definition was, and is there again."""
+        for entry in self._table.snapshot().entries():
+            if entry.row.identity.group_kind == group_kind:
+                if (known := self._known.open.get(entry.row.identity)) is not None:
+                    known.asked = False  # what was asked for could not be done then
+                self._suspect(entry.row.identity, "")
+
+    def leave_alone(self, owner: Owner) -> None:
+        """Drift of its objects is told from now on, and not corrected."""
+        self._known.left_alone.add(owner)
+        for identity, known in tuple(self._known.open.items()):
+            if known.owner == owner:
+                known.asked = False
+                self._step(Forgotten(identity))
+
+    def attend(self, owner: Owner) -> None:
+        """Drift of its objects is corrected again, where its policy says so; all of them are looked at now."""
+        self._known.left_alone.discard(owner)
+        for entry in self._table.snapshot().find("owner", owner):
+            self._suspect(entry.row.identity, "")
+
+    def drifts(self, owner: Owner) -> tuple[Drift, ...]:
+        """What is not as applied now, by identity."""
+        found = ((identity, known.drift) for identity, known in self._known.open.items() if known.owner == owner)
+        return tuple(drift for identity, drift in sorted(found, key=lambda item: item[0]) if self._row(identity))
+
+    def fights(self, owner: Owner) -> tuple[Fight, ...]:
+        """What is fought for now, by identity."""
+        found = (self._fights.fight(entry.row.identity) for entry in self._table.snapshot().find("owner", owner))
+        return tuple(sorted((fight for fight in found if fight is not None), key=lambda fight: fight.identity))
+
+    def statistics(self) -> DriftStatistics:
+        """For metrics and for who asks."""
+        fights = sum(bout.fight is not None for bout in self._fights.bouts.values())
+        counts = self._counts
+        return DriftStatistics(
+            len(self._known.open),
+            fights,
+            counts.suspicions,
+            counts.confirmed,
+            counts.corrections,
+            counts.comparisons,
+            counts.failures,
+        )
+
+    async def run(self) -> None:
+        """Confirm suspicions, end fights, and compare everything now and then, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            for _ in range(WORKERS):
+                nursery.start_soon(self._confirm_all, name="drift")
+            nursery.start_soon(self._mind_fights, name="drift fights")
+            nursery.start_soon(self._compare_all, name="drift comparison")
+
+    # -- judging
+
+    def _row(self, identity: Identity) -> DesiredObject | None:
+        """The row of an object whose drift is looked at."""
+        entry = self._table.snapshot().get(identity)
+        return entry.row if entry is not None and entry.row.drift.mode is not DriftMode.OFF else None
+
+    def _is_known(self, identity: Identity, live: JsonObject) -> bool:
+        """Whether this tells nothing new: the usual event, so this has to be cheap."""
+        applied, known = self._applied.get(identity), self._known
+        if applied is None or identity in known.suspects or find(live, "metadata", "uid") != applied.uid:
+            return False
+        drifted = known.open.get(identity)
+        return mark_of(live, self._applied.manager) == (applied.mark if drifted is None else drifted.mark)
+
+    def _look_listed(self, key: ObjectKey, live: JsonObject) -> None:
+        self._look(identity_of(key), live)
+
+    def _look(self, identity: Identity, live: JsonObject) -> None:
+        """Suspect what looks drifted; what does not, is as wanted."""
+        row = self._row(identity)
+        if row is None:
+            self._close(identity)
+            return
+        applied = self._applied.get(identity)
+        if (applied is not None and applied.is_newer_than(live)) or _is_ending(live):
+            return
+        if not self._settled(identity) or self._find(row, live) is not None:
+            self._suspect(identity, text_at(live, "metadata", "resourceVersion"))
+        else:
+            self._is_as_wanted(identity, live)
+
+    def _find(self, row: DesiredObject, live: JsonObject) -> Drift | None:
+        ignore = (*row.drift.ignore, *BUILT_IN)
+        applied = self._applied.get(row.identity)
+        return find_drift(row.object(), applied, live, self._applied.manager, ignore)
+
+    def _suspect(self, identity: Identity, resource_version: str) -> None:
+        self._counts.suspicions += 1
+        self._known.suspects[identity] = resource_version
+        if self._settled(identity):
+            self._queue.add(identity)
+        else:
+            self._queue.add_later(identity, HOLD_S)
+
+    def _is_as_wanted(self, identity: Identity, live: JsonObject) -> None:
+        """It was read and has no drift: that ends what there was, and is a baseline where there is none, or another one."""
+        applied = self._applied.get(identity)
+        if applied is None or applied.partial or not applied.is_marked(live, self._applied.manager):
+            self._applied.record(identity, live)  # which closes it
+        else:
+            self._close(identity)
+
+    def _recorded(self, identity: Identity) -> None:
+        """It was applied, and is what the server answered: older suspicions fall, and what drifted is mended.
+
+        Unless fields were left to who took them: these are drift as they were, and looked at again.
+        """
+        suspected, applied = self._known.suspects.get(identity, ""), self._applied.get(identity)
+        if applied is not None and applied.partial:
+            self._suspect(identity, "")
+            return
+        if suspected.isdecimal() and applied is not None and applied.resource_version.isdecimal():
+            if int(suspected) <= int(applied.resource_version):
+                del self._known.suspects[identity]
+            else:
+                self._queue.add(identity)
+        self._close(identity)
+
+    # -- confirming
+
+    async def _confirm_all(self) -> None:
+        while True:
+            identity = await self._queue.take()
+            try:
+                await self._confirm(identity)
+            finally:
+                self._queue.done(identity)
+
+    async def _confirm(self, identity: Identity) -> None:
+        """Read a suspected object, and judge what was read."""
+        row, applied = self._row(identity), self._applied.get(identity)
+        if row is None or identity not in self._known.suspects:
+            self._known.suspects.pop(identity, None)
+            self._queue.succeeded(identity)
+            await trio.lowlevel.checkpoint()
+            return
+        if not self._settled(identity):
+            self._queue.failed(identity)
+            await trio.lowlevel.checkpoint()
+            return
+        try:
+            live: JsonObject | None = await self._client.get(row.key)
+        except NotFoundError:
+            live = None
+        except ClusterError:
+            self._counts.failures += 1
+            self._queue.failed(identity)
+            return
+        self._queue.succeeded(identity)
+        # No await from here on: what is compared belongs together.
+        if self._row(identity) is not row or self._applied.get(identity) is not applied or not self._settled(identity):
+            self._queue.add(identity)  # all of it is another by now
+            return
+        self._known.suspects.pop(identity, None)
+        drift = Drift(identity, missing=True) if live is None else self._find(row, live)
+        if drift is not None:
+            self._counts.confirmed += 1
+            self._drifted(row, drift, 0 if live is None else mark_of(live, self._applied.manager))
+        elif live is not None and not _is_ending(live):
+            self._is_as_wanted(identity, live)
+
+    def _drifted(self, row: DesiredObject, drift: Drift, mark: int) -> None:
+        known = self._known.open.get(drift.identity)
+        if known is None or known.drift != drift:
+            asked = known is not None and known.asked
+            known = self._known.open[drift.identity] = _Open(drift, row.owner, mark, asked)
+            self._tell(row.owner)
+        known.mark = mark
+        corrects = row.drift.mode is DriftMode.CORRECT and row.owner not in self._known.left_alone
+        if corrects and not known.asked:
+            known.asked = True
+            self._step(Drifted(drift.identity, drift.writers, trio.current_time()))
+
+    def _close(self, identity: Identity) -> None:
+        """Nothing of it is drifted."""
+        if (known := self._known.open.pop(identity, None)) is not None:
+            self._step(Settled(identity, trio.current_time()))
+            self._tell(known.owner)
+        if identity in self._fights.bouts and self._row(identity) is None:
+            self._step(Forgotten(identity))
+
+    def _tell(self, owner: Owner) -> None:
+        self._told(owner, self.drifts(owner), self.fights(owner))
+
+    # -- fights
+
+    def _step(self, event: FightEvent) -> None:
+        self._fights, effects = step(self._fights, event)
+        corrected = [effect.identity for effect in effects if isinstance(effect, Correct)]
+        self._counts.corrections += len(corrected)
+        if corrected:
+            self._correct(corrected)
+        fought = {effect.identity for effect in effects if not isinstance(effect, Correct)}
+        rows = [row for identity in fought if (row := self._row(identity)) is not None]
+        for owner in dict.fromkeys(row.owner for row in rows):
+            self._tell(owner)
+        self._fights_changed.set()
+
+    async def _mind_fights(self) -> None:
+        while True:
+            self._fights_changed = trio.Event()
+            due = self._fights.due()
+            with trio.move_on_at(float("inf") if due is None else due):
+                await self._fights_changed.wait()
+            if due is not None and trio.current_time() >= due:
+                self._step(Elapsed(trio.current_time()))
+
+    # -- comparing everything
+
+    async def _compare_all(self) -> None:
+        while True:
+            snapshot = await self._table.wait_initialized()
+            for resource in sorted({entry.row.key.resource for entry in snapshot.entries()}):
+                await self._compare(resource)
+            self._counts.comparisons += 1
+            pause_s = self._full_s * (1 + JITTER * (2 * self._draw() - 1))
+            with trio.move_on_after(pause_s):
+                await self._filled_again()
+
+    async def _filled_again(self) -> None:
+        """Until somebody fills the table anew: what is put there has no baselines."""
+        while True:
+            watch = self._table.watch()
+            if not self._table.snapshot().initialized:
+                return
+            await watch.wait()
+
+    async def _compare(self, resource: ResourceType) -> None:
+        """Look at all objects of one kind, and suspect the rows that have none."""
+        expected = [entry.row.key for entry in self._table.snapshot().entries() if entry.row.key.resource == resource]
+        try:
+            seen = await look_at_all(self._client, resource, RELEASE_LABEL, self._look_listed)
+        except NotFoundError:
+            seen = set()  # the kind is not served, so none of it is there
+        except ClusterError:
+            self._counts.failures += 1
+            return
+        for key in expected:
+            if key not in seen and self._row(identity_of(key)) is not None:
+                self._suspect(identity_of(key), "")
+
+
+def _is_ending(live: JsonObject) -> bool:
+    """Whether it is being deleted; what is said of its fields matters no more."""
+    return find(live, "metadata", "deletionTimestamp") is not None

@@ -1,0 +1,172 @@
+"""What an apply conflict says: which fields of an object somebody else holds, and who.
+
+The API server tells conflicts in words (apimachinery, ``getConflictMessage``): ``conflict with "ann" using v1: .data.v``, or
+where there are several, a line ``conflicts with "ann":`` and a line ``- .data.v`` for each field. A path is written without
+escaping (``.metadata.annotations.example.test/a``), so it cannot be taken apart by itself: it is followed through an object that
+has the field, at each member taking the name that the text goes on with.
+
+Pure. Text from a server is foreign: what is not understood is no path, and a conflict without paths is nobody's to settle.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.cluster.api.errors import ConflictError
+from wharfinger.formats.json.value import JsonError, JsonObject, JsonValue, decode_json
+from wharfinger.kube.resource import ObjectKey
+
+MAX_CONFLICTS: Final = 1000
+NAMED: Final = 5
+"""So many fields are named in an error."""
+_MANAGER: Final = re.compile(r'conflicts? with ("(?:[^"\\]|\\.)*")(?: with subresource "[^"]*")?(?: using [^\s:]+)?')
+_ONE: Final = re.compile(r"(?: at \S+)?: (\..*)", re.DOTALL)
+_LATER: Final = re.compile(r"^- (\..*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldConflict:
+    """One field and who holds it: ``FieldConflict("ann", ".data.v")``; the field is "" where it cannot be told."""
+
+    manager: str
+    field: str
+
+
+class FieldConflictError(ConflictError):
+    """Fields that are to be changed were never ours. Permanent: somebody has to give way."""
+
+    def __init__(self, key: ObjectKey, conflicts: tuple[FieldConflict, ...]) -> None:
+        by: dict[str, list[str]] = {}
+        for conflict in conflicts:
+            by.setdefault(conflict.manager, []).append(conflict.field or "fields")
+        told = "; ".join(f"{_listed(fields)} belongs to {manager!r}" for manager, fields in sorted(by.items()))
+        super().__init__(
+            409,
+            "Conflict",
+            f"{key}: {told}; take it out of the chart, have the other one give it up, or ignore it as drift",
+        )
+        self.transient = False
+        self.conflicts = conflicts
+
+
+def read_conflicts(message: str) -> tuple[FieldConflict, ...]:
+    """The conflicts that a message tells; () where it is about something else."""
+    found: list[FieldConflict] = []
+    heads = list(_MANAGER.finditer(message))
+    ends = [*(head.start() for head in heads[1:]), len(message)]
+    for head, end in zip(heads, ends, strict=False):
+        rest = message[head.end() : end]
+        manager = _unquoted(head[1])
+        one = _ONE.match(rest)
+        fields = [one[1].strip()] if one is not None else _LATER.findall(rest)
+        found += [FieldConflict(manager, field) for field in fields or [""]]
+        if len(found) >= MAX_CONFLICTS:
+            break
+    return tuple(found[:MAX_CONFLICTS])
+
+
+def has_field(obj: JsonValue, path: str) -> bool:
+    """Whether an object says something of the field: it, or something that holds it as a whole."""
+    return next(_places(obj, path, ()), None) is not None
+
+
+def without_fields(obj: JsonObject, paths: Iterable[str]) -> JsonObject:
+    """A copy without these fields; items of lists are left as they are, but for the fields in them."""
+    places = [place for path in paths for place in _places(obj, path, ()) if place]
+    result: JsonValue = obj
+    # Later items first: taking one out of a list moves those after it.
+    for place in sorted(set(places), key=_order, reverse=True):
+        result = _without(result, place)
+    return result if isinstance(result, dict) else obj
+
+
+Place = tuple[str | int, ...]
+
+
+def _places(value: JsonValue, path: str, above: Place) -> Iterator[Place]:
+    if not path:
+        yield above
+    elif path[0] == "." and isinstance(value, dict):
+        for name, inner in value.items():
+            rest = path[1 + len(name) :]
+            if path.startswith(name, 1) and rest[:1] in {"", ".", "["}:
+                yield from _places(inner, rest, (*above, name))
+    elif path[0] == "[" and isinstance(value, list):
+        for number, item in enumerate(value):
+            for end in _ends(path):
+                if _is(item, number, path[1:end]):
+                    yield from _places(item, path[end + 1 :], (*above, number))
+
+
+def _ends(path: str) -> Iterator[int]:
+    """Where the bracket that begins a path may close: "]" may be in a key's text, too."""
+    at = path.find("]")
+    while at != -1:
+        if path[at + 1 : at + 2] in {"", ".", "["}:
+            yield at
+        at = path.find("]", at + 1)
+
+
+def _is(item: JsonValue, number: int, element: str) -> bool:
+    """Whether an item is the one of ``name="a",port=80``, ``="a"`` (a set's value) or ``0`` (an index)."""
+    if element.isascii() and element.isdigit():
+        return int(element) == number
+    if element.startswith("="):
+        return _parsed(element[1:]) == (item,)
+    if not isinstance(item, dict):
+        return False
+    rest = element
+    while rest:
+        name, equals, text = rest.partition("=")
+        value = next((found for end in _commas(text) if (found := _parsed(text[:end])) is not None), None)
+        if not equals or value is None or item.get(name, _DEFAULTS.get(name)) != value[0]:
+            return False
+        end = next(end for end in _commas(text) if _parsed(text[:end]) is not None)
+        rest = text[end + 1 :]
+    return bool(element)
+
+
+_DEFAULTS: Final[dict[str, JsonValue]] = {"protocol": "TCP"}
+"""Keys of items that a chart leaves out."""
+
+
+def _commas(text: str) -> Iterator[int]:
+    at = text.find(",")
+    while at != -1:
+        yield at
+        at = text.find(",", at + 1)
+    yield len(text)
+
+
+def _parsed(text: str) -> tuple[JsonValue] | None:
+    try:
+        return (decode_json(text, max_bytes=100_000, what="a key of a list"),)
+    except JsonError:
+        return None
+
+
+def _without(value: JsonValue, place: Place) -> JsonValue:
+    if isinstance(value, dict) and isinstance(place[0], str):
+        if len(place) == 1:
+            return {name: inner for name, inner in value.items() if name != place[0]}
+        return {name: _without(inner, place[1:]) if name == place[0] else inner for name, inner in value.items()}
+    if isinstance(value, list) and isinstance(place[0], int):
+        if len(place) == 1:
+            return [item for number, item in enumerate(value) if number != place[0]]
+        return [_without(item, place[1:]) if number == place[0] else item for number, item in enumerate(value)]
+    return value
+
+
+def _order(place: Place) -> tuple[tuple[int, int, str], ...]:
+    return tuple((0, part, "") if isinstance(part, int) else (1, 0, part) for part in place)
+
+
+def _unquoted(text: str) -> str:
+    value = _parsed(text)
+    return value[0] if value is not None and isinstance(value[0], str) else text.strip('"')
+
+
+def _listed(fields: list[str]) -> str:
+    more = f" and {len(fields) - NAMED} more" if len(fields) > NAMED else ""
+    return ", ".join(fields[:NAMED]) + more

@@ -1,0 +1,119 @@
+"""What we want of an object and do not own in it: drift as far as it can be told without having seen the answer to our apply.
+
+The object that is wanted and the field sets of the live one are walked side by side. A set says of itself which lists are keyed,
+and by what; so no schema is needed, and three things stay in the dark. A list that everybody lost is told as a whole. A map that
+everybody lost is told by its members, though it may be one that changes only as a whole; and one that somebody applied empty is
+taken for such a one. None of them makes drift where there is none.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.cluster.fields.items import ABSENT, Absent, Maybe, keys_of, match_items, value_at
+from wharfinger.cluster.fields.owners import FieldOwners
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
+from wharfinger.kube.field_sets import FieldPath, FieldSet
+
+_NOT_OWNED: Final = frozenset({"f:apiVersion", "f:kind", "f:status", "f:stringData"})
+"""Nobody owns these, or not by an apply."""
+_NOT_OWNED_METADATA: Final = frozenset(
+    f"f:{name}"
+    for name in (
+        "name", "generateName", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation",
+        "managedFields", "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds",
+    )
+)  # fmt: skip
+_KEY_DEFAULTS: Final[JsonObject] = {"protocol": "TCP"}
+"""What the server fills in for a key of an item: of ports, as nothing else in its own kinds has any."""
+
+
+def uncovered(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Iterator[FieldPath]:
+    """The paths of what is wanted that is not ours; an item before what is in it.
+
+    What is empty says nothing, unless somebody else put something in its place as a whole; what is null never does.
+    """
+    here = _Owned(owners.own, owners.own_updates, tuple(fields for _, fields in owners.sets_of_others()))
+    for path in _walk(desired, live, here, ()):
+        metadata = path[0] == "f:metadata" and (len(path) == 1 or path[1] in _NOT_OWNED_METADATA)
+        if path[0] not in _NOT_OWNED and not metadata:
+            yield path
+
+
+def says_something(value: Maybe) -> bool:
+    """Whether it is a value, and not an empty one, into which the server and others may put what they like."""
+    return not isinstance(value, Absent) and value is not None and value != {} and value != []
+
+
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """What is owned at one place: by what we applied, by other writes under our name, by everybody else."""
+
+    applied: FieldSet
+    updated: FieldSet
+    others: tuple[FieldSet, ...]
+
+    def below(self, element: str) -> "_Owned":
+        others = tuple(child for fields in self.others if (child := fields.below(element)))
+        return _Owned(self.applied.below(element), self.updated.below(element), others)
+
+    def has(self, element: str) -> bool:
+        """Whether it is ours by itself."""
+        return element in self.applied.members or element in self.updated.members
+
+    def is_shared(self, element: str) -> bool:
+        """Whether anybody has something in it, so that it is not owned as a whole."""
+        return any(element in fields.children for fields in (self.applied, self.updated, *self.others))
+
+    def is_theirs(self, element: str) -> bool:
+        """Whether one of the others has it."""
+        return any(element in fields.members for fields in self.others)
+
+    def elements(self) -> set[str]:
+        """All that anybody has here."""
+        sets = (self.applied, self.updated, *self.others)
+        return {element for fields in sets for element in fields.members | fields.children.keys()}
+
+
+def _walk(wanted: JsonValue, live: Maybe, owned: _Owned, path: FieldPath) -> Iterator[FieldPath]:
+    """The paths at and below ``path`` that we do not own."""
+    if isinstance(wanted, dict):
+        steps = [(f"f:{name}", inner, _member(live, name)) for name, inner in wanted.items()]
+    elif isinstance(wanted, list) and not all(element.startswith("f:") for element in owned.elements()):
+        steps = list(_items(wanted, live, owned))
+    else:
+        yield path
+        return
+    for element, inner, there in steps:
+        whole = not owned.is_shared(element)
+        if inner is None or (whole and owned.has(element)):
+            continue
+        here = (*path, element)
+        if whole and owned.is_theirs(element) and says_something(there):
+            yield here
+        elif says_something(inner):
+            if not element.startswith("f:") and not owned.has(element):
+                yield here
+            yield from _walk(inner, there, owned.below(element), here)
+
+
+def _items(wanted: list[JsonValue], live: Maybe, owned: _Owned) -> Iterator[tuple[str, JsonValue, Maybe]]:
+    """The wanted items with their elements; one that is not ours any more gets the element that an owner of it would have."""
+    mine = sorted(owned.applied.members | owned.applied.children.keys())
+    names = {index: element for element, index in match_items(mine, wanted).items()}
+    keys = {name for element in owned.elements() if element.startswith("k:") for name in keys_of(element)}
+    for index, item in enumerate(wanted):
+        element = names.get(index) or _element(item, index, keys)
+        yield element, item, value_at((element,), live)
+
+
+def _element(item: JsonValue, index: int, keys: set[str]) -> str:
+    """What tells an item apart. One that lacks a key whose default is not known is only found by its place."""
+    if not isinstance(item, dict) or not keys:
+        return f"v:{canonical_json(item).decode()}"
+    key = {name: item.get(name, _KEY_DEFAULTS.get(name)) for name in keys}
+    return f"i:{index}" if None in key.values() else f"k:{canonical_json(key).decode()}"
+
+
+def _member(value: Maybe, name: str) -> Maybe:
+    return value.get(name, ABSENT) if isinstance(value, dict) else ABSENT

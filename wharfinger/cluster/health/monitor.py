@@ -1,0 +1,358 @@
+"""How every release is, all the time: the rows of the desired table beside what is live, and waits for them to be ready.
+
+    async with open_health_monitor(table, client, live, told=listener) as health:
+        report = await health.wait_ready(owner, progress=tell)
+
+Live objects are told by :mod:`~wharfinger.cluster.objects.live_objects`; what is kept of one is a `Fact`. Readiness by the
+rules that are built in is found out while it is told, readiness by a release's own rules in tasks here, since a rule runs in a
+worker and may have no answer today. Invariants:
+
+* ``told`` hears of a release when its laggards, their messages or its state change, at most once per :data:`QUIET_S`, and not
+  before everything of it was looked up: what is not known is not bad. Who asked in between, and was answered something else than
+  was told last, is told again: it may be over as fast as it came.
+* A wait ends on what is certain: never on a state from before an apply that was told by :meth:`HealthMonitor.applied`, nor on one
+  that is being found out anew. It ends at the first failure; cancelling it leaves nothing behind.
+* A release is Degraded only for a cause that lasts: an object that failed, or one that stalled
+  (:mod:`~wharfinger.cluster.health.stall`). An object that becomes unready is Reconciling until then.
+* Nothing hangs on a kind that cannot be looked up: its objects are laggards, and the message says why.
+* A custom kind that declares a status is given :data:`GRACE_S` from an object's creation to write one, then it counts as one
+  that never does.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from math import inf
+from typing import Final, TypeAlias
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.api.object_events import last_event
+from wharfinger.cluster.health.facts import HealthFacts
+from wharfinger.cluster.health.health import Health, health_of
+from wharfinger.cluster.health.rules import Expressions, HealthRule, rule_for
+from wharfinger.cluster.health.stall import GRACE_S, Unready, followed
+from wharfinger.cluster.objects.desired import DesiredObject, DesiredTable, Identity, identity_of
+from wharfinger.cluster.objects.live_objects import LiveObjects
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.tables.errors import TrackerExpiredError
+from wharfinger.cluster.watch.object_waits import Laggards, Progress, WaitReport, silent
+from wharfinger.cluster.watch.readiness import Failed, InProgress, Readiness
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+QUIET_S: Final = 0.2
+"""The least time between two words about releases."""
+PATIENCE_S: Final = 5.0
+"""After so long a wait asks what the cluster says of its laggards, and again each so often."""
+MAX_ASKED: Final = 5
+"""Laggards that are asked about."""
+ASKING_S: Final = 10.0
+"""How long asking may take."""
+
+_OUTDATED: Final = Health(known=False)
+"""In place of what was told last: whatever comes next is news."""
+
+OnHealth: TypeAlias = Callable[[Owner, Health], None]
+"""Must not block, and must not raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthStatistics:
+    """``objects``: live ones that something is known of; ``open``: those that are being judged."""
+
+    objects: int
+    open: int
+    releases: int
+    waits: int
+
+
+@dataclass(slots=True)
+class _Wait:
+    """A wait under way. ``events``: what the cluster said of an object; ``moved`` is set when something changed."""
+
+    owner: Owner
+    keys: frozenset[Identity] | None
+    moved: trio.Event = field(default_factory=trio.Event)
+    events: dict[ObjectKey, str] = field(default_factory=dict)
+    laggards: Laggards = field(default_factory=dict)
+
+
+class HealthMonitor:
+    """Made by :func:`open_health_monitor`."""
+
+    def __init__(
+        self,
+        table: DesiredTable,
+        client: ClusterClient,
+        expressions: Expressions | None,
+        told: OnHealth | None,
+        now: Callable[[], datetime],
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self._table = table
+        self._client = client
+        self._on_health = told
+        self._facts = HealthFacts(client, expressions, self._rule_of, self._touch_object, now)
+        self._rules: dict[Owner, tuple[HealthRule, ...]] = {}
+        self._looked_up: dict[ResourceType, str] = {}
+        self._owners: dict[Identity, Owner] = {}
+        self._told: dict[Owner, Health] = {}
+        self._grace_s = grace_s
+        self._unready: dict[Owner, dict[ObjectKey, Unready]] = {}
+        self._stalls: dict[Owner, float] = {}
+        self._dirty: set[Owner] = set()
+        self._wake = trio.Event()
+        self._waits: list[_Wait] = []
+
+    # -- what is told to it
+
+    def changed(self, key: ObjectKey, obj: JsonObject | None) -> None:
+        """A live object as it is now; None: it is gone. For `LiveObjects.listen`."""
+        if obj is None:
+            self._facts.lost(key)
+        else:
+            self._facts.saw(key, obj)
+
+    def applied(self, key: ObjectKey, response: JsonObject) -> None:
+        """What an apply answered: from now on no wait ends on a state before it."""
+        self._facts.answered(key, response)
+
+    def looked_up(self, resource: ResourceType, why: str | None) -> None:
+        """All of a kind was told (""), ``why`` it cannot be, or nothing is from now on (None). For `LiveObjects.listen`."""
+        if why is None:
+            self._looked_up.pop(resource, None)
+            if not any(other.group_kind == resource.group_kind for other in self._looked_up):
+                self._facts.forget(resource.group_kind)
+            return
+        self._looked_up[resource] = why
+        for owner in {
+            entry.row.owner for entry in self._table.snapshot().entries() if entry.row.key.resource == resource
+        }:
+            self._touch(owner)
+
+    def set_rules(self, owner: Owner, rules: tuple[HealthRule, ...]) -> None:
+        """By these rules the objects of a release are judged from now on."""
+        before = self._rules.get(owner, ())
+        if before == rules:
+            return
+        if rules:
+            self._rules[owner] = rules
+        else:
+            self._rules.pop(owner, None)
+        for row in self._rows(owner):
+            self._facts.look_again(row.key)
+
+    # -- what is asked of it
+
+    def health(self, owner: Owner) -> Health:
+        """How a release is now."""
+        health = self._health(owner)
+        if owner in self._told and health.differs(self._told[owner]):
+            self._told[owner] = _OUTDATED
+        return health
+
+    def _health(self, owner: Owner) -> Health:
+        rows = self._rows(owner)
+        unknown = [row.key for row in rows if not self._is_known(row)]
+        health = health_of({row.key: self._state(row) for row in rows}, unknown)
+        now = trio.current_time()
+        unready = followed(self._unready.get(owner, {}), health.laggards, now)
+        late = {key for key, one in unready.items() if one.stalls_at(self._grace_s) <= now}
+        return replace(health, stalled=frozenset(late)) if late else health
+
+    async def wait_ready(
+        self, owner: Owner, keys: Iterable[ObjectKey] | None = None, *, progress: Progress = silent
+    ) -> WaitReport:
+        """Wait until the objects of a release (these only; None: all) are Current, or one has Failed.
+
+        ``progress`` is told the laggards each time they change, after :data:`PATIENCE_S` with what the cluster last said of them.
+        Objects that leave the release meanwhile are not waited for. The caller sets the deadline.
+        """
+        wait = _Wait(owner, None if keys is None else frozenset(map(identity_of, keys)))
+        self._waits.append(wait)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._ask_about, wait)
+                report = await self._settled(wait, progress)
+                nursery.cancel_scope.cancel(reason="the wait is over")
+        finally:
+            self._waits.remove(wait)
+        return report
+
+    def statistics(self) -> HealthStatistics:
+        """What it knows now."""
+        return HealthStatistics(len(self._facts), self._facts.open, len(self._told), len(self._waits))
+
+    # -- tasks of `open_health_monitor`
+
+    async def run(self) -> None:
+        """Follow rows, judge objects, tell changes; until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._facts.run, name="health judges")
+            nursery.start_soon(self._follow_rows, name="health of rows")
+            nursery.start_soon(self._tell_all, name="health listener")
+
+    async def _follow_rows(self) -> None:
+        while True:
+            try:
+                with self._table.changes("health") as stream:
+                    while True:
+                        for change in stream.next():
+                            self._take_row(change.key, change.row, deleted=change.deleted)
+                        await stream.changed()
+            except TrackerExpiredError:
+                for owner in set(self._owners.values()):
+                    self._touch(owner)
+                self._owners.clear()
+
+    def _take_row(self, identity: Identity, row: DesiredObject, *, deleted: bool) -> None:
+        before = self._owners.pop(identity, None)
+        if before is not None and before != row.owner:
+            self._touch(before)
+        if not deleted:
+            self._owners[identity] = row.owner
+            self._facts.look_again(row.key)
+        self._touch(row.owner)
+
+    async def _tell_all(self) -> None:
+        while True:
+            with trio.move_on_at(min((self._facts.next_grace, *self._stalls.values()))):
+                await self._wake.wait()
+            self._facts.end_graces()
+            self._wake = trio.Event()
+            self._dirty |= {owner for owner, due in self._stalls.items() if due <= trio.current_time()}
+            dirty, self._dirty = self._dirty, set()
+            for owner in sorted(dirty, key=str):
+                self._tell(owner)
+            await trio.sleep(QUIET_S)
+
+    def _tell(self, owner: Owner) -> None:
+        health = self._health(owner)
+        self._follow_unready(owner, health)
+        if not (health.ready or health.laggards):
+            self._told.pop(owner, None)
+            return
+        if health.known and health.differs(self._told.get(owner)):
+            self._told[owner] = health
+            if self._on_health is not None:
+                self._on_health(owner, health)
+
+    def _follow_unready(self, owner: Owner, health: Health) -> None:
+        """Keep since when its laggards are as they are, and when the next of them stalls."""
+        self._stalls.pop(owner, None)
+        if not health.known:
+            return  # what was known before goes on when everything is looked up again
+        now = trio.current_time()
+        unready = followed(self._unready.pop(owner, {}), health.laggards, now)
+        if unready:
+            self._unready[owner] = unready
+            due = min((at for one in unready.values() if (at := one.stalls_at(self._grace_s)) > now), default=inf)
+            if due < inf:
+                self._stalls[owner] = due
+
+    # -- waiting
+
+    async def _settled(self, wait: _Wait, progress: Progress) -> WaitReport:
+        said: Laggards | None = None
+        while True:
+            report = WaitReport(self._certain(wait))
+            wait.laggards = report.laggards
+            if (told := _with_events(report.laggards, wait.events)) != said:
+                said = told
+                progress(told)
+            if report.done or report.failed:
+                return report
+            wait.moved = trio.Event()  # no await since the states were read
+            await wait.moved.wait()
+
+    def _certain(self, wait: _Wait) -> dict[ObjectKey, Readiness]:
+        rows = [row for row in self._rows(wait.owner) if wait.keys is None or row.identity in wait.keys]
+        return {row.key: self._state(row, certain=True) for row in sorted(rows, key=lambda row: row.key)}
+
+    async def _ask_about(self, wait: _Wait) -> None:
+        """What the cluster says of the first laggards, as long as the wait lasts."""
+        while True:
+            await trio.sleep(PATIENCE_S)
+            for key in tuple(wait.laggards)[:MAX_ASKED]:
+                fact = self._facts.get(identity_of(key))
+                with trio.move_on_after(ASKING_S):
+                    try:
+                        wait.events[key] = await last_event(self._client, key, fact.seen.uid if fact else "")
+                    except ClusterError:
+                        continue  # the wait is not about events
+            wait.moved.set()
+
+    # -- one object
+
+    def _rows(self, owner: Owner) -> list[DesiredObject]:
+        return [entry.row for entry in self._table.snapshot().find("owner", owner)]
+
+    def _is_known(self, row: DesiredObject) -> bool:
+        return self._facts.get(row.identity) is not None or row.key.resource in self._looked_up
+
+    def _state(self, row: DesiredObject, *, certain: bool = False) -> Readiness:
+        fact = self._facts.get(row.identity)
+        if fact is not None:
+            now = trio.current_time()
+            return fact.certain_at(now) if certain else fact.at(now)
+        why = self._looked_up.get(row.key.resource)
+        if why is None:
+            return InProgress("not looked up yet")
+        return InProgress(f"cannot be looked up: {why}") if why else InProgress("not there", absent=True)
+
+    def _rule_of(self, identity: Identity) -> HealthRule | None:
+        entry = self._table.snapshot().get(identity)
+        if entry is None:
+            return None
+        resource = entry.row.key.resource
+        return rule_for(self._rules.get(entry.row.owner, ()), resource.api_version, resource.kind)
+
+    def _touch_object(self, identity: Identity) -> None:
+        entry = self._table.snapshot().get(identity)
+        if entry is not None:
+            self._touch(entry.row.owner)
+
+    def _touch(self, owner: Owner) -> None:
+        self._dirty.add(owner)
+        self._wake.set()
+        for wait in self._waits:
+            if wait.owner == owner:
+                wait.moved.set()
+
+
+@asynccontextmanager
+async def open_health_monitor(
+    table: DesiredTable,
+    client: ClusterClient,
+    live: LiveObjects,
+    *,
+    expressions: Expressions | None = None,
+    told: OnHealth | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    grace_s: float = GRACE_S,
+) -> AsyncGenerator[HealthMonitor, None]:
+    """The health of all releases in ``table``, for as long as the block runs.
+
+    ``expressions`` evaluates the rules of releases; without, they are passed over. ``now`` is what ages are measured against.
+    ``grace_s``: for so long an object may be unready without moving before it counts as stalled.
+    Kinds must be attended after it was opened, or it does not learn what is there.
+    """
+    monitor = HealthMonitor(table, client, expressions, told, now, grace_s)
+    live.listen(monitor.changed, monitor.looked_up)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(monitor.run, name="health monitor")
+        yield monitor
+        nursery.cancel_scope.cancel()
+
+
+def _with_events(laggards: Laggards, events: dict[ObjectKey, str]) -> Laggards:
+    """The laggards with what the cluster said of them behind their own words."""
+    return {key: _with_event(state, events.get(key, "")) for key, state in laggards.items()}
+
+
+def _with_event(state: InProgress | Failed, event: str) -> InProgress | Failed:
+    return state if not event or event in state.message else type(state)(f"{state.message} ({event})")

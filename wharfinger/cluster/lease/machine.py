@@ -1,0 +1,266 @@
+"""Who holds a Lease, and for how long one may believe to be it: the machine of one candidate.
+
+Pure; :mod:`wharfinger.cluster.lease.lease` performs what it asks for, one action at a time, and reports the outcome as the
+next event.
+``now`` is the candidate's own monotonic clock, in seconds; no clock of another machine is ever looked at::
+
+               Read: free                   Written
+    Waiting ───────────────► Claiming ─────────────────► Held ──Leave──► Leaving ──► Over
+      ▲   │ Read: held          │                       │    │                         ▲
+      │   ▼ (pause, look)       │ Refused, Failed       │    └─ not renewed in time, ──┘
+      └─────────────────────────┘                       │       taken, deleted
+                                     Woke: renew, Refused or Failed: look, then renew
+
+A Lease is free where nobody holds it, where this identity does (an earlier life of it: whoever gives out identities sees to it
+that two lives of one are never at once), or where its :attr:`~LeaseRecord.mark` did not change for as long as it is granted,
+counted from when *this* candidate first saw it.
+
+Why two never believe at once: a holder believes until ``deadline_s`` after it *began* the last write that succeeded; the server
+had that write later, everybody else saw it later still, and waits ``duration_s`` from there. So it holds as long as the clocks
+run at rates that differ by less than ``duration_s / deadline_s``. Writes are made over the state that was read
+(resourceVersion), so of two that claim, one is refused. Each claim has a fence greater than any that was seen.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias, assert_never
+
+from wharfinger.cluster.lease.record import Claim, LeaseRecord, whole_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """``duration_s`` is granted, renewed after each ``renew_s``; after ``deadline_s`` without it is given up; a look each
+    ``retry_s``. Raises ValueError where they are not in this order.
+    """
+
+    duration_s: float = 15.0
+    deadline_s: float = 10.0
+    renew_s: float = 5.0
+    retry_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the order."""
+        if not 0 < self.retry_s <= self.renew_s < self.deadline_s < self.duration_s:
+            raise ValueError(f"{self}: these must be in this order: 0 < retry <= renew < deadline < duration")
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """The Lease (None: there was none) as it has been since ``since``, as far as this candidate saw."""
+
+    record: LeaseRecord | None
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Somebody else may hold it. ``highest``: the greatest fence ever seen."""
+
+    seen: Sighting | None = None
+    highest: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Claiming:
+    """A write is under way that makes it ours."""
+
+    waiting: Waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """It is ours until ``good_until``. ``unsure``: what the server has must be looked at before it is renewed."""
+
+    record: LeaseRecord
+    good_until: float
+    unsure: bool = False
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A write is under way that gives it back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """It is not ours any more, for a reason; "" where it was given back."""
+
+    reason: str = ""
+
+
+State: TypeAlias = Waiting | Claiming | Held | Leaving | Over
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The Lease was read; None: there is none."""
+
+    record: LeaseRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The write is done; it was begun at ``begun``."""
+
+    record: LeaseRecord
+    begun: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The write is not done: somebody else wrote since it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Nothing is known of the read or the write: it may have been done, or be done yet."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Woke:
+    """The pause is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """It is no longer wanted."""
+
+
+Event: TypeAlias = Read | Written | Refused | Failed | Woke | Leave
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Read the Lease; answered by Read or Failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write over ``before`` (None: create it); answered by Written, Refused or Failed."""
+
+    claim: Claim
+    before: LeaseRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait; answered by Woke."""
+
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """There is nothing more to do."""
+
+
+Effect: TypeAlias = Look | Write | Pause | Stop
+START: Final = (Waiting(), Look())
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseMachine:
+    """Of one candidate; the same ``identity`` in each life of it."""
+
+    identity: str
+    times: LeaseTimes = field(default_factory=LeaseTimes)
+
+    def step(self, state: State, event: Event, now: float) -> tuple[State, Effect]:
+        """What follows. An answer that nobody waits for any more changes nothing."""
+        match state:
+            case Waiting():
+                return self._waiting(state, event, now)
+            case Claiming():
+                return self._claiming(state, event, now)
+            case Held():
+                return self._held(state, event, now)
+            case Leaving() | Over():
+                return (state if isinstance(state, Over) else Over()), Stop()
+            case _:
+                assert_never(state)
+
+    def _waiting(self, state: Waiting, event: Event, now: float) -> tuple[State, Effect]:
+        match event:
+            case Read(record):
+                return self._read(state, record, now)
+            case Woke():
+                return state, Look()
+            case Written() | Refused() | Failed():
+                return state, Pause(self.times.retry_s)
+            case Leave():
+                return Over(), Stop()
+            case _:
+                assert_never(event)
+
+    def _read(self, state: Waiting, record: LeaseRecord | None, now: float) -> tuple[State, Effect]:
+        seen = state.seen
+        if record is None and seen is None:
+            return Claiming(state), Write(self._claim(state.highest), None)
+        if seen is None or _mark(seen.record) != _mark(record):
+            seen = Sighting(record, now)
+        waiting = Waiting(seen, max(state.highest, record.fence if record else 0))
+        left_s = self.left_s(seen, now)
+        if left_s > 0 and (record is None or record.holder not in {"", self.identity}):
+            return waiting, Pause(min(self.times.retry_s, left_s))
+        return Claiming(waiting), Write(self._claim(waiting.highest), record)
+
+    def left_s(self, seen: Sighting, now: float) -> float:
+        """How long a Lease that was so since ``seen.since`` is still its holder's."""
+        granted = max(self.times.duration_s, seen.record.duration_s if seen.record else 0)
+        return seen.since + granted - now
+
+    def _claim(self, highest: int) -> Claim:
+        return Claim(self.identity, highest + 1, whole_seconds(self.times.duration_s))
+
+    def _claiming(self, state: Claiming, event: Event, now: float) -> tuple[State, Effect]:
+        match event:
+            case Written(record, begun):
+                held = Held(record, begun + self.times.deadline_s)
+                if now < held.good_until:
+                    return held, Pause(self.times.renew_s)
+                return replace(state.waiting, highest=max(state.waiting.highest, record.fence)), Look()
+            case Refused() | Failed() | Read() | Woke():
+                return state.waiting, Pause(self.times.retry_s)
+            case Leave():
+                return Over(), Stop()
+            case _:
+                assert_never(event)
+
+    def _held(self, state: Held, event: Event, now: float) -> tuple[State, Effect]:
+        if now >= state.good_until:
+            trouble = f": {state.trouble}" if state.trouble else ""
+            return Over(f"it could not be renewed within {self.times.deadline_s:g} seconds{trouble}"), Stop()
+        match event:
+            case Written(record, begun):
+                return Held(record, max(state.good_until, begun + self.times.deadline_s)), Pause(self.times.renew_s)
+            case Refused() | Failed():
+                trouble = event.why if isinstance(event, Failed) else state.trouble
+                pause_s = min(self.times.retry_s, state.good_until - now)
+                return replace(state, unsure=True, trouble=trouble), Pause(pause_s)
+            case Woke():
+                return state, Look() if state.unsure else Write(self._renewal(state), state.record)
+            case Read(record):
+                return self._looked(state, record)
+            case Leave():
+                return Leaving(), Write(replace(self._renewal(state), holder=""), state.record)
+            case _:
+                assert_never(event)
+
+    def _looked(self, state: Held, record: LeaseRecord | None) -> tuple[State, Effect]:
+        if record is None or record.uid != state.record.uid:
+            return Over("somebody deleted the Lease"), Stop()
+        if (record.holder, record.fence) != (self.identity, state.record.fence):
+            by = record.holder or "somebody who gave it back"
+            return Over(f"{by} has it now"), Stop()
+        held = replace(state, record=record, unsure=False)
+        return held, Write(self._renewal(held), record)
+
+    def _renewal(self, state: Held) -> Claim:
+        return Claim(self.identity, state.record.fence, whole_seconds(self.times.duration_s))
+
+
+def _mark(record: LeaseRecord | None) -> tuple[str, str, int, int, int] | None:
+    return None if record is None else record.mark

@@ -1,0 +1,129 @@
+"""What the server answered when we applied an object, in the few bytes that drift is judged by.
+
+That answer is the baseline: the fields that were ours then, and the values they had then, after the server's defaults, normalised
+quantities and admission had their say. What a chart wrote is no baseline ("1000m" is stored as "1", ``stringData`` not at all).
+Of an object some hundred bytes are kept: the fields packed, four bytes of a checksum for each value, and a *mark*, by which the
+usual event (a status changed) is dismissed without looking into either.
+"""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from wharfinger.cluster.fields.items import Absent, Maybe, leaf_values
+from wharfinger.cluster.fields.owners import own_entry, read_owners, text_at
+from wharfinger.cluster.objects.desired import Identity
+from wharfinger.formats.json.packed_json import PackedJson
+from wharfinger.formats.json.value import JsonObject, canonical_json, encode_json
+from wharfinger.kube.field_sets import EMPTY, FieldPath, FieldSet
+
+STRING_DATA: Final = "f:stringData"
+"""What a Secret's author may write instead of ``data``; the server turns it into that, and lets nobody own the result."""
+_CRC_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """One object as it was answered. ``mark`` only means something to :func:`mark_of` in the same process."""
+
+    uid: str
+    resource_version: str
+    mark: int
+    fields: PackedJson
+    """FieldsV1 of what was ours."""
+    values: bytes
+    """A checksum of each value, in the order of :func:`~wharfinger.cluster.fields.items.leaf_values`."""
+    partial: bool = False
+    """Fields that are wanted were left to who took them: what was ours then is less than what is wanted."""
+
+    @property
+    def owned(self) -> FieldSet:
+        """What was ours."""
+        return FieldSet.from_fields_v1(self.fields.value())
+
+    def changed_values(self, live: JsonObject) -> list[FieldPath]:
+        """The paths whose values are other ones in this object, whoever owns them."""
+        size = _CRC_BYTES
+        return [
+            path
+            for at, (path, value) in enumerate(leaf_values(self.owned, live))
+            if self.values[at * size : (at + 1) * size] != _checksum(value)
+        ]
+
+    def is_newer_than(self, live: JsonObject) -> bool:
+        """Whether the object was read before this was answered. False where the server's versions are no numbers."""
+        other = text_at(live, "metadata", "resourceVersion")
+        known = self.resource_version.isdecimal() and other.isdecimal()
+        return known and int(self.resource_version) > int(other)
+
+    def is_marked(self, live: JsonObject, manager: str) -> bool:
+        """Whether it is the same object, and the entry of what we own in it is as it was: nothing can have drifted.
+
+        What this overlooks is a value that changed under an entry that stayed the same, as a webhook can make it.
+        """
+        metadata = live.get("metadata")
+        return isinstance(metadata, dict) and metadata.get("uid") == self.uid and self.mark == mark_of(live, manager)
+
+
+def applied_of(answer: JsonObject, manager: str) -> Applied:
+    """What to keep of the object that the server answered."""
+    owners = read_owners(answer, manager)
+    fields = owners.own if owners is not None else EMPTY
+    return Applied(
+        text_at(answer, "metadata", "uid"),
+        text_at(answer, "metadata", "resourceVersion"),
+        mark_of(answer, manager),
+        PackedJson(encode_json(fields.to_fields_v1())),
+        b"".join(_checksum(value) for _, value in leaf_values(fields, answer)),
+    )
+
+
+def mark_of(live: JsonObject, manager: str) -> int:
+    """A checksum of the manager's own entry in an object, 0 where it has none; costs a few microseconds."""
+    entry = own_entry(live, manager)
+    if entry is None:
+        return 0
+    fields = entry.get("fieldsV1")
+    data = live.get("data") if isinstance(fields, dict) and STRING_DATA in fields else None
+    return hash(encode_json([entry.get("time"), fields, data]))
+
+
+class AppliedObjects:
+    """The baselines of all objects that were applied, by identity."""
+
+    def __init__(self, manager: str) -> None:
+        self.manager = manager
+        self._applied: dict[Identity, Applied] = {}
+        self._listener: Callable[[Identity], None] | None = None
+
+    def listen(self, listener: Callable[[Identity], None]) -> None:
+        """Tell it of every object that is recorded from now on. There is one listener."""
+        self._listener = listener
+
+    def record(self, identity: Identity, answer: JsonObject, *, partial: bool = False) -> None:
+        """Keep what the server answered to an apply, or an object that was read and found as wanted.
+
+        ``partial``: not all of what is wanted was applied, so what the object lacks is still drift.
+        """
+        applied = applied_of(answer, self.manager)
+        self._applied[identity] = replace(applied, partial=True) if partial else applied
+        if self._listener is not None:
+            self._listener(identity)
+
+    def get(self, identity: Identity) -> Applied | None:
+        """The baseline of an object; None where it was not applied by this process, and not yet looked at."""
+        return self._applied.get(identity)
+
+    def forget(self, identity: Identity) -> None:
+        """It is not ours any more."""
+        self._applied.pop(identity, None)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._applied)
+
+
+def _checksum(value: Maybe) -> bytes:
+    text = b"" if isinstance(value, Absent) else canonical_json(value)
+    return zlib.crc32(text).to_bytes(_CRC_BYTES)

@@ -1,0 +1,101 @@
+"""What is wanted in the cluster: one row for each object of every release, in one table that all parts share.
+
+The engine writes the rows; the reconciler brings the cluster to them; drift and health are judged against them. A row says
+all that is needed to apply its object, so nobody asks a chart or a record again. An object is identified without its
+version (`Identity`): it is the same thing whichever version a chart was written in, and it has one owner. Bodies are packed:
+ten thousand parsed objects are half a gigabyte, packed ones a tenth of it.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from wharfinger.cluster.objects.drift_policy import DriftPolicy
+from wharfinger.cluster.objects.install_order import wave_of
+from wharfinger.cluster.objects.ownership import ForeignObjectError, Owner, owned, placed
+from wharfinger.cluster.tables.snapshot import Index, Snapshot
+from wharfinger.cluster.tables.table import Table
+from wharfinger.formats.json.packed_json import PackedJson
+from wharfinger.formats.json.value import JsonObject, as_object, checksum, encode_json
+from wharfinger.kube.resource import ObjectKey
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Identity:
+    """One object, whatever version it is written in: ``Identity("Deployment.apps", "prod", "web")``."""
+
+    group_kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """``Deployment.apps prod/web``."""
+        return f"{self.group_kind} {self.namespace}/{self.name}" if self.namespace else f"{self.group_kind} {self.name}"
+
+
+def identity_of(key: ObjectKey) -> Identity:
+    """The key without its version."""
+    return Identity(key.resource.group_kind, key.namespace, key.name)
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredObject:
+    """One row: the object as it is applied, with labels and annotations; ``digest`` is of its text.
+
+    ``wave`` is when it is applied among the objects of its owner; ``orphan``: removing the row leaves the object.
+    """
+
+    key: ObjectKey
+    owner: Owner
+    wave: int
+    body: PackedJson
+    digest: str
+    drift: DriftPolicy = field(default_factory=DriftPolicy)
+    orphan: bool = False
+
+    @property
+    def identity(self) -> Identity:
+        """The key of the row."""
+        return identity_of(self.key)
+
+    @property
+    def group(self) -> Hashable:
+        """Whose progress it counts to: one wave of one release."""
+        return self.owner, self.wave
+
+    def left_behind(self) -> "DesiredObject":
+        """The same row, whose removal leaves the object."""
+        return replace(self, orphan=True)
+
+    def object(self) -> JsonObject:
+        """The object, parsed."""
+        return as_object(self.body.value(), str(self.key))
+
+
+def desired_object(key: ObjectKey, owner: Owner, obj: JsonObject, drift: DriftPolicy) -> DesiredObject:
+    """The row of an object as its chart has it."""
+    body = owned(placed(obj, key), owner)
+    wave = wave_of(key.resource.group, key.resource.kind)
+    return DesiredObject(key, owner, wave, PackedJson(encode_json(body)), checksum(body), drift)
+
+
+DesiredTable: TypeAlias = Table[Identity, DesiredObject]
+
+
+def desired_table() -> DesiredTable:
+    """An empty table."""
+    return Table(
+        "desired",
+        lambda row: row.identity,
+        indexes={"owner": Index(lambda row: (row.owner,)), "key": Index(lambda row: (row.key,))},
+    )
+
+
+def check_free(rows: Snapshot[Identity, DesiredObject], identity: Identity, owner: Owner) -> None:
+    """Raises ForeignObjectError where another owner has a row for the object."""
+    entry = rows.get(identity)
+    if entry is not None and entry.row.owner != owner:
+        raise ForeignObjectError(
+            f"{identity} belongs to the release {entry.row.owner}; it cannot be part of {owner} too: "
+            "uninstall that release, or rename the object in one of the charts"
+        )

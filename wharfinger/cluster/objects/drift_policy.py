@@ -1,0 +1,197 @@
+"""What is done about drift: fields of our objects that somebody else changed, and which of them are none of our business.
+
+A policy is a mode and rules of what to ignore, in the shape that Flux gave them (``driftDetection`` of its HelmRelease): JSON
+pointers, and a target that says in which objects::
+
+    mode: warn
+    ignore:
+      - paths: [/spec/replicas]
+        target: {kind: Deployment, name: "web-.*"}
+
+``group``, ``version``, ``kind``, ``name`` and ``namespace`` are regular expressions (Go's, linear in the text) that have to
+match the whole of it; what is not given takes everything. A pointer takes the field and all below it; a segment ``*`` takes
+every member or item, which Flux's cannot.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find_list, find_object, find_str, type_name
+from wharfinger.formats.schemas.patterns import PatternError, matcher, read_pattern
+from wharfinger.kube.resource import kind_of, name_of, namespace_of, split_api_version
+from wharfinger.kube.selectors import LabelSelector, SelectorError, parse_label_selector
+
+MAX_RULES: Final = 100
+MAX_PATHS: Final = 100
+MAX_POINTER: Final = 1_024
+"""Characters of one pointer."""
+ANY: Final = "*"
+"""A segment that takes every member of an object and every item of a list."""
+
+
+class DriftPolicyError(FormatError):
+    """A drift policy says what cannot be."""
+
+
+class DriftMode(StrEnum):
+    """What happens to fields of ours that somebody else changed."""
+
+    OFF = "off"
+    """Nobody looks."""
+    WARN = "warn"
+    """They are told of, and left."""
+    CORRECT = "correct"
+    """They are told of, and taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRule:
+    """Fields that others may change: ``paths`` (JSON pointers, "" is the whole object) of the objects that fit everything else.
+
+    ``subresource``, ``by`` and ``not_by`` are not for people to write: a rule that has them takes only what was written through
+    that subresource, by managers whose whole name fits the one pattern and not the other.
+    """
+
+    paths: tuple[str, ...]
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+    label_selector: str = ""
+    annotation_selector: str = ""
+    subresource: str = ""
+    by: str = ""
+    not_by: str = ""
+
+    def takes_object(self, obj: JsonObject) -> bool:
+        """Whether the rule is about this object."""
+        api_version, kind = kind_of(obj)
+        group, version = split_api_version(api_version)
+        texts = (
+            (self.group, group),
+            (self.version, version),
+            (self.kind, kind),
+            (self.name, name_of(obj)),
+            (self.namespace, namespace_of(obj)),
+        )
+        return all(not pattern or fits(pattern, text) for pattern, text in texts) and (
+            _holds(self.label_selector, obj, "labels") and _holds(self.annotation_selector, obj, "annotations")
+        )
+
+    def takes_writer(self, manager: str, subresource: str) -> bool:
+        """Whether the rule is about what this manager wrote there; "" where nobody knows."""
+        if self.subresource and self.subresource != subresource:
+            return False
+        return (not self.by or fits(self.by, manager)) and not (self.not_by and fits(self.not_by, manager))
+
+
+@dataclass(frozen=True, slots=True)
+class DriftPolicy:
+    """How drift of one release's objects is treated. The library of :mod:`wharfinger.cluster.drift.ignored` comes on top."""
+
+    mode: DriftMode = DriftMode.CORRECT
+    ignore: tuple[IgnoreRule, ...] = ()
+
+
+def read_drift_policy(value: JsonValue, what: str) -> DriftPolicy:
+    """A policy as people write it; ``what`` names its place. Raises FormatError."""
+    said = _only(as_object(value, what), what, {"mode", "ignore"})
+    mode = find_str(said, "mode", default=DriftMode.CORRECT)
+    if mode not in set(DriftMode):
+        raise DriftPolicyError(f"{what}.mode: {mode!r:.80} is none of {', '.join(known.value for known in DriftMode)}")
+    rules = find_list(said, "ignore")
+    if len(rules) > MAX_RULES:
+        raise DriftPolicyError(f"{what}.ignore: {len(rules)} rules are over the limit of {MAX_RULES}")
+    return DriftPolicy(
+        DriftMode(mode), tuple(_read_rule(rule, f"{what}.ignore[{at}]") for at, rule in enumerate(rules))
+    )
+
+
+def segments_of(pointer: str) -> tuple[str, ...]:
+    """The segments of an RFC 6901 pointer, unescaped: ``/a~1b/0`` → ``("a/b", "0")``; "" → ()."""
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+
+
+def fits(pattern: str, text: str) -> bool:
+    """Whether a pattern that was read (:func:`~wharfinger.formats.schemas.patterns.read_pattern`) takes the whole text."""
+    return matcher(_whole(pattern)).is_valid(text)
+
+
+def _read_rule(value: JsonValue, what: str) -> IgnoreRule:
+    said = _only(as_object(value, what), what, {"paths", "target"})
+    paths = find_list(said, "paths")
+    if not 1 <= len(paths) <= MAX_PATHS:
+        raise DriftPolicyError(f"{what}.paths: one to {MAX_PATHS} JSON pointers are needed, not {len(paths)}")
+    target = _only(find_object(said, "target"), f"{what}.target", {*_TEXTS, *_SELECTORS})
+    return IgnoreRule(
+        tuple(_read_pointer(path, f"{what}.paths[{at}]") for at, path in enumerate(paths)),
+        **{name: _read_pattern(find_str(target, name), f"{what}.target.{name}") for name in _TEXTS},
+        **{
+            attribute: _read_selector(find_str(target, name), f"{what}.target.{name}")
+            for name, attribute in _SELECTORS.items()
+        },
+    )
+
+
+_TEXTS: Final = ("group", "version", "kind", "name", "namespace")
+_SELECTORS: Final[Mapping[str, str]] = {
+    "labelSelector": "label_selector",
+    "annotationSelector": "annotation_selector",
+}
+
+
+def _read_pattern(pattern: str, what: str) -> str:
+    try:
+        _whole(pattern)
+    except PatternError as error:
+        raise DriftPolicyError(f"{what}: {error}") from error
+    return pattern
+
+
+def _read_selector(text: str, what: str) -> str:
+    try:
+        _selector(text)
+    except SelectorError as error:
+        raise DriftPolicyError(f"{what}: {error}") from error
+    return text
+
+
+def _read_pointer(value: JsonValue, what: str) -> str:
+    if not isinstance(value, str):
+        raise DriftPolicyError(f"{what}: expected a JSON pointer such as /spec/replicas, found {type_name(value)}")
+    if len(value) > MAX_POINTER:
+        raise DriftPolicyError(f"{what}: a pointer of {len(value)} characters is over the limit of {MAX_POINTER}")
+    if value and not value.startswith("/"):
+        raise DriftPolicyError(f"{what}: {value!r:.100} is no JSON pointer: one begins with /, as /spec/replicas does")
+    if "~" in value.replace("~0", "").replace("~1", ""):
+        raise DriftPolicyError(
+            f"{what}: {value!r:.100} is no JSON pointer: in one, ~ is written ~0, and / in a name ~1"
+        )
+    return value
+
+
+def _only(said: JsonObject, what: str, known: set[str]) -> JsonObject:
+    if unknown := sorted(said.keys() - known):
+        raise DriftPolicyError(f"{what}: {unknown[0]!r:.80} is none of {', '.join(sorted(known))}")
+    return said
+
+
+@lru_cache(maxsize=512)
+def _whole(pattern: str) -> str:
+    read_pattern(pattern)  # by itself first: an unbalanced one could be made whole by what is put around it
+    return read_pattern(f"^(?:{pattern})$")
+
+
+@lru_cache(maxsize=512)
+def _selector(text: str) -> LabelSelector:
+    return parse_label_selector(text)
+
+
+def _holds(selector: str, obj: JsonObject, member: str) -> bool:
+    labels = find_object(obj, "metadata", member) if selector else {}
+    return all(term.holds(labels) for term in _selector(selector).requirements)

@@ -1,0 +1,152 @@
+"""The order in which objects are written: Helm's order of kinds, in waves of what cannot need each other.
+
+Kinds that others need come first: a namespace before what is in it, a service account before the pods that run as it.
+Kinds Helm does not know (custom resources) come last; removal is the same order backwards.
+
+Helm writes one kind after another. Most of that order says nothing: a ConfigMap and a ClusterRole never need each other. A
+*wave* is a run of kinds that can be written at the same time, so a release of six kinds is three or four waits and not
+six. Two kinds share a wave only if neither's admission looks at the other:
+
+CLASSES    Namespace, PriorityClass, StorageClass, IngressClass
+BOUNDS     NetworkPolicy, ResourceQuota, LimitRange, PodSecurityPolicy, PodDisruptionBudget, ServiceAccount, PersistentVolume:
+           they need a namespace, and a volume its class
+DATA       Secret, ConfigMap, PersistentVolumeClaim, ClusterRole, Role: counted and defaulted by quotas and limits; a token's
+           Secret needs its account. CustomResourceDefinition, waited for until it is established
+WIRING     ClusterRoleBinding, RoleBinding, Service: a binding is refused without its role
+WORKLOADS  DaemonSet, Pod, ReplicationController, ReplicaSet, Deployment, HorizontalPodAutoscaler, StatefulSet, Job, CronJob:
+           pods are told when they start which services there are
+ROUTES     Ingress, APIService: after what they lead to
+WEBHOOKS   MutatingWebhookConfiguration, ValidatingWebhookConfiguration: one of them may refuse what is written beside it
+CUSTOM     every other kind: after whatever understands it
+"""
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import kind_of, name_of, namespace_of
+
+INSTALL_ORDER: Final = (
+    "PriorityClass",
+    "Namespace",
+    "NetworkPolicy",
+    "ResourceQuota",
+    "LimitRange",
+    "PodSecurityPolicy",
+    "PodDisruptionBudget",
+    "ServiceAccount",
+    "Secret",
+    "SecretList",
+    "ConfigMap",
+    "StorageClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "CustomResourceDefinition",
+    "ClusterRole",
+    "ClusterRoleList",
+    "ClusterRoleBinding",
+    "ClusterRoleBindingList",
+    "Role",
+    "RoleList",
+    "RoleBinding",
+    "RoleBindingList",
+    "Service",
+    "DaemonSet",
+    "Pod",
+    "ReplicationController",
+    "ReplicaSet",
+    "Deployment",
+    "HorizontalPodAutoscaler",
+    "StatefulSet",
+    "Job",
+    "CronJob",
+    "IngressClass",
+    "Ingress",
+    "APIService",
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+)
+"""Helm's own order of kinds."""
+
+
+class Wave(IntEnum):
+    """When a kind is written."""
+
+    CLASSES = 0
+    BOUNDS = 1
+    DATA = 2
+    WIRING = 3
+    WORKLOADS = 4
+    ROUTES = 5
+    WEBHOOKS = 6
+    CUSTOM = 7
+
+
+_KINDS: Final = {
+    Wave.CLASSES: ("Namespace", "PriorityClass", "StorageClass", "IngressClass"),
+    Wave.BOUNDS: (
+        "NetworkPolicy",
+        "ResourceQuota",
+        "LimitRange",
+        "PodSecurityPolicy",
+        "PodDisruptionBudget",
+        "ServiceAccount",
+        "PersistentVolume",
+    ),
+    Wave.DATA: (
+        "Secret",
+        "SecretList",
+        "ConfigMap",
+        "PersistentVolumeClaim",
+        "CustomResourceDefinition",
+        "ClusterRole",
+        "ClusterRoleList",
+        "Role",
+        "RoleList",
+    ),
+    Wave.WIRING: (
+        "ClusterRoleBinding",
+        "ClusterRoleBindingList",
+        "RoleBinding",
+        "RoleBindingList",
+        "Service",
+    ),
+    Wave.WORKLOADS: (
+        "DaemonSet",
+        "Pod",
+        "ReplicationController",
+        "ReplicaSet",
+        "Deployment",
+        "HorizontalPodAutoscaler",
+        "StatefulSet",
+        "Job",
+        "CronJob",
+    ),
+    Wave.ROUTES: ("Ingress", "APIService"),
+    Wave.WEBHOOKS: ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
+}
+_WAVE: Final = {kind: wave for wave, kinds in _KINDS.items() for kind in kinds}
+_RANK: Final = {kind: rank for rank, kind in enumerate(INSTALL_ORDER)}
+
+
+def rank(kind: str) -> int:
+    """The place of a kind in Helm's order; all unknown ones share the last."""
+    return _RANK.get(kind, len(INSTALL_ORDER))
+
+
+def wave_of(group: str, kind: str) -> Wave:
+    """The wave of a kind. A ``Service`` of somebody's own group is a custom one: its definition has to come before it."""
+    own = "." in group and not group.endswith(".k8s.io")
+    return Wave.CUSTOM if own else _WAVE.get(kind, Wave.CUSTOM)
+
+
+def in_install_order(objects: Iterable[JsonObject]) -> list[JsonObject]:
+    """Sorted as Helm installs; the order of equals is kept for known kinds."""
+
+    def place(obj: JsonObject) -> tuple[int, str, str, str]:
+        _, kind = kind_of(obj)
+        at = rank(kind)
+        return (at, "", "", "") if at < len(INSTALL_ORDER) else (at, kind, namespace_of(obj), name_of(obj))
+
+    return sorted(objects, key=place)

@@ -1,0 +1,270 @@
+"""The objects of all releases as they are in the cluster, told as they change: one watch for each kind, whoever follows.
+
+    async with open_live_objects(client, watches) as live:
+        live.listen(health.changed)
+        live.attend(deployments)
+
+A kind is watched over all namespaces, as far as its objects have the label of a release, for as long as it is attended. Each
+change is parsed once and told to every listener: the object, or None once it is gone or has lost the label (which a watch with a
+selector cannot tell apart). Nothing of an object is kept here but its key; who listens keeps the small facts it needs.
+
+Invariants:
+
+* What a listener was told, put together, is what is there, of every kind that is attended: after a broken watch the difference
+  is told, never everything anew.
+* Of a kind that is no longer served nothing is there. A watch cannot say so, it only fails; so a kind whose watch fails is asked
+  for, and where the server does not know it, everything of it is told as gone. The watch goes on trying: the kind may come back.
+* An object that cannot be read is told as neither there nor gone, only counted: it must not stop the others.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.api.http_errors import NotServedError
+from wharfinger.cluster.api.raw_object import RawChange, RawObject
+from wharfinger.cluster.api.watch_stream import MAX_LINE_BYTES
+from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.cluster.objects.ownership import RELEASE_LABEL
+from wharfinger.cluster.watch.object_stream import WatchSubscription
+from wharfinger.cluster.watch.shared_watches import SharedWatches
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, ShapeError, as_object, decode_json
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+CHECK_S: Final = 15.0
+"""So often it is looked which watches fail, and asked whether their kinds are still served."""
+
+LiveListener: TypeAlias = Callable[[ObjectKey, JsonObject | None], None]
+"""Told an object as it is now, or None: it is gone, or has lost the label. Must not block, and must not raise."""
+
+OnLookedUp: TypeAlias = Callable[[ResourceType, str | None], None]
+"""Told that everything of a kind was told (""), why it could not be, or that nothing more is told of it (None).
+
+Must not block, and must not raise.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStatistics:
+    """``objects`` by kind (``ResourceType.group_kind`` with its version); ``unreadable`` and ``changes`` since the start."""
+
+    objects: dict[str, int]
+    failing: dict[str, str]
+    """Why a kind cannot be followed now."""
+    changes: int
+    unreadable: int
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A kind that is attended. ``keys``: what listeners know to be there."""
+
+    stack: ExitStack
+    subscription: WatchSubscription
+    told: str | None = None
+    """What those were told who wait for it to be looked up."""
+    keys: set[ObjectKey] = field(default_factory=set)
+    waits: set[trio.CancelScope] = field(default_factory=set)
+
+    def end(self) -> None:
+        """Nothing more is told, and nobody waits any longer."""
+        self.stack.close()
+        for wait in tuple(self.waits):
+            wait.cancel(reason="the kind is no longer attended")
+
+
+class LiveObjects:
+    """Made by :func:`open_live_objects`."""
+
+    def __init__(self, client: ClusterClient, watches: SharedWatches, selector: str, nursery: trio.Nursery) -> None:
+        """Private to `open_live_objects`, which owns the nursery."""
+        self._client = client
+        self._watches = watches
+        self._selector = selector
+        self._nursery = nursery
+        self._listeners: tuple[LiveListener, ...] = ()
+        self._looked_up: tuple[OnLookedUp, ...] = ()
+        self._followed: dict[ResourceType, _Followed] = {}
+        self._changes = 0
+        self._unreadable = 0
+
+    def listen(self, listener: LiveListener, looked_up: OnLookedUp | None = None) -> None:
+        """Have it told every change from now on. Who comes after a kind was attended does not learn what was told before.
+
+        ``looked_up`` is told of each attended kind once all of it was told, or why it could not be; again when that changes,
+        and when it is released.
+        """
+        self._listeners = (*self._listeners, listener)
+        if looked_up is not None:
+            self._looked_up = (*self._looked_up, looked_up)
+
+    def attend(self, resource: ResourceType) -> None:
+        """Follow this kind; nothing where it is followed."""
+        if resource not in self._followed:
+            self._follow(resource)
+
+    def release(self, resource: ResourceType) -> None:
+        """Follow it no longer: nothing is told of it from now on, nor that anything is gone."""
+        if (followed := self._followed.pop(resource, None)) is not None:
+            followed.end()
+            for looked_up in self._looked_up:
+                looked_up(resource, None)
+
+    async def synced(self, resource: ResourceType) -> None:
+        """Wait until everything of an attended kind was told; raises the ClusterError or ShapeError of the first attempt.
+
+        The watch goes on trying. A kind that is not attended (any more) is not waited for.
+        """
+        if (followed := self._followed.get(resource)) is None:
+            return
+        with trio.CancelScope() as wait:
+            followed.waits.add(wait)
+            try:
+                await followed.subscription.wait_first_list()
+            finally:
+                followed.waits.discard(wait)
+
+    def statistics(self) -> LiveStatistics:
+        """What is followed now."""
+        return LiveStatistics(
+            objects={_named(resource): len(followed.keys) for resource, followed in sorted(self._followed.items())},
+            failing={_named(resource): why for resource, why in self._failing().items()},
+            changes=self._changes,
+            unreadable=self._unreadable,
+        )
+
+    async def run(self) -> None:
+        """Find out what is no longer served, until cancelled. In a task of :func:`open_live_objects`."""
+        while True:
+            await trio.sleep(CHECK_S)
+            for resource in tuple(self._followed):
+                self._tell_looked_up(resource)
+            for resource in self._failing():
+                if await self._unserved(resource):
+                    self._forget(resource)
+
+    def close(self) -> None:
+        """Follow nothing any more."""
+        for resource in tuple(self._followed):
+            self.release(resource)
+
+    # -- one kind
+
+    def _follow(self, resource: ResourceType) -> None:
+        with ExitStack() as stack:
+            subscription = stack.enter_context(
+                self._watches.subscribe(resource, "", self._selector, "", self._take),
+            )
+            self._followed[resource] = _Followed(stack.pop_all(), subscription)
+        self._nursery.start_soon(self._await_list, resource, name=f"first list of {resource.group_kind}")
+
+    async def _await_list(self, resource: ResourceType) -> None:
+        try:
+            await self.synced(resource)
+        except (ClusterError, ShapeError) as error:
+            self._tell_looked_up(resource, str(error))
+        else:
+            self._tell_looked_up(resource)
+
+    def _tell_looked_up(self, resource: ResourceType, why: str = "") -> None:
+        """Where it is not listed yet, it is told why, once that is known."""
+        followed = self._followed.get(resource)
+        if followed is None or (not why and not followed.subscription.listed) or followed.told in ("", why):
+            return
+        followed.told = why
+        for looked_up in self._looked_up:
+            looked_up(resource, why)
+
+    def _failing(self) -> dict[ResourceType, str]:
+        return {
+            one.resource: one.last_error
+            for one in self._watches.statistics()
+            if one.last_error
+            and (one.namespace, one.label_selector, one.field_selector) == ("", self._selector, "")
+            and one.resource in self._followed
+        }
+
+    async def _unserved(self, resource: ResourceType) -> bool:
+        try:
+            async with self._client.raw_list(resource, label_selector=self._selector) as pages:
+                async for _ in pages:
+                    return False
+        except NotServedError:
+            return True
+        except ClusterError:
+            return False
+        return False
+
+    def _forget(self, resource: ResourceType) -> None:
+        """Tell that everything of it is gone, and begin anew: a watch that goes on would not tell again what it told once."""
+        followed = self._followed.get(resource)
+        if followed is None:
+            return
+        followed.end()
+        self._follow(resource)
+        others = {
+            (key.namespace, key.name)
+            for other, one in self._followed.items()
+            if other.group_kind == resource.group_kind
+            for key in one.keys
+        }
+        for key in sorted(followed.keys):
+            if (key.namespace, key.name) not in others:  # served in another version, it is still there
+                self._tell(key, None)
+
+    # -- one object
+
+    def _take(self, change: RawChange) -> None:
+        self._changes += 1
+        keys = self._followed[change.key.resource].keys
+        if change.type is WatchType.DELETED or change.object is None:
+            if change.key in keys:
+                keys.discard(change.key)
+                self._tell(change.key, None)
+            return
+        if (obj := _parsed(change.object)) is None:
+            self._unreadable += 1
+            return
+        keys.add(change.key)
+        self._tell(change.key, obj)
+
+    def _tell(self, key: ObjectKey, obj: JsonObject | None) -> None:
+        for listener in self._listeners:
+            listener(key, obj)
+
+
+@asynccontextmanager
+async def open_live_objects(
+    client: ClusterClient, watches: SharedWatches, *, selector: str = RELEASE_LABEL
+) -> AsyncGenerator[LiveObjects, None]:
+    """The live objects that ``selector`` takes (a label selector), for as long as the block runs.
+
+    Resources: a subscription to a shared watch for each kind that is attended, and one task.
+    """
+    async with trio.open_nursery() as nursery:
+        live = LiveObjects(client, watches, selector, nursery)
+        nursery.start_soon(live.run, name="live objects")
+        try:
+            yield live
+        finally:
+            live.close()
+        nursery.cancel_scope.cancel()
+
+
+def _parsed(raw: RawObject) -> JsonObject | None:
+    """The object, or None where it is nested too deep, or holds a number that has no place in JSON."""
+    try:
+        return as_object(decode_json(raw.text, max_bytes=MAX_LINE_BYTES, what=str(raw.key)), str(raw.key))
+    except FormatError:
+        return None
+
+
+def _named(resource: ResourceType) -> str:
+    """``Deployment.apps/v1``."""
+    return f"{resource.group_kind}/{resource.version}"

@@ -1,0 +1,60 @@
+"""Objects of a release, looked up: their keys, how they are, and the rows that a record makes."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ConflictError, NotFoundError, SilentKindError, UnknownKindError
+from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.objects.desired import DesiredObject, Identity, desired_object
+from wharfinger.cluster.objects.drift_policy import DriftPolicy
+from wharfinger.cluster.objects.install_order import in_install_order
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey, kind_of, name_of, namespace_of
+
+CRD: Final = "CustomResourceDefinition.apiextensions.k8s.io"
+CONCURRENCY: Final = 16
+
+
+async def key_of(client: ClusterClient, owner: Owner, obj: JsonObject) -> ObjectKey:
+    """The key of an object of a release. Raises UnknownKindError."""
+    resource = await patiently(partial(client.resource_type, *kind_of(obj)))
+    namespace = (namespace_of(obj) or owner.namespace) if resource.namespaced else ""
+    return ObjectKey(resource, namespace, name_of(obj))
+
+
+async def look_up(client: ClusterClient, key: ObjectKey) -> JsonObject | None:
+    """An object as it is; None where there is none."""
+    with suppress(NotFoundError):
+        return await patiently(partial(client.get, key), also=(ConflictError,))
+    return None
+
+
+async def namespace_goes(client: ClusterClient, name: str) -> bool:
+    """Whether a namespace is being deleted, or is not there."""
+    resource = await patiently(partial(client.resource_type, "v1", "Namespace"))
+    namespace = await look_up(client, ObjectKey(resource, "", name))
+    return namespace is None or bool(find_str(namespace, "metadata", "deletionTimestamp"))
+
+
+async def rows_of(
+    client: ClusterClient, owner: Owner, objects: Iterable[JsonObject], drift: DriftPolicy
+) -> tuple[DesiredObject, ...]:
+    """The rows of objects as a record has them; of kinds that are no longer served there is nothing left.
+
+    Raises SilentKindError where that cannot be known, and what the client raises.
+    """
+    rows: dict[Identity, DesiredObject] = {}
+    for obj in in_install_order(objects):
+        try:
+            key = await key_of(client, owner, obj)
+        except SilentKindError:
+            raise
+        except UnknownKindError:
+            continue
+        row = desired_object(key, owner, obj, drift)
+        rows[row.identity] = row
+    return tuple(rows.values())

@@ -1,0 +1,122 @@
+"""Whose an object is: Helm's label and annotations, which make an object part of one release and of no other.
+
+Pure. An object that already exists is taken over only where its annotations name this release: the way Helm adopts, and a
+person can write them by hand. Kinds whose loss cannot be undone, and objects annotated ``helm.sh/resource-policy: keep``,
+are never deleted unless asked.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.cluster.api.errors import ReleaseError
+from wharfinger.formats.json.value import JsonObject, ShapeError, as_object, find_list, find_object, find_str
+from wharfinger.kube.resource import ObjectKey, kind_of, name_of, namespace_of
+
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+RELEASE_NAME: Final = "meta.helm.sh/release-name"
+RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"
+RESOURCE_POLICY: Final = "helm.sh/resource-policy"
+RELEASE_LABEL: Final = "wharfinger.dev/release"
+"""On every object of a release; its value is the release's name. Watches select by it."""
+
+PROTECTED: Final = frozenset(
+    {
+        "PersistentVolumeClaim",
+        "PersistentVolume",
+        "Namespace",
+        "CustomResourceDefinition.apiextensions.k8s.io",
+    }
+)
+"""Kinds (``ResourceType.group_kind``) that hold what cannot be made again."""
+
+
+class ForeignObjectError(ReleaseError):
+    """An object of the manifest exists and belongs to somebody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The release an object says it belongs to; empty strings where it says nothing."""
+
+    name: str
+    namespace: str
+
+    def __str__(self) -> str:
+        """``prod/web``."""
+        return f"{self.namespace}/{self.name}"
+
+
+def owner_of(obj: JsonObject) -> Owner:
+    """What its annotations say."""
+    annotations = find_object(obj, "metadata", "annotations")
+    return Owner(find_str(annotations, RELEASE_NAME), find_str(annotations, RELEASE_NAMESPACE))
+
+
+def owned(obj: JsonObject, owner: Owner) -> JsonObject:
+    """A copy marked as the owner's."""
+    metadata = find_object(obj, "metadata")
+    labels: JsonObject = {**find_object(metadata, "labels"), MANAGED_BY: "Helm", RELEASE_LABEL: owner.name}
+    annotations: JsonObject = {
+        **find_object(metadata, "annotations"),
+        RELEASE_NAME: owner.name,
+        RELEASE_NAMESPACE: owner.namespace,
+    }
+    return {**obj, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
+
+
+def check_owner(key: ObjectKey, live: JsonObject, owner: Owner) -> None:
+    """Raises ForeignObjectError where the live object is not the owner's."""
+    found = owner_of(live)
+    if found == owner:
+        return
+    if found.name or found.namespace:
+        raise ForeignObjectError(
+            f"{key} belongs to the release {found}; it cannot be part of {owner} too: "
+            "uninstall that release, or rename the object in one of the charts"
+        )
+    manager = find_str(live, "metadata", "labels", MANAGED_BY)
+    by = f", managed by {manager}," if manager and manager != "Helm" else ""
+    raise ForeignObjectError(
+        f"{key} exists{by} and is not part of any release; delete it, or give it to {owner} with the annotations "
+        f"{RELEASE_NAME}={owner.name} and {RELEASE_NAMESPACE}={owner.namespace}"
+    )
+
+
+def is_kept(obj: JsonObject) -> bool:
+    """Whether its author said that it outlives its release."""
+    return find_str(obj, "metadata", "annotations", RESOURCE_POLICY).strip().lower() == "keep"
+
+
+def placed(obj: JsonObject, key: ObjectKey) -> JsonObject:
+    """The object with the namespace of its key, which may be the release's; none where its kind has none."""
+    metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "namespace"}
+    if key.namespace:
+        metadata["namespace"] = key.namespace
+    return {**obj, "metadata": metadata}
+
+
+def flattened(documents: Iterable[JsonObject]) -> list[JsonObject]:
+    """The documents of a manifest with Lists replaced by what is in them. Raises ReleaseError."""
+    try:
+        return _flattened(documents)
+    except ShapeError as error:
+        raise ReleaseError(f"the manifest has something that is no object of an API: {error}") from error
+
+
+def _flattened(documents: Iterable[JsonObject]) -> list[JsonObject]:
+    result: list[JsonObject] = []
+    for document in documents:
+        api_version, kind = kind_of(document)
+        if kind.endswith("List") and "items" in document:
+            item_kind = kind.removesuffix("List")
+            for item in find_list(document, "items"):
+                typed = as_object(item, f"item of {kind}")
+                defaults: JsonObject = {"apiVersion": api_version, "kind": item_kind} if item_kind else {}
+                result += _flattened([{**defaults, **typed}])
+        elif not api_version or not kind or not name_of(document):
+            raise ReleaseError(f"the manifest has an object without apiVersion, kind or name ({kind or 'no kind'})")
+        else:
+            namespace_of(document)
+            result.append(document)
+    return result

@@ -1,0 +1,128 @@
+"""The scope of a release: the whole cluster, or nothing but its own namespace.
+
+An Application's release is confined to its namespace unless whoever may edit that namespace says otherwise. A confined release
+may hold objects of namespaced kinds in its namespace, and nothing else: no object of a cluster-scoped kind, no object of another
+namespace, no definition in ``crds/``, no such hook. The scope of a kind comes from discovery, because a manifest cannot be
+trusted to tell it. A kind that discovery does not know is judged when it is known: nothing of it can be written before.
+
+The scope is enforced twice. `check_scope` looks at a whole request before its first write, so that nothing is half done.
+`check_key` stands in front of every single apply, whatever the row was made from (a record in the namespace, say, which a
+tenant can write).
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Final
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ReleaseError, UnknownKindError
+from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.objects.desired import DesiredObject
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
+
+log = logging.getLogger(__name__)
+
+CLUSTER_SCOPE_LABEL: Final = "wharfinger.dev/cluster-scope"
+"""A label of a namespace: ``allowed`` lets the Applications in it reach the whole cluster."""
+ALLOWED: Final = "allowed"
+MAX_NAMED: Final = 5
+"""How many objects an error names."""
+
+Confined = Callable[[Owner], bool]
+"""Whether a release may hold objects of its own namespace only."""
+
+
+class OutsideNamespaceError(ReleaseError):
+    """A release that is confined to its namespace asks for something outside of it; permanent until that is allowed."""
+
+
+def unconfined(_owner: Owner) -> bool:
+    """Let every release reach the whole cluster."""
+    return False
+
+
+def remedy(namespace: str) -> str:
+    """Return what makes an object outside of an Application's namespace possible, as one sentence."""
+    return (
+        f"install the package as a Module, or allow it for the namespace: "
+        f"kubectl label namespace {namespace} {CLUSTER_SCOPE_LABEL}={ALLOWED}"
+    )
+
+
+def is_outside(key: ObjectKey, owner: Owner) -> bool:
+    """Return whether an object lies outside of the namespace of its release."""
+    return not key.resource.namespaced or key.namespace != owner.namespace
+
+
+def check_key(key: ObjectKey, owner: Owner) -> None:
+    """Raise OutsideNamespaceError for an object outside of the namespace of its release."""
+    if is_outside(key, owner):
+        raise _refusal(owner, [key])
+
+
+async def check_scope(
+    client: ClusterClient, owner: Owner, objects: Iterable[JsonObject], definitions: Iterable[JsonObject] = ()
+) -> None:
+    """Raise OutsideNamespaceError where one of these objects lies outside of the namespace, naming the first of them.
+
+    ``objects`` have no Lists in them any more; ``definitions`` are those of ``crds/``. Kinds that nobody serves are passed
+    over. Raises what the client raises.
+    """
+    outside = [key for key in await _keys(client, owner, [*definitions, *objects]) if is_outside(key, owner)]
+    if outside:
+        raise _refusal(owner, outside)
+
+
+async def outside_of(client: ClusterClient, owner: Owner, objects: Sequence[JsonObject]) -> list[bool]:
+    """Return for each object whether it lies outside; of a kind that nobody serves it counts as inside."""
+    return [any(is_outside(key, owner) for key in await _keys(client, owner, [obj])) for obj in objects]
+
+
+async def _keys(client: ClusterClient, owner: Owner, objects: Iterable[JsonObject]) -> list[ObjectKey]:
+    known: dict[tuple[str, str], ResourceType | None] = {}
+    keys: list[ObjectKey] = []
+    for obj in objects:
+        kind = kind_of(obj)
+        if kind not in known:
+            try:
+                known[kind] = await patiently(partial(client.resource_type, *kind))
+            except UnknownKindError:
+                known[kind] = None
+        resource = known[kind]
+        if resource is not None:
+            namespace = (namespace_of(obj) or owner.namespace) if resource.namespaced else ""
+            keys.append(ObjectKey(resource, namespace, name_of(obj)))
+    return keys
+
+
+def only_inside(owner: Owner, rows: Sequence[DesiredObject]) -> tuple[DesiredObject, ...]:
+    """Return the rows inside of the namespace of their release, and log which are not.
+
+    For rows that were made from a record: whoever may write Secrets in the namespace can write a record.
+    """
+    outside = [row.key for row in rows if is_outside(row.key, owner)]
+    if outside:
+        log.warning(
+            "release %s: its record names objects outside of the namespace %s, to which an Application is confined: %s; "
+            "they are neither watched nor corrected",
+            owner,
+            owner.namespace,
+            _named(outside),
+        )
+    return tuple(row for row in rows if not is_outside(row.key, owner))
+
+
+def _named(keys: Sequence[ObjectKey]) -> str:
+    more = f" and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else ""
+    return ", ".join(str(key) for key in keys[:MAX_NAMED]) + more
+
+
+def _refusal(owner: Owner, outside: Sequence[ObjectKey]) -> OutsideNamespaceError:
+    verb = "is" if len(outside) == 1 else "are"
+    return OutsideNamespaceError(
+        f"release {owner}: {_named(outside)} {verb} outside of the namespace {owner.namespace}, to which an Application is "
+        f"confined; nothing was applied; {remedy(owner.namespace)}"
+    )

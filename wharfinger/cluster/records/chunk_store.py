@@ -1,0 +1,165 @@
+"""The chunks of large records in a cluster: written before their head, read with it, and collected where no head names them.
+
+A crash leaves chunks without a head (it was killed before it wrote it), or chunks that their head does not own yet (just after).
+:meth:`ChunkStore.collect` deletes the former and mends the latter; it touches nothing that somebody may be writing right now,
+which it judges as it is judged of pending records (:mod:`~wharfinger.cluster.lease.fencing`).
+"""
+
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.bounded_map import each
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ConflictError, NotFoundError
+from wharfinger.cluster.lease.fencing import Abandoned, Fencing
+from wharfinger.cluster.records.release import Release, ReleaseRecordError, from_secret, read_holder
+from wharfinger.cluster.records.release_chunks import CHUNK_OWNER, CHUNK_TYPE, ChunkIndex, assemble, index_of
+from wharfinger.formats.json.value import JsonObject, find_list, find_object, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace_of
+
+AT_ONCE: Final = 4
+
+
+class ChunkStore:
+    """Chunks of all releases of a cluster."""
+
+    def __init__(self, client: ClusterClient, fencing: Fencing) -> None:
+        self._client = client
+        self._fencing = fencing
+        self._in_use: dict[tuple[str, str], int] = {}
+        self._deleting = trio.Lock()
+
+    @asynccontextmanager
+    async def writing(self, chunks: Sequence[JsonObject]) -> AsyncGenerator[None, None]:
+        """Around the write of chunks and their head: :meth:`collect` leaves them alone."""
+        places = [(namespace_of(chunk), name_of(chunk)) for chunk in chunks]
+        if places:
+            async with self._deleting:  # one that is being deleted right now is written again, not taken as there
+                for place in places:
+                    self._in_use[place] = self._in_use.get(place, 0) + 1
+        try:
+            yield
+        finally:
+            for place in places:
+                self._in_use[place] -= 1
+                if not self._in_use[place]:
+                    del self._in_use[place]
+
+    async def write(self, chunks: Sequence[JsonObject]) -> None:
+        """Create them. One that is there is what a killed process left of the same: its name is its content."""
+
+        async def create(chunk: JsonObject) -> None:
+            with suppress(ConflictError):
+                await self._client.create(chunk)
+
+        await each(chunks, create, limit=AT_ONCE)
+
+    async def give_to(self, head: JsonObject, names: Iterable[str]) -> None:
+        """Make a record's Secret the owner of its chunks, so that they go when a person deletes it."""
+        namespace = namespace_of(head)
+        owner: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "name": name_of(head),
+            "uid": find_str(head, "metadata", "uid"),
+        }
+        resource = await self._client.resource_type("v1", "Secret")
+
+        async def give(name: str) -> None:
+            with suppress(NotFoundError):
+                key = ObjectKey(resource, namespace, name)
+                await self._client.merge_patch(key, {"metadata": {"ownerReferences": [owner]}})
+
+        await each(names, give, limit=AT_ONCE)
+
+    async def read(self, head: Release, index: ChunkIndex) -> Release:
+        """The whole of a record. Raises ReleaseRecordError where a chunk is missing or damaged."""
+        resource = await self._client.resource_type("v1", "Secret")
+
+        async def get(name: str) -> JsonObject | None:
+            try:
+                return await self._client.get(ObjectKey(resource, head.namespace, name))
+            except NotFoundError:
+                return None
+
+        chunks = await each(index.names(head.name), get, limit=AT_ONCE)
+        return await trio.to_thread.run_sync(assemble, head, index, chunks, abandon_on_cancel=True)
+
+    async def delete(self, namespace: str, names: Iterable[str]) -> None:
+        """Delete chunks; one that is gone already is fine."""
+        resource = await self._client.resource_type("v1", "Secret")
+
+        async def delete(name: str) -> None:
+            with suppress(NotFoundError):
+                await self._client.delete(ObjectKey(resource, namespace, name))
+
+        await each(names, delete, limit=AT_ONCE)
+
+    async def collect(self) -> tuple[str, ...]:
+        """Delete what no head names, in all namespaces; ``namespace/name`` of what was deleted."""
+        resource = await self._client.resource_type("v1", "Secret")
+        listed = await self._client.list(
+            resource, label_selector=f"owner={CHUNK_OWNER}", field_selector=f"type={CHUNK_TYPE}"
+        )
+        heads: dict[tuple[str, str], _Head] = {}
+        collected: list[str] = []
+        for chunk in listed.items:
+            namespace, name = namespace_of(chunk), name_of(chunk)
+            place = (namespace, _head_name(chunk))
+            if place not in heads:
+                heads[place] = await self._head(ObjectKey(resource, *place))
+            head = heads[place]
+            if name in head.names:
+                if not find_list(chunk, "metadata", "ownerReferences"):
+                    await self.give_to(head.secret, [name])
+            elif head.readable and await self._abandoned(chunk) and await self._delete_unused(resource, chunk):
+                collected.append(f"{namespace}/{name}")
+        return tuple(collected)
+
+    async def _delete_unused(self, resource: ResourceType, chunk: JsonObject) -> bool:
+        """Whether it was deleted; not where a head for it is being written, or it is another one by now."""
+        namespace, name = namespace_of(chunk), name_of(chunk)
+        async with self._deleting:
+            if (namespace, name) in self._in_use:
+                return False
+            with suppress(NotFoundError, ConflictError):
+                await self._client.delete(ObjectKey(resource, namespace, name), uid=find_str(chunk, "metadata", "uid"))
+                return True
+        return False
+
+    async def _head(self, key: ObjectKey) -> "_Head":
+        try:
+            secret = await self._client.get(key)
+            release = from_secret(secret)
+            index = index_of(release)
+            return _Head(secret, index.names(release.name) if index is not None else ())
+        except NotFoundError:
+            return _Head({}, ())
+        except ReleaseRecordError:
+            return _Head({}, (), readable=False)  # it may name them
+
+    async def _abandoned(self, chunk: JsonObject) -> bool:
+        metadata = find_object(chunk, "metadata")
+        verdict = await self._fencing.verdict(
+            read_holder(find_object(metadata, "annotations")),
+            find_str(metadata, "uid"),
+            find_str(metadata, "resourceVersion"),
+        )
+        return isinstance(verdict, Abandoned)
+
+
+class _Head:
+    """The Secret a chunk would belong to, and which chunks it names."""
+
+    def __init__(self, secret: JsonObject, names: tuple[str, ...], *, readable: bool = True) -> None:
+        self.secret = secret
+        self.names = names
+        self.readable = readable
+
+
+def _head_name(chunk: JsonObject) -> str:
+    labels = find_object(chunk, "metadata", "labels")
+    return f"sh.helm.release.v1.{find_str(labels, 'name')}.v{find_str(labels, 'version')}"

@@ -1,0 +1,116 @@
+"""Records as they were last read or written, so that a history that did not change is not read again.
+
+Bounded by what the records hold: the release that was not asked for for longest is forgotten.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.records.release import Release, ReleaseStatus
+from wharfinger.cluster.records.release_chunks import ChunkIndex
+from wharfinger.formats.json.value import JsonObject, find_str
+
+MAX_BYTES: Final = 64 * 1024 * 1024
+RECORD_BYTES: Final = 4096
+"""What a record is taken to need beside what it holds."""
+UNPACKED: Final = 6
+"""How much more a record is than its Secret has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A record and the metadata of its Secret as it was read.
+
+    ``cut`` is what the Secret itself says where the record is in chunks, which ``index`` names.
+    """
+
+    release: Release
+    metadata: JsonObject
+    cut: JsonObject | None = None
+    index: ChunkIndex | None = None
+    packed_bytes: int = 0
+
+    @property
+    def state(self) -> tuple[str, str, str]:
+        """As :attr:`~wharfinger.cluster.records.release_heads.ReleaseHead.state`."""
+        metadata = self.metadata
+        return find_str(metadata, "name"), find_str(metadata, "uid"), find_str(metadata, "resourceVersion")
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it holds in memory."""
+        return RECORD_BYTES + (UNPACKED * self.packed_bytes if self.release.whole else 0)
+
+
+class RecordCache:
+    """Histories by release, oldest revision first."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._histories: OrderedDict[Owner, tuple[Stored, ...]] = OrderedDict()
+        self.held_bytes = 0
+
+    def get(self, owner: Owner) -> tuple[Stored, ...] | None:
+        """What is known of a release; None: nothing is."""
+        history = self._histories.get(owner)
+        if history is not None:
+            self._histories.move_to_end(owner)
+        return history
+
+    def state(self, owner: Owner) -> Hashable:
+        """What a :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads` would say of what is known; None: nothing is."""
+        history = self._histories.get(owner)
+        return None if history is None else frozenset(stored.state for stored in history)
+
+    def put(self, owner: Owner, history: Sequence[Stored]) -> None:
+        """All that there is of a release; those before the last deployed one are kept as summaries."""
+        self.drop(owner)
+        if not all(stored.release.whole for stored in history[_first_needed(history) :]):
+            return  # the last deployed one was deleted: those before it count again
+        slimmed = slim(history)
+        self._histories[owner] = slimmed
+        self.held_bytes += _size(slimmed)
+        while self.held_bytes > self._max_bytes and self._histories:
+            self.drop(next(iter(self._histories)))
+
+    def put_one(self, owner: Owner, stored: Stored) -> None:
+        """A revision was written; where nothing is known of its release, that stays so."""
+        known = self._histories.get(owner)
+        if known is not None:
+            others = [one for one in known if one.release.revision != stored.release.revision]
+            self.put(owner, sorted([*others, stored], key=lambda one: one.release.revision))
+
+    def drop_one(self, owner: Owner, revision: int) -> None:
+        """A revision was deleted."""
+        known = self._histories.get(owner)
+        if known is not None:
+            self.put(owner, [one for one in known if one.release.revision != revision])
+
+    def drop(self, owner: Owner) -> None:
+        """Forget a release."""
+        if owner in self._histories:
+            self.held_bytes -= _size(self._histories.pop(owner))
+
+
+def slim(history: Sequence[Stored]) -> tuple[Stored, ...]:
+    """A history in which revisions before the last deployed one are summaries."""
+    first = _first_needed(history)
+    older = (stored if not stored.release.whole else _summary(stored) for stored in history[:first])
+    return (*older, *history[first:])
+
+
+def _first_needed(history: Sequence[Stored]) -> int:
+    """Where what may be in the cluster begins: at the last deployed revision, or the first where none is."""
+    deployed = [at for at, stored in enumerate(history) if stored.release.status is ReleaseStatus.DEPLOYED]
+    return deployed[-1] if deployed else 0
+
+
+def _summary(stored: Stored) -> Stored:
+    return replace(stored, release=stored.release.summary(), cut=None)
+
+
+def _size(history: Sequence[Stored]) -> int:
+    return RECORD_BYTES + sum(stored.size for stored in history)

@@ -1,0 +1,303 @@
+"""A release record that is too large for a Secret: a head that Helm can read, and chunks beside it with what was cut out of it.
+
+What is cut, until the head fits: the notes with what the chart came with (then Helm can still do everything with it); the
+manifest; the hooks; the values. The notes of the head say so. In the place of a manifest stands an object that no server takes,
+for its name is not one, and so says what cannot be done: an empty manifest would let ``helm rollback`` delete everything. The
+same object is a hook before an uninstall, which would otherwise delete the record and leave the objects.
+
+The index of the chunks (their digests, in order) is an annotation in the chart's metadata, inside the record: Helm keeps
+that when it writes a record of ours anew, and drops annotations of the Secret. It counts for the revision that it names only:
+a rollback by Helm copies the chart, and with it the index, into a revision of its own.
+
+Chunks are named by their content and never changed; a new status writes the head alone. They are written before the head, and
+the head made their owner after: a head is there only with all its chunks, and what is left of a crash is a chunk that no head
+names. Pure; every size is bounded.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from wharfinger.cluster.records.release import (
+    MAX_DOCUMENT_BYTES,
+    MAX_RECORD_BYTES,
+    Release,
+    ReleaseRecordError,
+    check_record,
+    gunzip,
+    gzip,
+    holder_annotations,
+    pack_document,
+    secret_with,
+)
+from wharfinger.formats.json.value import (
+    JsonError,
+    JsonObject,
+    JsonValue,
+    ShapeError,
+    as_object,
+    decode_json,
+    encode_json,
+    find,
+    find_int,
+    find_list,
+    find_object,
+    find_str,
+)
+from wharfinger.kube.resource import name_of
+
+CHUNK_TYPE: Final = "wharfinger.dev/release-chunk"
+CHUNK_OWNER: Final = "wharfinger"
+"""The label ``owner`` of a chunk; Helm lists those with ``helm``."""
+INDEX_ANNOTATION: Final = "wharfinger.dev/release-chunks"
+"""In ``chart.metadata.annotations`` of a head."""
+DIGEST_ANNOTATION: Final = "wharfinger.dev/sha256"
+CHUNK_BYTES: Final = 900 * 1024
+"""Of data in a chunk: below what a Secret holds, and with base64 below what etcd takes in a request."""
+MAX_CHUNKS: Final = MAX_DOCUMENT_BYTES // CHUNK_BYTES + 1
+STAND_IN: Final = "Helm_cannot_do_this--only_Wharfinger_has_the_manifest"
+"""The name of what stands for a manifest that was cut out."""
+
+_STAND_IN: Final = (
+    f"# The manifest of this revision is larger than a record of Helm's can be: it is in Secrets of type {CHUNK_TYPE}.\n"
+    f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {STAND_IN}\n"
+    "  annotations:\n    helm.sh/resource-policy: keep\n"
+)
+_STAND_IN_HOOK: Final[JsonObject] = {
+    "name": STAND_IN,
+    "kind": "ConfigMap",
+    "path": "wharfinger/uninstall.yaml",
+    "manifest": _STAND_IN,
+    "events": ["pre-delete"],
+    "delete_policies": ["before-hook-creation"],
+}
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkIndex:
+    """The chunks of one revision: the SHA-256 of each, in hexadecimal and in order."""
+
+    revision: int
+    digests: tuple[str, ...]
+
+    def names(self, release: str) -> tuple[str, ...]:
+        """The names of their Secrets, in order."""
+        return tuple(
+            f"wharfinger.chunk.v1.{release}.v{self.revision}.{number}.{digest[:16]}"
+            for number, digest in enumerate(self.digests)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRelease:
+    """``head`` is the Secret that Helm reads, ``cut`` what it says, ``chunks`` the Secrets beside it (mostly none)."""
+
+    head: JsonObject
+    cut: JsonObject
+    index: ChunkIndex | None = None
+    chunks: tuple[JsonObject, ...] = ()
+
+    @property
+    def chunk_names(self) -> tuple[str, ...]:
+        """The names of the chunks."""
+        return tuple(name_of(chunk) for chunk in self.chunks)
+
+
+def pack_release(release: Release, now: datetime) -> PackedRelease:
+    """A record as Secrets. Raises ReleaseRecordError where it is over :data:`MAX_DOCUMENT_BYTES`, or what cannot be cut is too
+    large.
+    """
+    text = pack_document(release.document)
+    if len(text) <= MAX_RECORD_BYTES:
+        return PackedRelease(secret_with(release, text, now), release.document)
+    size = len(encode_json(release.document))
+    if size > MAX_DOCUMENT_BYTES:
+        raise ReleaseRecordError(
+            f"release {release.namespace}/{release.name}: its record is {size} bytes, and at most {MAX_DOCUMENT_BYTES} are "
+            "kept; split the package, or take large files out of its values and templates"
+        )
+    for parts in _cuts(release.document):
+        pieces = _pieces(gzip(encode_json(parts)))
+        index = ChunkIndex(release.revision, tuple(hashlib.sha256(piece).hexdigest() for piece in pieces))
+        head = _head(release.document, parts, index)
+        text = pack_document(head)
+        if len(text) <= MAX_RECORD_BYTES:
+            chunks = tuple(
+                _chunk(release, name, piece) for name, piece in zip(index.names(release.name), pieces, strict=True)
+            )
+            return PackedRelease(secret_with(release, text, now), head, index, chunks)
+    raise ReleaseRecordError(
+        f"release {release.namespace}/{release.name}: its record without manifest, hooks and values is {len(text)} bytes "
+        f"packed, and a Secret holds {MAX_RECORD_BYTES}; make its Chart.yaml smaller"
+    )
+
+
+def repack_head(cut: JsonObject, release: Release, now: datetime) -> JsonObject:
+    """The Secret of a head of which only what ``info`` says changed."""
+    text = pack_document(with_info_of(cut, release))
+    if len(text) > MAX_RECORD_BYTES:
+        raise ReleaseRecordError(
+            f"release {release.namespace}/{release.name}: the record of revision {release.revision} with its new status is "
+            f"{len(text)} bytes packed, and a Secret holds {MAX_RECORD_BYTES}"
+        )
+    return secret_with(release, text, now)
+
+
+def with_info_of(cut: JsonObject, release: Release) -> JsonObject:
+    """A head with the info of a release, but with the notes the head has."""
+    info = {key: value for key, value in find_object(release.document, "info").items() if key != "notes"}
+    old = find_object(cut, "info")
+    return {**cut, "info": {**info, **({"notes": old["notes"]} if "notes" in old else {})}}
+
+
+def index_of(head: Release) -> ChunkIndex | None:
+    """The chunks that a record names; None: it has none, it is whole. Raises ReleaseRecordError."""
+    text = find(head.chart, "annotations", INDEX_ANNOTATION)
+    if text is None:
+        return None
+    what = f"release {head.namespace}/{head.name}: the index of chunks in revision {head.revision}"
+    try:
+        if not isinstance(text, str):
+            raise ShapeError("not text")
+        said = decode_json(text, max_bytes=MAX_RECORD_BYTES, what="it")
+        digests = find_list(said, "sha256")
+        if not 0 < len(digests) <= MAX_CHUNKS:
+            raise ShapeError(f"{len(digests)} chunks")
+        index = ChunkIndex(
+            find_int(said, "revision"),
+            tuple(one for one in digests if isinstance(one, str) and _DIGEST.fullmatch(one)),
+        )
+    except (ShapeError, JsonError) as error:
+        raise ReleaseRecordError(f"{what} cannot be read: {error}") from error
+    if len(index.digests) != len(digests):
+        raise ReleaseRecordError(f"{what} has something that is no digest")
+    return index if index.revision == head.revision else None
+
+
+def assemble(head: Release, index: ChunkIndex, chunks: Sequence[JsonObject | None]) -> Release:
+    """The whole record. Raises ReleaseRecordError, naming the Secret, for a chunk that is missing (None) or damaged."""
+    what = f"release {head.namespace}/{head.name}: revision {head.revision}"
+    pieces: list[bytes] = []
+    for name, digest, chunk in zip(index.names(head.name), index.digests, chunks, strict=True):
+        piece = _piece(chunk)
+        if hashlib.sha256(piece).hexdigest() != digest:
+            state = "gone" if chunk is None else "not what was written"
+            raise ReleaseRecordError(
+                f"{what} is kept in chunks, and the Secret {head.namespace}/{name} is {state}: what it installed cannot be "
+                f"told; restore that Secret, or delete the Secret {head.secret_name} to have the revision forgotten"
+            )
+        pieces.append(piece)
+    try:
+        data = gunzip(b"".join(pieces), what)
+        parts = as_object(decode_json(data, max_bytes=MAX_DOCUMENT_BYTES, what=what), what)
+        release = replace(head, document=_whole(head.document, parts))
+        check_record(release)
+    except (zlib.error, ShapeError, JsonError) as error:
+        raise ReleaseRecordError(f"{what} is kept in chunks that cannot be read: {error}") from error
+    return release
+
+
+def without_stand_in(release: Release) -> Release:
+    """A revision into which Helm copied a head without its manifest (a rollback, which then failed) brought nothing."""
+    if STAND_IN not in find_str(release.document, "manifest"):
+        return release
+    return replace(release, document={**release.document, "manifest": "", "hooks": _own_hooks(release.document)})
+
+
+# -- what is cut out, and put in again
+
+
+def _cuts(document: JsonObject) -> Iterator[JsonObject]:
+    """What is taken out of a head, less first."""
+    parts: JsonObject = {"notes": find(document, "info", "notes"), "chart": document.get("chart")}
+    yield dict(parts)
+    for key in ("manifest", "hooks", "config"):
+        parts[key] = document.get(key)
+        yield dict(parts)
+
+
+def _head(document: JsonObject, parts: JsonObject, index: ChunkIndex) -> JsonObject:
+    metadata = find_object(document, "chart", "metadata")
+    said = encode_json({"revision": index.revision, "sha256": [*index.digests]}).decode()
+    annotations: JsonObject = {**find_object(metadata, "annotations"), INDEX_ANNOTATION: said}
+    chart: JsonObject = {
+        "metadata": {**metadata, "annotations": annotations},
+        "lock": None,
+        "templates": [],
+        "values": {},
+        "schema": None,
+        "files": [],
+    }
+    info: JsonObject = {**find_object(document, "info"), "notes": _notes(parts)}
+    head: JsonObject = {**document, "info": info, "chart": chart}
+    if "manifest" in parts:
+        hooks = [] if "hooks" in parts else find_list(document, "hooks")
+        head |= {"manifest": f"---\n{_STAND_IN}", "hooks": [*hooks, dict(_STAND_IN_HOOK)]}
+    return {**head, "config": {}} if "config" in parts else head
+
+
+def _whole(head: JsonObject, parts: JsonObject) -> JsonObject:
+    info = {key: value for key, value in find_object(head, "info").items() if key != "notes"}
+    if find(parts, "notes") is not None:
+        info["notes"] = find_str(parts, "notes")
+    cut = {key: value for key, value in parts.items() if key in {"chart", "manifest", "hooks", "config"}}
+    return {**head, "info": info, "hooks": _own_hooks(head), **cut}
+
+
+def _own_hooks(head: JsonObject) -> list[JsonValue]:
+    return [hook for hook in find_list(head, "hooks") if find(hook, "name") != STAND_IN]
+
+
+def _notes(parts: JsonObject) -> str:
+    names = {"manifest": "the manifest", "hooks": "the hooks", "config": "the values", "chart": "these notes"}
+    gone = [name for key, name in names.items() if key in parts]
+    listed = " and ".join(filter(None, [", ".join(gone[:-1]), gone[-1]]))
+    can = (
+        "Helm can list it and show its status and history, and upgrade it, which leaves what the new version does not "
+        "have; it cannot roll back to it, or uninstall it: leave that to Wharfinger."
+        if "manifest" in parts
+        else "Helm can do everything with it."
+    )
+    return (
+        f"This release record is larger than a Secret can be. Wharfinger keeps {listed} in Secrets of type {CHUNK_TYPE} "
+        f"beside it. {can}\n"
+    )
+
+
+def _pieces(data: bytes) -> list[bytes]:
+    return [data[start : start + CHUNK_BYTES] for start in range(0, len(data), CHUNK_BYTES)]
+
+
+def _chunk(release: Release, name: str, piece: bytes) -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": CHUNK_TYPE,
+        "immutable": True,
+        "metadata": {
+            "name": name,
+            "namespace": release.namespace,
+            "labels": {"owner": CHUNK_OWNER, "name": release.name, "version": str(release.revision)},
+            "annotations": {
+                **holder_annotations(release.written_by),
+                DIGEST_ANNOTATION: hashlib.sha256(piece).hexdigest(),
+            },
+        },
+        "data": {"chunk": base64.b64encode(piece).decode()},
+    }
+
+
+def _piece(chunk: JsonObject | None) -> bytes:
+    """What a chunk holds; b"" where that cannot be read, which no digest fits."""
+    try:
+        data = find_str(chunk, "data", "chunk")
+        return b"" if len(data) > 2 * MAX_RECORD_BYTES else base64.b64decode(data, validate=True)
+    except (ShapeError, binascii.Error, ValueError):
+        return b""

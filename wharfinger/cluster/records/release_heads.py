@@ -1,0 +1,293 @@
+"""What all releases of a cluster are at, from one watch of Helm's record Secrets: so that nobody has to ask, and that what a
+person does with helm is noticed when it happens.
+
+Of a record only labels and annotations are read: revision, status, who wrote it. The view is as old as the watch, so it decides
+nothing that is not checked again: a revision is written under its own name and over the state that was read, and is refused where
+somebody else came first.
+
+What we write ourselves is known by the writes (:meth:`ReleaseHeads.writing`), whether the watch tells of them before the answer
+or after. Everything else is somebody else's, and told: a new revision, a status that was changed (but for *superseded*, which
+comes with a new revision), and the last record gone. Who it was is known as far as the objects say it: the daemon that the record
+names, or the field manager of the last write. The person behind it is only in the audit log of the API server.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from wharfinger.cluster.api.raw_object import RawChange
+from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.cluster.lease.fencing import Holder
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.records.release import SECRET_TYPE, ReleaseStatus, read_holder
+from wharfinger.cluster.watch.object_stream import WatchSubscription
+from wharfinger.cluster.watch.shared_watches import SharedWatches
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ResourceType
+
+SECRETS: Final = ResourceType("", "v1", "Secret", "secrets", namespaced=True)
+SELECTOR: Final = "owner=helm"
+FIELDS: Final = f"type={SECRET_TYPE}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseHead:
+    """One revision, as its Secret's labels and annotations say. ``manager``: the field manager of the last write."""
+
+    owner: Owner
+    revision: int
+    status: ReleaseStatus
+    holder: Holder
+    secret: str
+    uid: str
+    version: str
+    manager: str = ""
+
+    @property
+    def state(self) -> tuple[str, str, str]:
+        """What differs from any other state of any record in its namespace."""
+        return (self.secret, self.uid, self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignChange:
+    """Somebody else wrote, or (``gone``) deleted, a revision. ``by`` names them as far as can be known."""
+
+    head: ReleaseHead
+    gone: bool = False
+
+    @property
+    def owner(self) -> Owner:
+        """Of which release."""
+        return self.head.owner
+
+    @property
+    def by_helm(self) -> bool:
+        """Whether it was a person's `helm uninstall`: that takes the holder's name off the record that it begins with."""
+        head = self.head
+        return self.gone and head.status is ReleaseStatus.UNINSTALLING and not head.holder.identity
+
+    @property
+    def by(self) -> str:
+        """``a helm command (field manager helm)``, ``the Wharfinger daemon x``."""
+        head = self.head
+        if self.by_helm:
+            return "a helm uninstall"
+        if self.gone and head.status is not ReleaseStatus.UNINSTALLING:
+            return "somebody who deleted its records"
+        if head.holder.identity:
+            return str(head.holder)
+        return f"{head.holder} (field manager {head.manager})" if head.manager else str(head.holder)
+
+    def __str__(self) -> str:
+        """One sentence."""
+        at = f"release {self.owner}"
+        if self.gone:
+            return f"{at}: its last record, revision {self.head.revision}, is gone: {self.by}"
+        return f"{at}: revision {self.head.revision} was made {self.head.status} by {self.by}"
+
+
+OnForeign = Callable[[ForeignChange], None]
+"""Told at once; must not block."""
+
+
+class ReleaseHeads:
+    """Made by :func:`open_release_heads`."""
+
+    def __init__(self, ours: Holder) -> None:
+        self._ours = ours
+        self._releases: dict[Owner, dict[str, ReleaseHead]] = {}
+        self._owners: dict[tuple[str, str], Owner] = {}
+        self._writing: dict[tuple[str, str], list[RawChange]] = {}
+        self._listeners: list[OnForeign] = []
+        self._subscription: WatchSubscription | None = None
+
+    @property
+    def synced(self) -> bool:
+        """Whether everything there was, was told."""
+        return self._subscription is not None and self._subscription.listed
+
+    async def wait_synced(self) -> None:
+        """Wait for the first list. Raises what that raised."""
+        if self._subscription is not None:
+            await self._subscription.wait_first_list()
+
+    def listen(self, listener: OnForeign) -> None:
+        """Be told of what others do from now on."""
+        self._listeners.append(listener)
+
+    def heads(self, owner: Owner) -> tuple[ReleaseHead, ...]:
+        """All revisions, oldest first; () where there is none."""
+        return tuple(sorted(self._releases.get(owner, {}).values(), key=lambda head: head.revision))
+
+    def newest(self, owner: Owner) -> ReleaseHead | None:
+        """The last revision; None where there is none."""
+        heads = self.heads(owner)
+        return heads[-1] if heads else None
+
+    def state(self, owner: Owner) -> Hashable:
+        """What is another whenever any record of the release is."""
+        return frozenset(head.state for head in self._releases.get(owner, {}).values())
+
+    # -- our own writes
+
+    @contextmanager
+    def writing(self, namespace: str, secret: str) -> Iterator[Callable[[JsonObject | None], None]]:
+        """Around a write of ours; what is called with the Secret that came of it (None: it is deleted).
+
+        Left without that call, what the watch told meanwhile is judged by what the Secret says of its holder.
+        """
+        place = (namespace, secret)
+        versions: list[str] = []
+        deleted: list[bool] = []
+
+        def wrote(written: JsonObject | None) -> None:
+            if written is None:
+                deleted.append(True)
+                self._forget(place)
+                return
+            versions.append(find_str(written, "metadata", "resourceVersion"))
+            head = read_head(msgspec.json.encode({"metadata": written["metadata"]}))
+            if head is not None:
+                self._keep(place, head)
+
+        held = self._writing[place] = []
+        try:
+            yield wrote
+        finally:
+            del self._writing[place]
+            for change in held:
+                if change.type is WatchType.DELETED and deleted:
+                    self._forget(place)
+                elif change.object is None or change.object.resource_version not in versions:
+                    self._take(place, change)
+
+    # -- the watch
+
+    def changed(self, change: RawChange) -> None:
+        """One change of a Secret."""
+        place = (change.key.namespace, change.key.name)
+        if place in self._writing:
+            self._writing[place].append(change)
+        else:
+            self._take(place, change)
+
+    def _take(self, place: tuple[str, str], change: RawChange) -> None:
+        if change.type is WatchType.DELETED:
+            self._gone(place, change)
+            return
+        head = read_head(change.object.text) if change.object is not None else None
+        if head is None:
+            return  # it says that it is a record, and is none
+        before = self._of(place)
+        if before is not None and before.uid == head.uid and not _newer(head.version, before.version):
+            return
+        self._keep(place, head)
+        if not self.synced or head.holder.identity == self._ours.identity:
+            return
+        new = before is None or before.uid != head.uid
+        changed = before is not None and before.status is not head.status
+        if new or (changed and head.status is not ReleaseStatus.SUPERSEDED):
+            self._tell(ForeignChange(head))
+
+    def _gone(self, place: tuple[str, str], change: RawChange) -> None:
+        before = self._of(place)
+        if before is None or (change.object is not None and change.object.uid != before.uid):
+            return
+        self._forget(place)
+        ours = before.status is ReleaseStatus.UNINSTALLING and before.holder.identity == self._ours.identity
+        if (
+            self.synced and not ours and before.owner not in self._releases
+        ):  # whoever was quicker than our own uninstall
+            self._tell(ForeignChange(before, gone=True))
+
+    def _of(self, place: tuple[str, str]) -> ReleaseHead | None:
+        owner = self._owners.get(place)
+        return None if owner is None else self._releases[owner][place[1]]
+
+    def _keep(self, place: tuple[str, str], head: ReleaseHead) -> None:
+        if self._owners.get(place, head.owner) != head.owner:
+            self._forget(place)
+        self._owners[place] = head.owner
+        self._releases.setdefault(head.owner, {})[place[1]] = head
+
+    def _forget(self, place: tuple[str, str]) -> None:
+        owner = self._owners.pop(place, None)
+        if owner is not None:
+            del self._releases[owner][place[1]]
+            if not self._releases[owner]:
+                del self._releases[owner]
+
+    def _tell(self, change: ForeignChange) -> None:
+        for listener in self._listeners:
+            listener(change)
+
+
+@asynccontextmanager
+async def open_release_heads(watches: SharedWatches, ours: Holder) -> AsyncGenerator[ReleaseHeads, None]:
+    """Follow the records of all releases for as long as the block runs. The block does not wait for the first list."""
+    heads = ReleaseHeads(ours)
+    with watches.subscribe(SECRETS, "", SELECTOR, FIELDS, heads.changed) as subscription:
+        heads._subscription = subscription  # noqa: SLF001 - the two are one
+        yield heads
+
+
+# -- reading
+
+
+class _Manager(msgspec.Struct):
+    manager: str = ""
+    time: str = ""
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    namespace: str
+    uid: str = ""
+    resource_version: str = msgspec.field(default="", name="resourceVersion")
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    managers: list[_Manager] = msgspec.field(default_factory=list, name="managedFields")
+
+
+class _Secret(msgspec.Struct):
+    """What is read of a record's Secret; the record itself is skipped."""
+
+    metadata: _Metadata
+
+
+_SECRET: Final = msgspec.json.Decoder(_Secret)
+_MAX_REVISION_DIGITS: Final = 10
+
+
+def read_head(text: bytes) -> ReleaseHead | None:
+    """The head in the JSON of a record's Secret; None where labels are missing that Helm puts on each."""
+    try:
+        metadata = _SECRET.decode(text).metadata
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    labels = metadata.labels
+    name, revision, status = labels.get("name", ""), labels.get("version", ""), labels.get("status", "")
+    if not name or not revision.isascii() or not revision.isdigit() or len(revision) > _MAX_REVISION_DIGITS:
+        return None
+    last = max(metadata.managers, key=lambda one: one.time, default=_Manager())
+    return ReleaseHead(
+        owner=Owner(name, metadata.namespace),
+        revision=int(revision),
+        status=ReleaseStatus(status) if status in set(ReleaseStatus) else ReleaseStatus.UNKNOWN,
+        holder=read_holder({**metadata.annotations}),
+        secret=metadata.name,
+        uid=metadata.uid,
+        version=metadata.resource_version,
+        manager=last.manager,
+    )
+
+
+def _newer(version: str, than: str) -> bool:
+    """Whether a resourceVersion is later; of what are no numbers, any other one is."""
+    if version.isdecimal() and than.isdecimal():
+        return int(version) > int(than)
+    return version != than

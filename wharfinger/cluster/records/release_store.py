@@ -1,0 +1,297 @@
+"""The records of releases in a cluster: read, write ahead, settle, heal, trim.
+
+The order that a crash at any point leaves readable: a pending record is there before anything is changed, it becomes
+deployed after the last change, and only then is the record before it superseded. A failed revision supersedes nothing: the
+last deployed one stays the one to return to. A pending record whose holder is gone is marked failed by who comes next
+(:meth:`ReleaseStore.settled`).
+
+With :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads` a history that did not change since it was read or written
+here costs no request, else one list. Records before the last deployed one are kept as summaries: nobody returns to them by
+what is here.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Final, TypeVar
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError, ReleaseError
+from wharfinger.cluster.lease.fencing import AtWork, Fencing, Holder
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.records.chunk_store import ChunkStore
+from wharfinger.cluster.records.record_cache import RecordCache, Stored, slim
+from wharfinger.cluster.records.release import (
+    SECRET_TYPE,
+    Release,
+    ReleaseRecordError,
+    ReleaseStatus,
+    from_secret,
+    holder_annotations,
+)
+from wharfinger.cluster.records.release_chunks import (
+    CHUNK_BYTES,
+    PackedRelease,
+    index_of,
+    pack_release,
+    repack_head,
+    without_stand_in,
+)
+from wharfinger.cluster.records.release_heads import ReleaseHeads
+from wharfinger.formats.json.value import JsonObject, ShapeError, find_object, find_str
+from wharfinger.kube.resource import ObjectKey, name_of, namespace_of
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+THREAD_BYTES: Final = 100_000
+"""A record over this is packed and unpacked in a thread."""
+HISTORY: Final = 10
+"""Revisions kept per release, as Helm does."""
+
+
+class ReleaseBusyError(ReleaseError):
+    """Somebody else is at work on the release; it may be over soon."""
+
+    transient = True
+
+
+class ReleaseStore:
+    """Records of any release; ``now`` is the wall clock, ``holder`` who we are, ``heads`` what is known without asking."""
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        now: Callable[[], datetime],
+        *,
+        holder: Holder | None = None,
+        heads: ReleaseHeads | None = None,
+    ) -> None:
+        self._client = client
+        self._now = now
+        ours = holder or Holder("wharfinger")
+        self._heads = heads if heads is not None else ReleaseHeads(ours)
+        self._fencing = Fencing(client, ours)
+        self._chunks = ChunkStore(client, self._fencing)
+        self._cache = RecordCache()
+        self._doubtful: set[Owner] = set()
+        """Somebody was there before us, and the heads may not know it yet."""
+
+    # -- reading
+
+    async def history(self, name: str, namespace: str) -> list[Stored]:
+        """All revisions, oldest first; those before the last deployed one as summaries.
+
+        Raises ReleaseRecordError for one that cannot be read.
+        """
+        owner = Owner(name, namespace)
+        if self._heads.synced and owner not in self._doubtful:
+            known, state = self._cache.get(owner), self._heads.state(owner)
+            if known is None and state == frozenset():
+                self._cache.put(owner, ())
+                return []
+            if known is not None and self._cache.state(owner) == state:
+                return [*known]
+        history = await self._listed(owner)
+        self._cache.put(owner, history)
+        self._doubtful.discard(owner)
+        return history
+
+    async def revision(self, release: Release) -> Release | None:
+        """Read a revision whole that a history has a summary of; None where it is gone. Raises ReleaseRecordError."""
+        resource = await self._client.resource_type("v1", "Secret")
+        try:
+            secret = await self._client.get(ObjectKey(resource, release.namespace, release.secret_name))
+        except NotFoundError:
+            return None
+        return (await self._whole(await self._opened(secret))).release
+
+    async def settled(self, name: str, namespace: str) -> list[Stored]:
+        """As `history`, with nobody at work: a pending record whose holder is gone is marked failed.
+
+        Raises ReleaseBusyError where somebody may be at work, saying who and until when it is waited for.
+        """
+        history = await self.history(name, namespace)
+        if not history or not history[-1].release.status.pending:
+            return history
+        last = history[-1]
+        release, (_, uid, version) = last.release, last.state
+        verdict = await self._fencing.verdict(release.written_by, uid, version)
+        if isinstance(verdict, AtWork):
+            raise ReleaseBusyError(
+                f"release {namespace}/{name}: {verdict.by} is at work on revision {release.revision} "
+                f"({release.status}); {verdict.until}"
+            )
+        failed = release.with_status(ReleaseStatus.FAILED, f"interrupted while {release.status}: {verdict.why}")
+        return [*history[:-1], await self.update(last, failed)]
+
+    async def _listed(self, owner: Owner) -> list[Stored]:
+        resource = await self._client.resource_type("v1", "Secret")
+        listed = await self._client.list(resource, owner.namespace, label_selector=f"owner=helm,name={owner.name}")
+        found = [await self._opened(secret) for secret in listed.items if find_str(secret, "type") == SECRET_TYPE]
+        found.sort(key=lambda stored: stored.release.revision)
+        return [await self._whole(stored) if stored.release.whole else stored for stored in slim(found)]
+
+    async def _opened(self, secret: JsonObject) -> Stored:
+        """What a Secret says, be it all of the record or not."""
+        size = len(find_str(secret, "data", "release"))
+        release = await _off_the_loop(size, partial(from_secret, secret))
+        index = None
+        with suppress(ReleaseRecordError):  # which counts where it is read whole
+            index = index_of(release)
+        return Stored(release, find_object(secret, "metadata"), index=index, packed_bytes=size)
+
+    async def _whole(self, stored: Stored) -> Stored:
+        index = index_of(stored.release)
+        if index is None:
+            release = without_stand_in(stored.release)
+            return (
+                stored if release is stored.release else replace(stored, release=release, cut=stored.release.document)
+            )
+        release = await self._chunks.read(stored.release, index)
+        size = stored.packed_bytes + len(index.digests) * CHUNK_BYTES
+        return Stored(release, stored.metadata, stored.release.document, index, size)
+
+    # -- writing
+
+    async def create(self, release: Release) -> Stored:
+        """Write a new revision. Raises ReleaseBusyError where somebody else just wrote it."""
+        packed = await self._pack(release)
+        async with self._chunks.writing(packed.chunks):
+            await self._chunks.write(packed.chunks)
+            try:
+                with self._heads.writing(release.namespace, release.secret_name) as wrote:
+                    secret = await self._client.create(packed.head)
+                    wrote(secret)
+            except ConflictError as error:
+                self._doubtful.add(Owner(release.name, release.namespace))
+                raise ReleaseBusyError(
+                    f"release {release.namespace}/{release.name}: revision {release.revision} was written by somebody else "
+                    "just now; trying again will go on from there"
+                ) from error
+            await self._chunks.give_to(secret, packed.chunk_names)
+        return self._keep(release, secret, packed)
+
+    async def update(self, stored: Stored, release: Release) -> Stored:
+        """Write a revision anew, with another ``info``. Raises ReleaseBusyError where it changed since it was read."""
+        packed = await self._packed_again(stored, release)
+        async with self._chunks.writing(packed.chunks):
+            await self._chunks.write(packed.chunks)
+            secret = await self._replace(stored, release, packed.head)
+            await self._chunks.give_to(secret, packed.chunk_names)
+        return self._keep(release, secret, packed)
+
+    async def _packed_again(self, stored: Stored, release: Release) -> PackedRelease:
+        cut = stored.cut
+        if not release.whole:
+            resource = await self._client.resource_type("v1", "Secret")
+            secret = await self._client.get(ObjectKey(resource, release.namespace, release.secret_name))
+            cut = (await self._opened(secret)).release.document
+        if cut is None:
+            return await self._pack(release)
+        head = await _off_the_loop(stored.packed_bytes, partial(repack_head, cut, release, self._now()))
+        return PackedRelease(head, cut, stored.index)
+
+    async def _replace(self, stored: Stored, release: Release, secret: JsonObject) -> JsonObject:
+        annotations = find_object(stored.metadata, "annotations")
+        if release.holder:
+            annotations = {**annotations, **holder_annotations(release.written_by)}
+        metadata: JsonObject = {
+            "name": name_of(secret),
+            "namespace": namespace_of(secret),
+            "labels": {**find_object(stored.metadata, "labels"), **find_object(secret, "metadata", "labels")},
+            "resourceVersion": find_str(stored.metadata, "resourceVersion"),
+            "annotations": annotations,
+        }
+        try:
+            with self._heads.writing(release.namespace, release.secret_name) as wrote:
+                written = await self._client.replace({**secret, "metadata": metadata})
+                wrote(written)
+        except ConflictError as error:
+            self._doubtful.add(Owner(release.name, release.namespace))
+            raise ReleaseBusyError(
+                f"release {release.namespace}/{release.name}: the record of revision {release.revision} was changed by "
+                "somebody else meanwhile; trying again will go on from there"
+            ) from error
+        return written
+
+    async def tidy(self, history: Sequence[Stored], keep: int) -> None:
+        """After the newest revision was deployed: supersede deployed ones before it, and trim."""
+        settled: list[Stored] = []
+        for earlier in history[:-1]:
+            release = earlier.release
+            if release.status is ReleaseStatus.DEPLOYED:
+                superseded = release.with_status(ReleaseStatus.SUPERSEDED, release.description)
+                settled.append(await self.update(earlier, superseded))
+            else:
+                settled.append(earlier)
+        await self.trim([*settled, *history[-1:]], keep)
+
+    async def trim(self, history: Sequence[Stored], keep: int) -> None:
+        """Remove the oldest beyond ``keep``, but not the last deployed one: it is the one to return to."""
+        deployed = [stored for stored in history if stored.release.status is ReleaseStatus.DEPLOYED][-1:]
+        kept = {stored.release.revision for stored in deployed}
+        others = [stored for stored in history if stored.release.revision not in kept]
+        for old in others[: max(0, len(history) - keep)]:
+            await self.remove(old)
+
+    async def remove(self, stored: Stored) -> None:
+        """Delete a record, then its chunks; what is gone already is fine."""
+        release = stored.release
+        resource = await self._client.resource_type("v1", "Secret")
+        key = ObjectKey(resource, release.namespace, release.secret_name)
+        try:
+            with self._heads.writing(release.namespace, release.secret_name) as wrote:
+                with suppress(NotFoundError):
+                    await self._client.delete(key, uid=find_str(stored.metadata, "uid"))
+                wrote(None)
+        except ConflictError as error:
+            self._doubtful.add(Owner(release.name, release.namespace))
+            raise ReleaseBusyError(
+                f"release {release.namespace}/{release.name}: somebody else deleted revision {release.revision} and wrote it "
+                "anew meanwhile; trying again will go on from there"
+            ) from error
+        if stored.index is not None:
+            await self._chunks.delete(release.namespace, stored.index.names(release.name))
+        self._cache.drop_one(Owner(release.name, release.namespace), release.revision)
+
+    async def collect_chunks(self) -> tuple[str, ...]:
+        """Delete what crashes left of large records, in all namespaces; ``namespace/name`` of each Secret."""
+        return await self._chunks.collect()
+
+    async def keep_collected(self, every_s: float) -> None:
+        """The same once the records are known, and then at an interval (0: never again); a task."""
+        while True:
+            try:
+                await self._heads.wait_synced()
+                for name in await self.collect_chunks():
+                    log.info("deleted %s, which was left of a record that was never written whole", name)
+            except (ClusterError, ShapeError) as error:
+                log.info("chunks of records: %s", error)
+            if not every_s:
+                return
+            await trio.sleep(every_s)
+
+    def _keep(self, release: Release, secret: JsonObject, packed: PackedRelease) -> Stored:
+        size = len(find_str(packed.head, "data", "release")) + sum(
+            len(find_str(chunk, "data", "chunk")) for chunk in packed.chunks
+        )
+        cut = None if packed.index is None else packed.cut
+        stored = Stored(release, find_object(secret, "metadata"), cut, packed.index, size)
+        self._cache.put_one(Owner(release.name, release.namespace), stored)
+        return stored
+
+    async def _pack(self, release: Release) -> PackedRelease:
+        return await _off_the_loop(len(release.manifest), partial(pack_release, release, self._now()))
+
+
+async def _off_the_loop(size: int, work: Callable[[], Result]) -> Result:
+    """Packing or unpacking; a large record in a thread, so that nothing else waits for it."""
+    if size > THREAD_BYTES:
+        return await trio.to_thread.run_sync(work, abandon_on_cancel=True)
+    return work()

@@ -1,0 +1,471 @@
+"""Bring releases into the cluster, keep them as they should be, take them away: Helm's semantics over server-side apply.
+
+    async with open_release_engine(client, watches, options) as engine:
+        result = await engine.upgrade(request)
+
+What is wanted is one table of objects (:mod:`~wharfinger.cluster.objects.desired`); a reconciler brings the cluster to it,
+each object by itself, and tries again what fails by accident. An upgrade is steps on that table
+(:mod:`~wharfinger.cluster.releases.upgrade`), an uninstall likewise (:mod:`~wharfinger.cluster.releases.uninstall`). What was
+brought is then watched: fields of ours that others change are taken back (:mod:`~wharfinger.cluster.drift.monitor`), the
+health of each release is known at any time (:mod:`~wharfinger.cluster.health.monitor`), and a person's helm is noticed and not
+fought (:mod:`~wharfinger.cluster.records.release_heads`).
+
+Invariants:
+
+* One operation of a release at a time; different releases never wait for each other.
+* A request that asks for what was applied last makes no request at all, as long as nothing was heard that says otherwise.
+* Of a release whose last operation failed, no row is left that is not done. *Whole* is a release all of whose objects are rows:
+  only of such a one pruning takes what has no row.
+* Who may be left alone is left alone: after a foreign revision drift of that release is told and not corrected, until the next
+  upgrade here.
+"""
+
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.api.interruption import Interruption
+from wharfinger.cluster.apply.operations import ApplyOperations
+from wharfinger.cluster.apply.unattended import Unattended
+from wharfinger.cluster.apply.writer import ObjectWriter
+from wharfinger.cluster.crds.definitions import Definitions
+from wharfinger.cluster.crds.kept_definitions import KeptDefinitions
+from wharfinger.cluster.drift.comparison import Drift
+from wharfinger.cluster.drift.foreign_changes import ForeignChanges
+from wharfinger.cluster.drift.monitor import DriftMonitor
+from wharfinger.cluster.health.health import Health
+from wharfinger.cluster.health.monitor import HealthMonitor, open_health_monitor
+from wharfinger.cluster.health.rules import HealthRule
+from wharfinger.cluster.lease.fencing import Holder
+from wharfinger.cluster.objects.applied_objects import AppliedObjects
+from wharfinger.cluster.objects.desired import DesiredObject, DesiredTable, Identity, desired_table
+from wharfinger.cluster.objects.drift_policy import DriftPolicy
+from wharfinger.cluster.objects.live_objects import LiveObjects, open_live_objects
+from wharfinger.cluster.objects.lookup import rows_of
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.objects.scope import check_scope, only_inside
+from wharfinger.cluster.reconciler.retries import Failure
+from wharfinger.cluster.reconciler.service import Reconciler, open_reconciler
+from wharfinger.cluster.reconciler.status import Kind
+from wharfinger.cluster.records.release import Release, ReleaseStatus
+from wharfinger.cluster.records.release_heads import ReleaseHeads, open_release_heads
+from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseStore
+from wharfinger.cluster.releases.options import EngineListener, EngineOptions, EngineStatistics
+from wharfinger.cluster.releases.preflight import Surveyor
+from wharfinger.cluster.releases.record_keeper import RecordKeeper
+from wharfinger.cluster.releases.release_registry import EngineBoard, Known
+from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult, UninstallResult
+from wharfinger.cluster.releases.rows import ReleaseRows
+from wharfinger.cluster.releases.uninstall import Uninstall
+from wharfinger.cluster.releases.upgrade import Tools, Upgrade, apply_early
+from wharfinger.cluster.tables.table import Initializer
+from wharfinger.cluster.watch.object_waits import Progress, WaitReport, silent
+from wharfinger.cluster.watch.shared_watches import SharedWatches
+from wharfinger.formats.json.value import JsonObject, ShapeError
+from wharfinger.kube.resource import ObjectKey
+
+SYNC_PATIENCE_S: Final = 5.0
+"""How long a restore waits until the records of all releases are known, which saves a list for each."""
+
+
+class ReleaseEngine:
+    """Releases of one cluster. Made by :func:`open_release_engine`."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        table: DesiredTable,
+        reconciler: Reconciler[Identity, DesiredObject],
+        drift: DriftMonitor,
+        heads: ReleaseHeads,
+        health: HealthMonitor,
+        live: LiveObjects,
+        board: EngineBoard,
+        kept: KeptDefinitions,
+        unattended: Unattended,
+    ) -> None:
+        """Private to `open_release_engine`."""
+        self._tools = tools
+        self._table = table
+        self._reconciler = reconciler
+        self._drift = drift
+        self._heads = heads
+        self._health = health
+        self._live = live
+        self._board = board
+        self._kept = kept
+        self._unattended = unattended
+        self._initializers: dict[Owner, Initializer] = {}
+
+    def listen(self, listener: EngineListener) -> None:
+        """Tell it of everything from now on."""
+        self._board.listeners = (*self._board.listeners, listener)
+
+    # -- operations
+
+    def unchanged(self, request: ReleaseRequest) -> ReleaseResult | None:
+        """The result, where the request asks for what this engine applied last and nothing says that it is not there.
+
+        That is: no other revision came, every row is done, nothing drifted. No request is made for it.
+        """
+        return self.as_applied(request.owner, request.fingerprint)
+
+    def as_applied(self, owner: Owner, fingerprint: str) -> ReleaseResult | None:
+        """As `unchanged`, for who kept the fingerprint of a request, and not the request."""
+        known = self._board.known.get(owner)
+        if known is None or known.fingerprint != fingerprint or self._board.is_busy(owner):
+            return None
+        newest = self._heads.newest(owner) if self._heads.synced else None
+        if newest is None or (newest.revision, newest.status) != (known.result.revision, ReleaseStatus.DEPLOYED):
+            return None
+        if known.confined != self._tools.confined(owner):
+            return None  # it may hold more, or less, than it might then
+        if not self._tools.rows.settled(known.groups) or self.drifts(owner):
+            return None
+        return known.result
+
+    async def upgrade(self, request: ReleaseRequest, *, progress: Progress = silent) -> ReleaseResult:
+        """Install or upgrade. Raises ReleaseError and its kinds, ConflictError, and whatever the client raises."""
+        if (same := self.unchanged(request)) is not None:
+            await trio.lowlevel.checkpoint()
+            return same
+        owner = request.owner
+        async with self._expected_turn(owner):
+            whole, confined = owner in self._board.whole, self._tools.confined(owner)
+            self._board.forget(owner)
+            self._health.set_rules(owner, request.health)
+            done = await Upgrade(self._tools, request, progress, whole=whole).run()
+            await self._kept.keep(owner, "release", request.crds, request.drift.mode)
+            self._attend(owner)
+            self._board.whole.add(owner)
+            unchanged = replace(done.result, outcome=Outcome.UNCHANGED, pruned=(), kept={})
+            groups = tuple({row.group: None for row in done.rows})
+            self._board.known[owner] = Known(request.fingerprint, unchanged, groups, confined)
+        return done.result
+
+    async def uninstall(
+        self,
+        name: str,
+        namespace: str,
+        *,
+        delete_protected: bool = False,
+        orphan: bool = False,
+        applied: bool = True,
+        progress: Progress = silent,
+    ) -> UninstallResult:
+        """Delete what the release brought, wait until it is gone, then its records. Done twice, the second deletes nothing.
+
+        ``delete_protected``: volumes, claims, namespaces and definitions as well. ``orphan``: only the records, and our label.
+        ``applied`` False: nothing of it may be there unless there is a record, or its namespace goes; so nothing is looked for.
+        """
+        owner = Owner(name, namespace)
+        async with self._expected_turn(owner):
+            self._board.forget(owner)
+            uninstall = Uninstall(
+                self._tools, owner, progress, delete_protected=delete_protected, orphan=orphan, applied=applied
+            )
+            self._kept.let_go(owner)
+            result = await uninstall.run()
+            self._health.set_rules(owner, ())
+            self.wake(owner)
+            self._attend(owner)
+        return result
+
+    async def history(self, name: str, namespace: str) -> list[Release]:
+        """All revisions of a release, oldest first; those before the last deployed one are summaries."""
+        return [stored.release for stored in await self._tools.keeper.history(Owner(name, namespace))]
+
+    async def whole(self, release: Release) -> Release | None:
+        """Read a revision of a history with its manifest; None where it is gone by now. Raises ReleaseRecordError."""
+        return await self._tools.keeper.whole(release)
+
+    async def objects(self, name: str, namespace: str) -> tuple[ObjectKey, ...]:
+        """What the last revision of a release has in its manifest, as far as its kinds are served; () where there is none."""
+        owner = Owner(name, namespace)
+        if (known := self._board.known.get(owner)) is not None:
+            return known.result.objects
+        history = await self._tools.keeper.history(owner)
+        if not history:
+            return ()
+        objects = await self._tools.keeper.objects_of(history[-1].release)
+        return tuple(row.key for row in await rows_of(self._tools.client, owner, objects, DriftPolicy()))
+
+    async def ensure_crds(
+        self,
+        name: str,
+        namespace: str,
+        crds: Sequence[JsonObject],
+        *,
+        step: str = "early",
+        drift: DriftPolicy | None = None,
+        progress: Progress = silent,
+    ) -> tuple[ObjectKey, ...]:
+        """Apply definitions that a release is going to need, and wait until they are established; they belong to no release.
+
+        From then on one that somebody deletes is noticed and brought back, as ``drift`` says. They replace those that the same
+        ``step`` of the release brought before.
+
+        Raises OutsideNamespaceError and UnsafeDefinitionError before the first write, CrdError, and what the client raises.
+        """
+        owner = Owner(name, namespace)
+        if self._tools.confined(owner):
+            await check_scope(self._tools.client, owner, (), crds)
+        survey = await self._tools.surveyor.survey(owner, (), crds, DriftPolicy())
+        keys = await self._tools.definitions.apply(owner, crds, survey.definitions, progress)
+        await self._kept.keep(owner, step, crds, (drift or DriftPolicy()).mode)
+        return keys
+
+    async def apply_early(
+        self, name: str, namespace: str, objects: Sequence[JsonObject], *, drift: DriftPolicy | None = None
+    ) -> tuple[ObjectKey, ...]:
+        """Apply objects of a release before the release itself, which is going to have them in its manifest.
+
+        Raises OutsideNamespaceError, ForeignObjectError and UnknownKindError before the first write, and whatever the client
+        raises.
+        """
+        owner = Owner(name, namespace)
+        async with self._board.turn(owner):
+            self._board.forget(owner)
+            return await apply_early(self._tools, owner, objects, drift or DriftPolicy())
+
+    # -- after a restart
+
+    def expect(self, owners: Iterable[Owner]) -> None:
+        """These releases are going to be restored, upgraded or uninstalled; nothing is pruned before all of them were."""
+        for owner in owners:
+            if owner not in self._initializers:
+                self._initializers[owner] = self._table.initializer(f"release {owner}")
+
+    async def restore(
+        self, name: str, namespace: str, *, drift: DriftPolicy | None = None, health: tuple[HealthRule, ...] = ()
+    ) -> None:
+        """Fill the rows of a release from its records, without a write: what it had last is watched from now on.
+
+        Nothing is filled where the last operation failed or was a person's; the latter is told. A record that says "pending" and
+        whose writer is gone is marked failed: a person's helm would refuse to work on the release otherwise. Objects outside of
+        the namespace of a confined release are left out.
+        """
+        owner = Owner(name, namespace)
+        with trio.move_on_after(SYNC_PATIENCE_S), suppress(ClusterError, ShapeError):
+            await self._heads.wait_synced()  # one list for all releases, instead of one for each
+        async with self._expected_turn(owner):
+            try:
+                history = await self._tools.keeper.settled(owner)
+            except ReleaseBusyError:
+                history = []
+            last = history[-1].release if history else None
+            if last is not None and last.status is ReleaseStatus.DEPLOYED:
+                if last.holder:
+                    self._health.set_rules(owner, health)
+                    objects = await self._tools.keeper.objects_of(last)
+                    rows = await rows_of(self._tools.client, owner, objects, drift or DriftPolicy())
+                    inside = only_inside(owner, rows) if self._tools.confined(owner) else rows
+                    self._tools.rows.fill(inside)
+                    if len(inside) == len(rows):
+                        self._board.whole.add(owner)
+                else:
+                    self._board.tell_foreign(owner, last.revision, str(last.written_by))
+
+    async def forget(self, owner: Owner) -> None:
+        """Nothing is to be kept of a release that has no record, or is not ours: its rows go, its objects stay as they are."""
+        async with self._expected_turn(owner):
+            self._board.forget(owner)
+            self._kept.let_go(owner)
+            self._tools.rows.forget(self._tools.rows.of(owner))
+            self._health.set_rules(owner, ())
+
+    def interrupt(self, cause: str) -> None:
+        """End all waits, now and from now on: operations that wait raise WaitInterruptedError, writes come to their end."""
+        self._tools.interruption.interrupt(cause)
+
+    def rest(self, owner: Owner) -> None:
+        """Do nothing by oneself for a release: its drift is told, and not corrected, until `wake`."""
+        self._board.resting.add(owner)
+        self._drift.leave_alone(owner)
+
+    def wake(self, owner: Owner) -> None:
+        """Keep a release again that was to rest."""
+        if owner in self._board.resting:
+            self._board.resting.discard(owner)
+            if owner not in self._board.left_alone:
+                self._drift.attend(owner)
+                self._kept.attend(owner)
+
+    def prune(self) -> None:
+        """Delete what has our label and no row, of whole releases, as soon as all that were expected are restored."""
+        self._reconciler.prune()
+
+    # -- how it is
+
+    def is_confined(self, owner: Owner) -> bool:
+        """Return whether a release may hold objects of its own namespace only."""
+        return self._tools.confined(owner)
+
+    def drifts(self, owner: Owner) -> tuple[Drift, ...]:
+        """What is not as applied now."""
+        return (*self._drift.drifts(owner), *self._kept.missing(owner))
+
+    def failures(self) -> dict[Owner, list[Failure[Identity]]]:
+        """The objects that fail to be applied or deleted, by release, those first that fail longest."""
+        found: dict[Owner, list[Failure[Identity]]] = {}
+        for row, failure in self._reconciler.failing_rows():
+            found.setdefault(row.owner, []).append(failure)
+        return found
+
+    def health(self, owner: Owner) -> Health:
+        """How a release is now."""
+        return self._health.health(owner)
+
+    async def wait_ready(self, name: str, namespace: str, *, progress: Progress = silent) -> WaitReport:
+        """Wait until all objects of a release are as they should be, or one has failed; no limit but the caller's."""
+        return await self._health.wait_ready(Owner(name, namespace), progress=progress)
+
+    def statistics(self) -> EngineStatistics:
+        """For metrics and for who asks."""
+        return EngineStatistics(
+            table=self._table.statistics(),
+            reconciler=self._reconciler.statistics(),
+            drift=self._drift.statistics(),
+            health=self._health.statistics(),
+            live=self._live.statistics(),
+            apply_health=self._reconciler.health(),
+            pruned=self._unattended.count,
+            whole=len(self._board.whole),
+            left_alone=len(self._board.left_alone),
+            busy=self._board.busy,
+        )
+
+    # -- about one release
+
+    def _attend(self, owner: Owner) -> None:
+        """It is ours again, whatever a person did before."""
+        if owner in self._board.left_alone:
+            self._board.left_alone.discard(owner)
+            if owner in self._board.resting:
+                return
+            self._drift.attend(owner)
+            self._kept.attend(owner)
+
+    @asynccontextmanager
+    async def _expected_turn(self, owner: Owner) -> AsyncGenerator[None, None]:
+        """Its turn, which it is expected for; not where it fails any more: nothing of it is pruned then, it is not whole."""
+        async with self._board.turn(owner):
+            try:
+                yield
+            finally:
+                if (initializer := self._initializers.pop(owner, None)) is not None:
+                    initializer.done()
+
+
+@asynccontextmanager
+async def open_release_engine(
+    client: ClusterClient, watches: SharedWatches, options: EngineOptions | None = None
+) -> AsyncGenerator[ReleaseEngine, None]:
+    """An engine for as long as the block runs. Leaving it ends what runs; operations under way must be over before.
+
+    Resources: the tasks of a reconciler and of two monitors, a watch for each kind that releases have objects of, one of records.
+    """
+    options = options or EngineOptions()
+    holder = options.holder if isinstance(options.holder, Holder) else Holder(options.holder)
+    table, applied, board = desired_table(), AppliedObjects(options.field_manager), EngineBoard()
+    unattended = Unattended(board.tell_pruned, board.tell_troubles)
+    writer = ObjectWriter(client, options.field_manager, options.force)
+    async with (
+        open_live_objects(client, watches) as live,
+        open_release_heads(watches, holder) as heads,
+        open_health_monitor(
+            table,
+            client,
+            live,
+            expressions=options.expressions,
+            told=board.tell_health,
+            now=options.now,
+            grace_s=options.grace_s,
+        ) as health,
+        _applying(client, table, writer, applied, health, board, unattended, options) as (operations, reconciler),
+        trio.open_nursery() as nursery,
+    ):
+        drift = DriftMonitor(
+            table,
+            applied,
+            client,
+            correct=reconciler.refresh,
+            told=board.tell_drift,
+            settled=lambda identity: is_done(reconciler, identity),
+            full_s=options.full_s,
+        )
+
+        def left_alone(owner: Owner) -> None:
+            board.forget(owner)
+            if tools.rows.of(owner):  # not of the releases that people have beside ours
+                board.left_alone.add(owner)
+                drift.leave_alone(owner)
+
+        foreign = ForeignChanges(client, nursery, left_alone=left_alone, told=board.tell_foreign)
+        interruption = Interruption()
+        definitions = Definitions(client, writer, interruption, options.now)
+        kept = KeptDefinitions(
+            client,
+            watches,
+            definitions,
+            rests=board.rests,
+            confined=options.confined,
+            told=board.tell_missing,
+            back=drift.suspect_kind,
+        )
+        live.listen(drift.changed)
+        heads.listen(foreign.heard)
+        nursery.start_soon(kept.run, name="definitions")
+        nursery.start_soon(drift.run, name="drift monitor")
+        store = ReleaseStore(client, options.now, holder=holder, heads=heads)
+        nursery.start_soon(store.keep_collected, options.prune_s, name="chunks of records")
+        tools = Tools(
+            client,
+            RecordKeeper(store, options.now, holder, options.history),
+            ReleaseRows(table, reconciler, operations, applied, live, interruption),
+            Surveyor(client, table, options.field_manager),
+            definitions,
+            options.confined,
+            options.field_manager,
+            interruption,
+        )
+        yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board, kept, unattended)
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _applying(
+    client: ClusterClient,
+    table: DesiredTable,
+    writer: ObjectWriter,
+    applied: AppliedObjects,
+    health: HealthMonitor,
+    board: EngineBoard,
+    unattended: Unattended,
+    options: EngineOptions,
+) -> AsyncGenerator[tuple[ApplyOperations, Reconciler[Identity, DesiredObject]], None]:
+    """The reconciler of the desired table, and its operations."""
+    operations = ApplyOperations(
+        client, writer, applied, health.applied, board.may_prune, board.rests, options.confined, unattended.pruned
+    )
+    async with open_reconciler(
+        table,
+        operations,
+        name="apply",
+        owner=lambda row: row.group,
+        options=replace(options.reconciler, prune_s=options.prune_s),
+        during=lambda row: options.during(row.owner),
+        attempted=unattended.attempted,
+    ) as reconciler:
+        yield operations, reconciler
+
+
+def is_done(reconciler: Reconciler[Identity, DesiredObject], identity: Identity) -> bool:
+    """Whether an object is as its row says, as far as was done for it."""
+    status = reconciler.status(identity)
+    return status is not None and status.kind is Kind.DONE

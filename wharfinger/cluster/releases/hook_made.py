@@ -1,0 +1,43 @@
+"""Objects that a package's hooks made: marked when they are made, so that they can be collected when the package goes.
+
+Pure. They are part of no release: neither drift nor health looks at them, and a hook may do with them as it likes. A mark is a
+label that a list can select, the release's name, and an annotation, its namespace, which a label may be too short for. What was
+there before a hook wrote it is not made by it, and stays unmarked.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.formats.json.value import JsonObject, find_object, find_str
+
+MADE_FOR: Final = "wharfinger.dev/made-by-hook-of"
+"""A label: the release whose package's hook made the object."""
+MADE_FOR_NAMESPACE: Final = "wharfinger.dev/made-by-hook-of-namespace"
+"""An annotation: that release's namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """The release for which hooks make objects."""
+
+    owner: Owner
+
+    @property
+    def selector(self) -> str:
+        """What lists all objects that may be marked so."""
+        return f"{MADE_FOR}={self.owner.name}"
+
+    def marked(self, obj: JsonObject) -> JsonObject:
+        """A copy with the mark."""
+        metadata = find_object(obj, "metadata")
+        labels: JsonObject = {**find_object(metadata, "labels"), MADE_FOR: self.owner.name}
+        annotations: JsonObject = {**find_object(metadata, "annotations"), MADE_FOR_NAMESPACE: self.owner.namespace}
+        return {**obj, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
+
+    def has_made(self, obj: JsonObject) -> bool:
+        """Whether the object is marked so."""
+        return (
+            find_str(obj, "metadata", "labels", MADE_FOR) == self.owner.name
+            and find_str(obj, "metadata", "annotations", MADE_FOR_NAMESPACE) == self.owner.namespace
+        )

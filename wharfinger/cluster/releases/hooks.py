@@ -1,0 +1,267 @@
+"""Helm's hooks: objects of a chart that are made at a point of a release's life, awaited, and taken away.
+
+Semantics are Helm's. A hook is for the events in ``helm.sh/hook``; those of one event run one after another, by
+``helm.sh/hook-weight``, then kind and name. A Job or a Pod is waited for until it succeeded; anything else is done when it
+is made. ``helm.sh/hook-delete-policy`` says when it goes: before the next one of its name is made (the default), after all
+of the event succeeded, or after it failed; a CustomResourceDefinition never, as all objects of its kind would go with it. Where a
+hook fails, those that succeeded before it go as if all had, or the next attempt would find them in its way. Hooks belong to no
+release: they are neither pruned nor uninstalled.
+
+They are in the record, so a person's ``helm uninstall``, ``rollback`` and ``test`` run them, too.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, ReleaseError
+from wharfinger.cluster.api.interruption import Interruption, WaitInterruptedError
+from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.apply.removal import delete_exactly
+from wharfinger.cluster.objects.install_order import rank
+from wharfinger.cluster.objects.lookup import CRD, look_up
+from wharfinger.cluster.objects.ownership import Owner, flattened, placed
+from wharfinger.cluster.objects.scope import check_key
+from wharfinger.cluster.records.release import Release
+from wharfinger.cluster.watch.object_waits import Progress, wait_gone, wait_until
+from wharfinger.cluster.watch.readiness import Current, Failed, InProgress, Readiness, readiness
+from wharfinger.formats.json.value import JsonObject, as_object, find_str
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.formats.yaml.writer import write_yaml
+from wharfinger.kube.resource import ObjectKey, kind_of, name_of, namespace_of
+
+HOOK: Final = "helm.sh/hook"
+WEIGHT: Final = "helm.sh/hook-weight"
+DELETE_POLICY: Final = "helm.sh/hook-delete-policy"
+CLEANUP_S: Final = 10.0
+"""How long deleting a failed hook may take when its release is being cancelled."""
+
+
+class HookEvent(StrEnum):
+    """When hooks run. TEST hooks are only ever run by ``helm test``; rollbacks are a person's."""
+
+    PRE_INSTALL = "pre-install"
+    POST_INSTALL = "post-install"
+    PRE_UPGRADE = "pre-upgrade"
+    POST_UPGRADE = "post-upgrade"
+    PRE_DELETE = "pre-delete"
+    POST_DELETE = "post-delete"
+    PRE_ROLLBACK = "pre-rollback"
+    POST_ROLLBACK = "post-rollback"
+    TEST = "test"
+
+
+RUN_BY_DAEMON: Final = frozenset(HookEvent) - {HookEvent.TEST, HookEvent.PRE_ROLLBACK, HookEvent.POST_ROLLBACK}
+"""The other events are a person's, who runs their hooks with `helm` and their own rights."""
+
+
+class DeletePolicy(StrEnum):
+    """When a hook's object goes."""
+
+    BEFORE_CREATION = "before-hook-creation"
+    SUCCEEDED = "hook-succeeded"
+    FAILED = "hook-failed"
+
+
+class HookFailedError(ReleaseError):
+    """A hook's Job or Pod failed, or it could not be made. Another attempt makes it anew."""
+
+    transient = True
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One hook object and what its annotations say."""
+
+    obj: JsonObject
+    events: frozenset[HookEvent]
+    weight: int
+    policies: frozenset[DeletePolicy]
+
+    def __str__(self) -> str:
+        """``hook Job migrate``."""
+        return f"hook {kind_of(self.obj)[1]} {name_of(self.obj)}"
+
+
+def is_hook(obj: JsonObject) -> bool:
+    """Whether an object is a hook, and so no part of a manifest."""
+    return bool(find_str(obj, "metadata", "annotations", HOOK))
+
+
+def parse_hook(obj: JsonObject) -> Hook:
+    """The hook in an object; unknown events and policies are ignored, a weight that is no number is 0, as Helm does."""
+    words = {name: find_str(obj, "metadata", "annotations", name) for name in (HOOK, WEIGHT, DELETE_POLICY)}
+    events = {"test": "test", "test-success": "test", "test-failure": "test"}
+    names = [events.get(name, name) for name in _listed(words[HOOK])]
+    policies = frozenset(DeletePolicy(name) for name in _listed(words[DELETE_POLICY]) if name in set(DeletePolicy))
+    try:
+        weight = int(words[WEIGHT] or "0")
+    except ValueError:
+        weight = 0
+    return Hook(
+        obj,
+        frozenset(HookEvent(name) for name in names if name in set(HookEvent)),
+        weight,
+        policies or frozenset({DeletePolicy.BEFORE_CREATION}),
+    )
+
+
+def parse_hooks(objects: Iterable[JsonObject]) -> list[Hook]:
+    """All hooks among these objects. Raises ReleaseError."""
+    return [parse_hook(obj) for obj in flattened(objects)]
+
+
+def hook_entry(hook: Hook) -> JsonObject:
+    """A hook as a release record has it."""
+    kind = kind_of(hook.obj)[1]
+    return {
+        "name": name_of(hook.obj),
+        "kind": kind,
+        "path": f"{kind.lower()}-{name_of(hook.obj)}.yaml",
+        "manifest": write_yaml(hook.obj),
+        "events": [str(event) for event in sorted(hook.events)],
+        "last_run": {"started_at": "", "completed_at": "", "phase": ""},
+        "weight": hook.weight,
+        "delete_policies": [str(policy) for policy in sorted(hook.policies)],
+    }
+
+
+def hooks_of(release: Release) -> list[Hook]:
+    """The hooks in a record, whoever wrote it. Raises FormatError."""
+    texts = (find_str(entry, "manifest") for entry in release.hooks)
+    return read_hooks(texts, f"hook of release {release.namespace}/{release.name}")
+
+
+def read_hooks(texts: Iterable[str], what: str) -> list[Hook]:
+    """The hooks in the manifests of entries. Raises FormatError."""
+    return parse_hooks(as_object(read_yaml(text, what=what), what) for text in texts if text.strip())
+
+
+class HookRunner:
+    """Runs the hooks of one release; ``interruption`` ends its waits.
+
+    ``confined_to``: the release, if it may write in its own namespace only. Kinds that nobody served when the release was
+    checked are checked here.
+    """
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        namespace: str,
+        progress: Progress,
+        interruption: Interruption | None = None,
+        *,
+        confined_to: Owner | None = None,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._progress = progress
+        self._interruption = interruption or Interruption()
+        self._confined_to = confined_to
+        self._made: set[ObjectKey] = set()
+
+    async def run(self, hooks: Sequence[Hook], event: HookEvent) -> None:
+        """Run those for one event. Raises HookFailedError, naming the hook."""
+        due = sorted(
+            (hook for hook in hooks if event in hook.events),
+            key=lambda hook: (hook.weight, rank(kind_of(hook.obj)[1]), kind_of(hook.obj)[1], name_of(hook.obj)),
+        )
+        for number, hook in enumerate(due):
+            try:
+                await self._run_one(hook, event)
+            except BaseException as error:
+                with trio.CancelScope(shield=True, deadline=trio.current_time() + CLEANUP_S), suppress(ClusterError):
+                    if not isinstance(error, WaitInterruptedError):
+                        await self._remove_if(hook, DeletePolicy.FAILED)
+                    if not isinstance(error, ClusterError) or isinstance(error, WaitInterruptedError):
+                        await self._remove_interrupted(hook)
+                    for earlier in reversed(due[:number]):
+                        await self._remove_if(earlier, DeletePolicy.SUCCEEDED)
+                raise
+        for hook in reversed(due):
+            await self._remove_if(hook, DeletePolicy.SUCCEEDED, until=self._interruption)
+
+    async def _run_one(self, hook: Hook, event: HookEvent) -> None:
+        key = await self._key(hook)
+        if DeletePolicy.BEFORE_CREATION in hook.policies:
+            await self._remove(key, until=self._interruption)
+        await self._create(hook, event, key)
+        with self._interruption.waiting(str(hook)):
+            report = await wait_until(self._client, [key], _judge, self._progress)
+        for state in report.failed.values():
+            raise HookFailedError(f"{event} {hook} failed: {state.message}")
+
+    async def _create(self, hook: Hook, event: HookEvent, key: ObjectKey) -> None:
+        """Make it. What an attempt that was never answered made is taken for what the next one finds."""
+        unanswered = False
+
+        async def create() -> None:
+            nonlocal unanswered
+            try:
+                await self._client.create(placed(hook.obj, key))
+                self._made.add(key)
+            except ConflictError as error:
+                if await look_up(self._client, key) is None:
+                    raise  # a conflict with nobody
+                if not unanswered:
+                    raise HookFailedError(
+                        f"{event} {hook}: it is still there from before; delete it, or give it {DELETE_POLICY}: "
+                        f"{DeletePolicy.BEFORE_CREATION}"
+                    ) from error
+            except ClusterError:
+                unanswered = True
+                raise
+
+        await patiently(create, also=(ConflictError,))
+
+    async def _key(self, hook: Hook) -> ObjectKey:
+        """Raises OutsideNamespaceError."""
+        resource = await patiently(partial(self._client.resource_type, *kind_of(hook.obj)))
+        namespace = (namespace_of(hook.obj) or self._namespace) if resource.namespaced else ""
+        key = ObjectKey(resource, namespace, name_of(hook.obj))
+        if self._confined_to is not None:
+            check_key(key, self._confined_to)
+        return key
+
+    async def _remove_if(self, hook: Hook, policy: DeletePolicy, *, until: Interruption | None = None) -> None:
+        if policy in hook.policies:
+            await self._remove(await self._key(hook), until=until)
+
+    async def _remove_interrupted(self, hook: Hook) -> None:
+        """It was neither done nor failed: it goes, if it is of this run, and the next one would not take it away."""
+        key = await self._key(hook)
+        if DeletePolicy.BEFORE_CREATION not in hook.policies and key in self._made:
+            await self._remove(key)
+
+    async def _remove(self, key: ObjectKey, *, until: Interruption | None = None) -> None:
+        """Delete it, and wait for its end, at most until an interruption. Raises WaitInterruptedError."""
+        if key.resource.group_kind == CRD:
+            return
+        live = await look_up(self._client, key)
+        if live is not None:
+            uid = find_str(live, "metadata", "uid")
+            await patiently(partial(delete_exactly, self._client, key, uid), also=(ConflictError,))
+            with until.waiting(f"the end of {key}") if until is not None else nullcontext():
+                await wait_gone(self._client, {key: uid}, progress=self._progress)
+
+
+def _judge(key: ObjectKey, obj: JsonObject | None) -> Readiness:
+    """A Job or a Pod is done when it succeeded; a Pod that merely runs is not. Anything else is done when it is there."""
+    if key.resource.group_kind not in {"Job.batch", "Pod"}:
+        return Current()
+    if obj is None:
+        return Failed("it was deleted before it was done")
+    state = readiness(obj)
+    if isinstance(state, Current) and key.resource.kind == "Pod" and find_str(obj, "status", "phase") != "Succeeded":
+        return InProgress("running")
+    return state
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.lower().split(",") if part.strip()]

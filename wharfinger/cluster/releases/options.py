@@ -1,0 +1,96 @@
+"""How a release engine works, whom it tells, and what it says of itself."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from wharfinger.cluster.drift.comparison import Drift
+from wharfinger.cluster.drift.fights import Fight
+from wharfinger.cluster.drift.monitor import DriftStatistics
+from wharfinger.cluster.health.health import Health
+from wharfinger.cluster.health.monitor import HealthStatistics
+from wharfinger.cluster.health.rules import Expressions
+from wharfinger.cluster.health.stall import GRACE_S
+from wharfinger.cluster.lease.fencing import Holder
+from wharfinger.cluster.objects.live_objects import LiveStatistics
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.objects.scope import Confined, unconfined
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.reconciler.statistics import ReconcilerStatistics
+from wharfinger.cluster.records.release_store import HISTORY
+from wharfinger.cluster.tables.statistics import TableStatistics
+from wharfinger.kube.resource import ObjectKey
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+def nobodys(_owner: Owner) -> AbstractContextManager[None]:
+    """Operations are nobody's work in particular."""
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """How an engine works.
+
+    ``holder`` is written into records; ``force`` takes every field from everybody; ``history``: revisions kept; ``during``
+    surrounds each operation with whose work it is; ``expressions`` evaluates packages' own health rules, which are passed over
+    without; ``grace_s``: for so long an object of a healthy release may be unready without moving; ``full_s``: between two full
+    comparisons; ``prune_s``: between two prunes, 0 for on demand only; ``confined``: which releases may hold objects of their own
+    namespace only.
+    """
+
+    field_manager: str = "wharfinger"
+    now: Callable[[], datetime] = utc_now
+    holder: Holder | str = "wharfinger"
+    force: bool = False
+    history: int = HISTORY
+    during: Callable[[Owner], AbstractContextManager[None]] = nobodys
+    expressions: Expressions | None = None
+    grace_s: float = GRACE_S
+    confined: Confined = unconfined
+    full_s: float = 600.0
+    prune_s: float = 3600.0
+    reconciler: ReconcilerOptions = field(default_factory=lambda: ReconcilerOptions(prune_limit_s=60.0))
+
+
+class EngineListener(Protocol):
+    """Told what happens to releases. Synchronous; must not block."""
+
+    def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
+        """All that drifted of a release, and all that is fought for; both empty once all is well again."""
+
+    def health_changed(self, owner: Owner, health: Health) -> None:
+        """The laggards of a release, or its state, are others."""
+
+    def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
+        """Somebody else made, or took away, a revision; drift of that release is left alone until the next upgrade."""
+
+    def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+        """Objects of a release were deleted that it has no more and that nothing else took away."""
+
+    def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+        """What cannot be done for a release though nobody asked for it, in a sentence each; empty once all of it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatistics:
+    """``apply_health``: of the reconciler, in a sentence; ``pruned``: objects that prunes deleted; ``whole``: releases all of
+    whose objects are in rows; ``left_alone``: those that a person had last; ``busy``: operations under way or waiting.
+    """
+
+    table: TableStatistics
+    reconciler: ReconcilerStatistics
+    drift: DriftStatistics
+    health: HealthStatistics
+    live: LiveStatistics
+    apply_health: str
+    pruned: int
+    whole: int
+    left_alone: int
+    busy: int

@@ -1,0 +1,129 @@
+"""Look before writing: everything about a release that can be known is found out before its first write.
+
+Each kind is known, or a definition among the objects is about to bring it; no object comes twice; every object that exists is
+this release's; no definition breaks what is stored under the one that is there. One GET for each object, a few at a time; what
+they answer is handed on to who applies the objects, so nobody asks again.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from wharfinger.cluster.api.bounded_map import each
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ReleaseError, UnknownKindError
+from wharfinger.cluster.crds.preflight import ALLOW_UNSAFE, allows_unsafe, crd_problems
+from wharfinger.cluster.objects.desired import DesiredObject, DesiredTable, Identity, check_free, desired_object
+from wharfinger.cluster.objects.drift_policy import DriftPolicy
+from wharfinger.cluster.objects.install_order import in_install_order
+from wharfinger.cluster.objects.lookup import CONCURRENCY, CRD, key_of, look_up
+from wharfinger.cluster.objects.ownership import Owner, check_owner
+from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
+from wharfinger.kube.resource import kind_of, name_of, split_api_version
+
+NAMED: Final = 5
+"""So many problems of a definition are told."""
+
+
+class UnsafeDefinitionError(ReleaseError):
+    """A CustomResourceDefinition would break what is stored under the one that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """``rows`` in install order; ``coming``: objects of kinds that a definition is about to bring.
+
+    ``lives``: the objects as they are, None where there is none; ``definitions``: those of ``crds/``, by name.
+    """
+
+    rows: tuple[DesiredObject, ...] = ()
+    coming: tuple[JsonObject, ...] = ()
+    lives: Mapping[Identity, JsonObject | None] = field(default_factory=dict)
+    definitions: Mapping[str, JsonObject] = field(default_factory=dict)
+
+
+class Surveyor:
+    """Looks for one cluster."""
+
+    def __init__(self, client: ClusterClient, table: DesiredTable, manager: str) -> None:
+        """``manager`` is under whose name is applied."""
+        self._client = client
+        self._table = table
+        self._manager = manager
+
+    async def survey(
+        self, owner: Owner, objects: Sequence[JsonObject], crds: Sequence[JsonObject], drift: DriftPolicy
+    ) -> Survey:
+        """Raises ForeignObjectError, UnknownKindError, UnsafeDefinitionError, ReleaseError, and what the client raises."""
+        rows, coming = await self._rows(owner, objects, _defined([*crds, *objects]), drift)
+        identities: set[Identity] = set()
+        for row in rows:
+            if row.identity in identities:
+                raise ReleaseError(f"release {owner}: its manifest has {row.key} twice; rename one in the chart")
+            identities.add(row.identity)
+            check_free(self._table.snapshot(), row.identity, owner)
+        looks = [partial(self._look, row) for row in rows] + [partial(self._look_at_definition, crd) for crd in crds]
+        lives = await each(looks, lambda look: look(), limit=CONCURRENCY)
+        return Survey(
+            tuple(rows),
+            tuple(coming),
+            {row.identity: live for row, live in zip(rows, lives, strict=False)},
+            {name_of(crd): live for crd, live in zip(crds, lives[len(rows) :], strict=True) if live is not None},
+        )
+
+    async def _rows(
+        self, owner: Owner, objects: Iterable[JsonObject], defined: frozenset[tuple[str, str]], drift: DriftPolicy
+    ) -> tuple[list[DesiredObject], list[JsonObject]]:
+        rows: list[DesiredObject] = []
+        coming: list[JsonObject] = []
+        for obj in in_install_order(objects):
+            try:
+                key = await key_of(self._client, owner, obj)
+            except UnknownKindError:
+                api_version, kind = kind_of(obj)
+                if (split_api_version(api_version)[0], kind) not in defined:
+                    raise
+                coming.append(obj)
+            else:
+                rows.append(desired_object(key, owner, obj, drift))
+        return rows, coming
+
+    async def _look(self, row: DesiredObject) -> JsonObject | None:
+        live = await look_up(self._client, row.key)
+        if live is not None:
+            check_owner(row.key, live, row.owner)
+            if row.key.resource.group_kind == CRD:
+                check_definition(live, row.object(), self._manager)
+        return live
+
+    async def _look_at_definition(self, crd: JsonObject) -> JsonObject | None:
+        live = await look_up(self._client, await key_of(self._client, Owner("", ""), crd))
+        if live is not None:
+            check_definition(live, crd, self._manager)
+        return live
+
+
+def check_definition(live: JsonObject, wanted: JsonObject, manager: str) -> None:
+    """Raises UnsafeDefinitionError, unless the new definition is annotated that its author knows."""
+    if allows_unsafe(wanted):
+        return
+    try:
+        problems = [str(problem) for problem in crd_problems(live, wanted, manager=manager)]
+    except ShapeError as error:
+        raise ReleaseError(f"CustomResourceDefinition {name_of(wanted)} cannot be read: {error}") from error
+    if problems:
+        more = f"; and {len(problems) - NAMED} more" if len(problems) > NAMED else ""
+        raise UnsafeDefinitionError(
+            f"CustomResourceDefinition {name_of(wanted)} is not upgraded: {'; '.join(problems[:NAMED])}{more}; "
+            f'convert what is stored first, or annotate the new definition {ALLOW_UNSAFE}: "true"'
+        )
+
+
+def _defined(objects: Iterable[JsonObject]) -> frozenset[tuple[str, str]]:
+    """Groups and kinds that definitions among these define."""
+    return frozenset(
+        (find_str(obj, "spec", "group"), find_str(obj, "spec", "names", "kind"))
+        for obj in objects
+        if kind_of(obj)[1] == "CustomResourceDefinition"
+    )

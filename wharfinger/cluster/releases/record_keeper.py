@@ -1,0 +1,185 @@
+"""The record of one operation: begun before the first write, brought to its end whatever happens, read back as objects.
+
+Requests that fail by accident are made again (:mod:`wharfinger.cluster.api.retrying`). A write that was answered by nothing
+may have been done; the conflict that the next attempt meets is then our own, which what is there tells: the very record that
+was to be written.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, ReleaseError
+from wharfinger.cluster.api.interruption import WaitInterruptedError
+from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.lease.fencing import Holder
+from wharfinger.cluster.objects.ownership import Owner, flattened
+from wharfinger.cluster.records.record_cache import Stored
+from wharfinger.cluster.records.release import Release, ReleaseStatus, new_release
+from wharfinger.cluster.records.release_store import ReleaseBusyError, ReleaseStore
+from wharfinger.cluster.releases.hooks import Hook, hooks_of
+from wharfinger.cluster.releases.request import ReleaseRequest
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, as_object
+from wharfinger.formats.yaml.reader import YamlLimits, read_yaml_all
+
+SETTLE_S: Final = 10.0
+"""How long marking a record failed may take when everything else has already failed."""
+THREAD_BYTES: Final = 100_000
+"""A manifest over this is parsed in a thread."""
+ATTEMPTS: Final = 3
+"""Of a write that met a conflict with nobody."""
+_MANIFEST_LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
+
+
+class RecordKeeper:
+    """The records of releases as operations use them. ``history`` is how many are kept."""
+
+    def __init__(self, store: ReleaseStore, now: Callable[[], datetime], holder: Holder, history: int) -> None:
+        self._store = store
+        self._now = now
+        self._holder = holder
+        self._history = history
+
+    async def history(self, owner: Owner) -> list[Stored]:
+        """All revisions, oldest first."""
+        return await patiently(partial(self._store.history, owner.name, owner.namespace))
+
+    async def settled(self, owner: Owner) -> list[Stored]:
+        """The same, with nobody at work. Raises ReleaseBusyError."""
+        return await patiently(partial(self._store.settled, owner.name, owner.namespace))
+
+    async def whole(self, release: Release) -> Release | None:
+        """A revision of a history, with its manifest; None where it is gone. Raises ReleaseRecordError."""
+        return release if release.whole else await patiently(partial(self._store.revision, release))
+
+    async def begin(self, request: ReleaseRequest, last: Release | None, hooks: list[JsonObject]) -> Stored:
+        """Write the pending record of a new revision. Raises ReleaseBusyError where somebody else was first."""
+        release = new_release(
+            name=request.name,
+            namespace=request.namespace,
+            revision=1 if last is None else last.revision + 1,
+            status=ReleaseStatus.PENDING_INSTALL if last is None else ReleaseStatus.PENDING_UPGRADE,
+            description="Initial install underway" if last is None else "Preparing upgrade",
+            chart=request.chart,
+            values=request.values,
+            manifest=request.manifest,
+            hooks=hooks,
+            now=self._now(),
+            first_deployed="" if last is None else last.first_deployed,
+            labels={**request.labels, **request.marks},
+            holder=self._holder,
+            notes=request.notes,
+            base=request.base,
+        )
+        return await self._create(release)
+
+    async def mark(self, stored: Stored, status: ReleaseStatus, description: str) -> Stored:
+        """Give a record another status. Raises ReleaseBusyError where somebody else wrote it."""
+        return await self._update(stored, stored.release.with_status(status, description))
+
+    async def label(self, stored: Stored, labels: Mapping[str, str]) -> Stored:
+        """Put labels on a record, beside those that it has. Raises ReleaseBusyError where somebody else wrote it."""
+        return await self._update(stored, replace(stored.release, labels={**stored.release.labels, **labels}))
+
+    async def _update(self, stored: Stored, release: Release) -> Stored:
+        now = stored
+
+        async def update() -> Stored:
+            return await self._store.update(now, release)
+
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return await patiently(update)
+            except ReleaseBusyError:
+                there = await self._find(release)
+                if there is None or there.release.written_by != release.written_by:
+                    raise
+                if (there.release.document, there.release.labels) == (release.document, release.labels):
+                    return there
+                if there.release.status is not stored.release.status:
+                    raise
+                now = there
+        return await patiently(update)
+
+    async def fail(self, stored: Stored, history: Sequence[Stored], error: BaseException, verb: str) -> None:
+        """Mark a record failed, whatever happens; one that cannot be marked stays pending and is found by the next attempt."""
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_S), suppress(ClusterError):
+            what = f"{verb} {error}" if isinstance(error, WaitInterruptedError) else f"{verb} failed: {_why(error)}"
+            failed = await self.mark(stored, ReleaseStatus.FAILED, what[:1100])
+            await self._store.trim([*history, failed], self._history)
+
+    async def tidy(self, history: Sequence[Stored]) -> None:
+        """After the newest revision was deployed."""
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return await patiently(partial(self._store.tidy, history, self._history))
+            except ReleaseBusyError:  # a conflict with nobody: what is there is read, and tidied
+                release = history[-1].release
+                history = await self.history(Owner(release.name, release.namespace))
+        return await patiently(partial(self._store.tidy, history, self._history))
+
+    async def remove_all(self, owner: Owner) -> None:
+        """Delete all records of a release."""
+        for stored in await self.history(owner):
+            await patiently(partial(self._store.remove, stored), also=(ConflictError,))
+
+    async def objects_of(self, release: Release) -> list[JsonObject]:
+        """The objects of a revision's manifest. Raises ReleaseError where it cannot be read."""
+        what = f"manifest of release {release.namespace}/{release.name} revision {release.revision}"
+
+        def parse() -> list[JsonObject]:
+            documents = read_yaml_all(release.manifest, what=what, limits=_MANIFEST_LIMITS)
+            return flattened([as_object(document, what) for document in documents])
+
+        try:
+            if len(release.manifest) > THREAD_BYTES:
+                return await trio.to_thread.run_sync(parse, abandon_on_cancel=True)
+            return parse()
+        except FormatError as error:
+            raise ReleaseError(f"{error}; what it installed cannot be told, look at `helm get manifest`") from error
+
+    async def possible_objects(self, history: Sequence[Stored]) -> list[JsonObject]:
+        """What may be in the cluster: the objects of the last deployed revision and of every attempt after it."""
+        revisions = [stored.release for stored in history]
+        deployed = [at for at, one in enumerate(revisions) if one.status is ReleaseStatus.DEPLOYED]
+        objects: list[JsonObject] = []
+        for release in revisions[deployed[-1] if deployed else 0 :]:
+            objects += await self.objects_of(release)
+        return objects
+
+    async def _create(self, release: Release) -> Stored:
+        create = partial(self._store.create, release)
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return await patiently(create)
+            except ReleaseBusyError:
+                there = await self._find(release)
+                if there is None:
+                    continue
+                if there.release.written_by == release.written_by and there.release.document == release.document:
+                    return there
+                raise
+        return await patiently(create)
+
+    async def _find(self, release: Release) -> Stored | None:
+        history = await self.history(Owner(release.name, release.namespace))
+        return next((stored for stored in history if stored.release.revision == release.revision), None)
+
+
+def recorded_hooks(release: Release) -> list[Hook]:
+    """The hooks of a revision. Raises ReleaseError where they cannot be read."""
+    try:
+        return hooks_of(release)
+    except FormatError as error:
+        raise ReleaseError(f"{error}; its hooks cannot be told, look at `helm get hooks`") from error
+
+
+def _why(error: BaseException) -> str:
+    others = error.split(trio.Cancelled)[1] if isinstance(error, BaseExceptionGroup) else error
+    return "interrupted" if others is None or isinstance(others, trio.Cancelled) else str(others)[:1000]

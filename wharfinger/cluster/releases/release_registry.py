@@ -1,0 +1,128 @@
+"""What a release engine knows of each release, and whom it tells: shared by its operations and its monitors."""
+
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import trio
+
+from wharfinger.cluster.drift.comparison import Drift
+from wharfinger.cluster.drift.fights import Fight
+from wharfinger.cluster.health.health import Health
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.releases.options import EngineListener
+from wharfinger.cluster.releases.request import ReleaseResult
+from wharfinger.kube.resource import ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was applied last of a release, and is there as far as we know."""
+
+    fingerprint: str
+    result: ReleaseResult
+    groups: tuple[Hashable, ...]
+    confined: bool = False
+    """Whether it could hold objects of its own namespace only."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    lock: trio.Lock = field(default_factory=trio.Lock)
+    waiting: int = 0
+
+
+@dataclass(slots=True)
+class EngineBoard:
+    """``known``: what was applied last, and is there as far as we know; ``whole``: releases all of whose objects are in rows;
+    ``left_alone``: those that somebody else had last; ``resting``: those for which nothing is to be done now; ``turns``: those
+    that are at work.
+    """
+
+    listeners: tuple[EngineListener, ...] = ()
+    known: dict[Owner, Known] = field(default_factory=dict)
+    whole: set[Owner] = field(default_factory=set)
+    left_alone: set[Owner] = field(default_factory=set)
+    resting: set[Owner] = field(default_factory=set)
+    turns: dict[Owner, _Turn] = field(default_factory=dict)
+    drifted: dict[Owner, tuple[tuple[Drift, ...], tuple[Fight, ...]]] = field(default_factory=dict)
+    """What drifted of each release, and what is fought for, as told last; nothing of those of which there is nothing."""
+    missing: dict[Owner, tuple[Drift, ...]] = field(default_factory=dict)
+    """Definitions that each brought, and that are gone."""
+
+    def forget(self, owner: Owner) -> None:
+        """Nothing is certain of this release."""
+        self.known.pop(owner, None)
+        self.whole.discard(owner)
+
+    def rests(self, owner: Owner) -> bool:
+        """Whether nothing is done for this release by ourselves."""
+        return owner in self.resting or owner in self.left_alone
+
+    def may_prune(self, owner: Owner) -> bool:
+        """Whether what it has in the cluster and not in rows may go."""
+        return owner in self.whole and not self.rests(owner)
+
+    def tell_drift(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
+        """See EngineListener; what is missing of its definitions is told with it."""
+        _put(self.drifted, owner, (drifts, fights) if drifts or fights else None)
+        for listener in self.listeners:
+            listener.drifted(owner, (*drifts, *self.missing.get(owner, ())), fights)
+
+    def tell_missing(self, owner: Owner, missing: tuple[Drift, ...]) -> None:
+        """Definitions that it brought are gone, or there again: drift as any other."""
+        _put(self.missing, owner, missing or None)
+        self.tell_drift(owner, *self.drifted.get(owner, ((), ())))
+
+    def tell_health(self, owner: Owner, health: Health) -> None:
+        """See EngineListener."""
+        for listener in self.listeners:
+            listener.health_changed(owner, health)
+
+    def tell_foreign(self, owner: Owner, revision: int, by: str) -> None:
+        """See EngineListener."""
+        for listener in self.listeners:
+            listener.foreign_revision(owner, revision, by)
+
+    def tell_pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+        """See EngineListener."""
+        for listener in self.listeners:
+            listener.pruned(owner, keys)
+
+    def tell_troubles(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+        """See EngineListener."""
+        for listener in self.listeners:
+            listener.troubled(owner, troubles)
+
+    def is_busy(self, owner: Owner) -> bool:
+        """Whether an operation of the release is under way or waiting."""
+        return owner in self.turns
+
+    @property
+    def busy(self) -> int:
+        """Operations under way or waiting."""
+        return sum(turn.waiting for turn in self.turns.values())
+
+    @asynccontextmanager
+    async def turn(self, owner: Owner) -> AsyncIterator[None]:
+        """For the block nobody else is at work on the release here; waits for who is."""
+        turn = self.turns.setdefault(owner, _Turn())
+        turn.waiting += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.waiting -= 1
+            if not turn.waiting:
+                del self.turns[owner]
+
+
+Value = TypeVar("Value")
+
+
+def _put(values: dict[Owner, Value], owner: Owner, value: Value | None) -> None:
+    if value is None:
+        values.pop(owner, None)
+    else:
+        values[owner] = value

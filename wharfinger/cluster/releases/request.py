@@ -1,0 +1,100 @@
+"""What is asked of the release engine, and what it answers."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from wharfinger.cluster.fields.conflicts import FieldConflict
+from wharfinger.cluster.health.rules import HealthRule
+from wharfinger.cluster.objects.drift_policy import DriftPolicy
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.formats.json.value import JsonObject, encode_json
+from wharfinger.kube.resource import ObjectKey
+
+
+@dataclass(frozen=True)
+class ReleaseRequest:
+    """What is to be in the cluster.
+
+    ``chart`` is the metadata of Chart.yaml, ``values`` what the user gave, ``manifest`` the text that Helm would store for
+    ``objects`` (which are what is applied); ``crds`` come from the chart's ``crds/``; ``hooks`` are its ``helm.sh/hook``
+    objects; ``labels`` go on the record; ``notes`` are the chart's NOTES. A release that would have no objects any more is
+    refused unless ``prune_to_empty``: an empty manifest is more often a mistake than a wish.
+
+    ``marks`` are labels that say something about the record and nothing about what is wanted: others are put on the last
+    revision, and make no new one. ``base`` is what the asker made manifest and hooks of, in a form of its own; it is kept in the
+    record.
+    """
+
+    name: str
+    namespace: str
+    chart: JsonObject
+    values: JsonObject
+    manifest: str
+    crds: tuple[JsonObject, ...] = ()
+    objects: tuple[JsonObject, ...] = ()
+    hooks: tuple[JsonObject, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    notes: str = ""
+    drift: DriftPolicy = field(default_factory=DriftPolicy)
+    health: tuple[HealthRule, ...] = ()
+    prune_to_empty: bool = False
+    marks: Mapping[str, str] = field(default_factory=dict)
+    base: bytes = b""
+
+    @property
+    def owner(self) -> Owner:
+        """Whose the objects are."""
+        return Owner(self.name, self.namespace)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal for requests that ask for the same. Made once; whoever keeps a request asks for nothing twice."""
+        made = hashlib.blake2b(digest_size=16)
+        for part in (
+            encode_json([self.chart, self.values, dict(self.labels), dict(self.marks), self.notes]),
+            self.manifest.encode(),
+            self.base,
+            encode_json([[*self.crds], [*self.objects], [*self.hooks]]),
+            repr((self.drift, self.health, self.prune_to_empty)).encode(),
+        ):
+            made.update(len(part).to_bytes(8, "big"))
+            made.update(part)
+        return made.hexdigest()
+
+
+class Outcome(Enum):
+    """What an upgrade did."""
+
+    INSTALLED = "installed"
+    UPGRADED = "upgraded"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseResult:
+    """``objects`` are all that belong to the release now; ``kept`` left the manifest but stay, each with the reason.
+
+    ``left``: fields that somebody took and keeps, because the drift policy does not say to correct them.
+    """
+
+    outcome: Outcome
+    revision: int
+    objects: tuple[ObjectKey, ...]
+    pruned: tuple[ObjectKey, ...] = ()
+    kept: Mapping[ObjectKey, str] = field(default_factory=dict)
+    left: Mapping[ObjectKey, tuple[FieldConflict, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UninstallResult:
+    """``found`` is False where there was no record: what was deleted or kept then was found by its label.
+
+    ``kept`` are objects that stay, each with the reason.
+    """
+
+    found: bool
+    deleted: tuple[ObjectKey, ...] = ()
+    kept: Mapping[ObjectKey, str] = field(default_factory=dict)

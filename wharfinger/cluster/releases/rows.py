@@ -1,0 +1,279 @@
+"""The rows of releases in the desired table: put there wave by wave, taken away in reverse, forgotten where they failed.
+
+    put      a row that is new, another, or not known to be as wanted is written, and the reconciler applies it; one that is as
+             wanted by all we know is not touched. The wave is over when each of its rows is done, or one has failed for good.
+    remove   the row goes, and its object with it, as it was judged before.
+    forget   the row goes and its object stays as it is. That is what becomes of rows of an operation that failed, and of
+             deletions that it could not do: they are not tried on behind everybody's back. The next operation fills them from
+             the records again.
+
+A kind is watched for as long as it has rows.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.interruption import Interruption
+from wharfinger.cluster.apply.operations import ApplyOperations
+from wharfinger.cluster.apply.removal import Farewell
+from wharfinger.cluster.apply.writer import rules_of
+from wharfinger.cluster.drift.comparison import find_drift
+from wharfinger.cluster.fields.conflicts import FieldConflict
+from wharfinger.cluster.objects.applied_objects import AppliedObjects
+from wharfinger.cluster.objects.desired import DesiredObject, DesiredTable, Identity, check_free
+from wharfinger.cluster.objects.live_objects import LiveObjects
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.reconciler.service import Reconciler
+from wharfinger.cluster.reconciler.status import Kind
+from wharfinger.cluster.tables.transaction import write
+from wharfinger.cluster.watch.object_waits import Progress
+from wharfinger.cluster.watch.readiness import Failed, InProgress
+from wharfinger.formats.json.packed_json import PackedJson
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+MANY: Final = 50
+SHOWN_STUCK: Final = 3
+TELL_S: Final = 0.1
+"""The least time between two words about more objects than MANY."""
+
+
+class ReleaseRows:
+    """The only writer of the desired table."""
+
+    def __init__(
+        self,
+        table: DesiredTable,
+        reconciler: Reconciler[Identity, DesiredObject],
+        operations: ApplyOperations,
+        applied: AppliedObjects,
+        live: LiveObjects,
+        interruption: Interruption | None = None,
+    ) -> None:
+        self._table = table
+        self._reconciler = reconciler
+        self._operations = operations
+        self._applied = applied
+        self._live = live
+        self._interruption = interruption or Interruption()
+        self._kinds: Counter[ResourceType] = Counter()
+
+    def of(self, owner: Owner) -> tuple[DesiredObject, ...]:
+        """All rows of a release."""
+        return tuple(entry.row for entry in self._table.snapshot().find("owner", owner))
+
+    def left(self, rows: Iterable[DesiredObject]) -> dict[ObjectKey, tuple[FieldConflict, ...]]:
+        """The fields that were left to who took them, by object."""
+        return {row.key: left for row in rows if (left := self._operations.left(row.identity))}
+
+    def uids(self, rows: Iterable[DesiredObject]) -> frozenset[str]:
+        """The UIDs of what was applied for these rows."""
+        known = (self._applied.get(row.identity) for row in rows)
+        return frozenset(applied.uid for applied in known if applied is not None)
+
+    def settled(self, groups: Iterable[Hashable]) -> bool:
+        """Whether everything of these waves is done."""
+        return not any(self._reconciler.progress(group) for group in groups)
+
+    async def put(
+        self,
+        rows: Sequence[DesiredObject],
+        lives: Mapping[Identity, JsonObject | None],
+        before: Mapping[Identity, PackedJson],
+        progress: Progress,
+    ) -> None:
+        """Bring these rows about: one wave. ``lives``: objects as they were seen just now; ``before``: as applied before.
+
+        Raises ForeignObjectError where another release came first, else the error of the row that failed for good, or too often.
+        """
+        for row in rows:
+            check_free(self._table.snapshot(), row.identity, row.owner)
+        changed = [row for row in rows if not self._is_done(row, lives, before)]
+        for row in changed:
+            if (body := before.get(row.identity)) is not None:
+                self._operations.replaces(row.identity, body)
+            if row.identity in lives:
+                self._operations.saw(row.identity, lives[row.identity])
+        revision = self._insert(changed)
+        written = {row.identity for row in changed}
+        done = [row for row in rows if row.identity not in written]
+        self._assume(done, lives)
+        await self._settle(
+            revision, {row.group: None for row in changed}, {row.identity: row.key for row in rows}, progress
+        )
+
+    def fill(self, rows: Iterable[DesiredObject]) -> None:
+        """Rows as a record has them, taken for done: what is wanted, of which nothing else is known."""
+        missing = [row for row in rows if row.identity not in self._table.snapshot()]
+        self._assume(missing, {})
+
+    async def remove(
+        self, rows: Sequence[DesiredObject], farewell: Farewell, progress: Progress
+    ) -> dict[ObjectKey, str]:
+        """Delete the objects that are doomed, the last wave first, and forget the others; what was deleted, with UIDs.
+
+        What was absent is looked at once more where an apply of ours may have made it meanwhile: after that apply.
+        """
+        going = [row for row in rows if row.identity in farewell.doomed or self._may_come(row, farewell)]
+        here = {row.identity for row in going}
+        self.forget([row for row in rows if row.identity not in here])
+        deleted: dict[ObjectKey, str] = {}
+        for wave in sorted({row.wave for row in going}, reverse=True):
+            part = [row for row in going if row.wave == wave]
+            departures = [
+                self._operations.doom(
+                    row.identity,
+                    farewell.doomed.get(row.identity, ""),
+                    delete_protected=farewell.delete_protected,
+                )
+                for row in part
+            ]
+            # A row of a record that is not in the table (any more) has to be there to go.
+            self._insert([row for row in part if row.identity not in self._table.snapshot()])
+            revision = self._delete(part)
+            keys = {row.identity: row.key for row in part}
+            await self._settle(revision, {row.group: None for row in part}, keys, progress)
+            for row, departure in zip(part, departures, strict=True):
+                if uid := departure.deleted or departure.uid:
+                    deleted[row.key] = uid
+        return deleted
+
+    def forget(self, rows: Iterable[DesiredObject]) -> None:
+        """Take rows away; their objects stay as they are, those whose deletion is still to be done, too."""
+        snapshot = self._table.snapshot()
+        rows = tuple(rows)
+        for row in rows:
+            self._operations.interrupt(row.identity)
+        there = [entry.row for row in rows if (entry := snapshot.get(row.identity)) is not None]
+        there += [row for row in rows if row.identity not in snapshot and self._reconciler.status(row.identity)]
+        self._insert([row.left_behind() for row in there if not row.orphan])
+        self._delete(there)
+
+    def forget_unfinished(self, owner: Owner, leaving: Iterable[DesiredObject] = ()) -> None:
+        """Take away what is not done, deletions of what was ``leaving`` among it."""
+        snapshot = self._table.snapshot()
+        unfinished = [row for row in self.of(owner) if not self._is_kind(row.identity, Kind.DONE, Kind.REFRESHING)]
+        self.forget([*unfinished, *(row for row in leaving if row.identity not in snapshot)])
+
+    # -- what is known of a row
+
+    def _may_come(self, row: DesiredObject, farewell: Farewell) -> bool:
+        """Whether something that was absent may have been made by an apply since, or may yet be by one under way."""
+        known = row.identity in self._table.snapshot() or self._reconciler.status(row.identity) is not None
+        return known and row.identity in farewell.absent
+
+    def _is_done(
+        self,
+        row: DesiredObject,
+        lives: Mapping[Identity, JsonObject | None],
+        before: Mapping[Identity, PackedJson],
+    ) -> bool:
+        """Whether what was applied before is what is wanted now, and the object is just so."""
+        live = lives.get(row.identity)
+        entry = self._table.snapshot().get(row.identity)
+        if live is None or find_str(live, "metadata", "deletionTimestamp") or before.get(row.identity) != row.body:
+            return False
+        if entry is not None and (entry.row.key != row.key or not self._is_kind(row.identity, Kind.DONE)):
+            return False
+        applied = self._applied.get(row.identity)
+        seen = find_str(live, "metadata", "resourceVersion")
+        if applied is not None and not applied.partial and applied.resource_version == seen:
+            return True
+        return find_drift(row.object(), applied, live, self._applied.manager, rules_of(row.drift)) is None
+
+    def _is_kind(self, identity: Identity, *kinds: Kind) -> bool:
+        status = self._reconciler.status(identity)
+        return status is not None and status.kind in kinds
+
+    # -- writing
+
+    def _assume(self, rows: Iterable[DesiredObject], lives: Mapping[Identity, JsonObject | None]) -> None:
+        """These are as wanted: they are in the table, and nothing is done for them."""
+        snapshot = self._table.snapshot()
+        for row in rows:
+            entry = snapshot.get(row.identity)
+            if entry is not None and (entry.row.drift, entry.row.digest) == (row.drift, row.digest):
+                continue
+            live = lives.get(row.identity)
+            if live is not None and self._applied.get(row.identity) is None:
+                self._applied.record(row.identity, live)
+            self._reconciler.assume_done(row.identity, self._insert([row]))
+
+    def _insert(self, rows: Iterable[DesiredObject]) -> int:
+        """The revision of the table then."""
+        with write(self._table) as transaction:
+            for row in rows:
+                old = transaction.insert(self._table, row)
+                self._count(row.key.resource, None if old is None else old.row.key.resource)
+        return self._table.snapshot().revision
+
+    def _delete(self, rows: Iterable[DesiredObject]) -> int:
+        with write(self._table) as transaction:
+            for row in rows:
+                if (old := transaction.delete(self._table, row.identity)) is not None:
+                    self._count(None, old.row.key.resource)
+        return self._table.snapshot().revision
+
+    def _count(self, more: ResourceType | None, less: ResourceType | None) -> None:
+        if more is not None:
+            self._kinds[more] += 1
+            self._live.attend(more)
+        if less is not None:
+            self._kinds[less] -= 1
+            if not self._kinds[less]:
+                del self._kinds[less]
+                self._live.release(less)
+
+    # -- waiting
+
+    async def _settle(
+        self, revision: int, groups: Iterable[Hashable], keys: Mapping[Identity, ObjectKey], progress: Progress
+    ) -> None:
+        for group in groups:
+            stuck: list[ObjectKey] = []
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._tell, group, keys, progress)
+                nursery.start_soon(self._give_up, group, keys, stuck, nursery.cancel_scope)
+                await self._reconciler.wait_until_reconciled(revision, group, until_settled=True, keys=keys)
+                nursery.cancel_scope.cancel()
+            if stuck:
+                raise self._interruption.error(", ".join(sorted(map(str, stuck[:SHOWN_STUCK]))))
+            failures = [failure for failure in self._reconciler.failures(group) if failure.key in keys]
+            if failures:
+                raise min(failures, key=lambda failure: (not failure.permanent, str(failure.key))).error
+
+    async def _give_up(
+        self, group: Hashable, keys: Mapping[Identity, ObjectKey], stuck: list[ObjectKey], wait: trio.CancelScope
+    ) -> None:
+        """Once waits are to end, leave the wave as soon as all that is still to be done has failed and waits to be retried."""
+        await self._interruption.asked.wait()
+        while True:
+            watch = self._reconciler.watch(group)
+            failing = {failure.key for failure in self._reconciler.failures(group)}
+            left = [identity for identity in self._reconciler.progress(group) if identity in keys]
+            if left and failing.issuperset(left):
+                stuck += [keys[identity] for identity in left]
+                wait.cancel()
+                return
+            await watch.wait()
+
+    async def _tell(self, group: Hashable, keys: Mapping[Identity, ObjectKey], progress: Progress) -> None:
+        """What is still to be done of a wave, and what it fails with."""
+        while True:
+            watch = self._reconciler.watch(group)
+            laggards: dict[ObjectKey, InProgress | Failed] = {
+                keys[identity]: InProgress("being applied")
+                for identity in self._reconciler.progress(group)
+                if identity in keys
+            }
+            for failure in self._reconciler.failures(group):
+                if failure.key in keys:
+                    state = Failed(str(failure.error)) if failure.permanent else InProgress(str(failure.error))
+                    laggards[keys[failure.key]] = state
+            progress(laggards)
+            if len(laggards) > MANY:
+                await trio.sleep(TELL_S)  # or thousands of them are told anew at each step
+            await watch.wait()

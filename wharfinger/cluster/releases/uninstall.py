@@ -1,0 +1,161 @@
+"""Take one release away: hooks, custom resources, everything else in reverse waves, hooks, records.
+
+Custom resources go first, and are waited for, while what clears their finalizers is still running. What may stay stays
+(:mod:`wharfinger.cluster.apply.removal`). In a namespace that is being deleted everything goes by itself: nothing in it is
+deleted or waited for, and no hook can run there. With ``orphan`` only the records go, and our label: the objects stay as they
+are.
+
+Interrupted anywhere, the next uninstall finds the record "uninstalling", and does what is left to do. Where there is no
+record, what the release has is found by its label (:mod:`wharfinger.cluster.apply.left_objects`): the records go with the
+namespace, objects elsewhere do not.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from wharfinger.cluster.api.bounded_map import each
+from wharfinger.cluster.apply.left_objects import find_left
+from wharfinger.cluster.apply.removal import disown, judge_leaving
+from wharfinger.cluster.objects.desired import DesiredObject, Identity
+from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.objects.install_order import Wave
+from wharfinger.cluster.objects.lookup import CONCURRENCY, look_up, namespace_goes, rows_of
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.objects.scope import outside_of
+from wharfinger.cluster.records.release import Release, ReleaseStatus
+from wharfinger.cluster.releases.hooks import Hook, HookEvent, HookRunner
+from wharfinger.cluster.releases.record_keeper import recorded_hooks
+from wharfinger.cluster.releases.request import UninstallResult
+from wharfinger.cluster.releases.upgrade import Tools
+from wharfinger.cluster.watch.object_waits import Progress, wait_gone
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
+
+log = logging.getLogger(__name__)
+
+_UNWATCHED = DriftPolicy(DriftMode.OFF)
+
+
+class Uninstall:
+    """Made for one uninstall."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        owner: Owner,
+        progress: Progress,
+        *,
+        delete_protected: bool,
+        orphan: bool,
+        applied: bool = True,
+    ) -> None:
+        self._tools = tools
+        self._owner = owner
+        self._progress = progress
+        self._delete_protected = delete_protected
+        self._orphan = orphan
+        self._applied = applied
+
+    async def run(self) -> UninstallResult:
+        """Raises ReleaseBusyError, HookFailedError, ReleaseError, and whatever the client raises."""
+        keeper, owner = self._tools.keeper, self._owner
+        history = await keeper.settled(owner)
+        if not history:
+            return await self._without_record()
+        rows = await self._rows(await keeper.possible_objects(history))
+        last = history[-1]
+        if self._orphan:
+            result = await self._leave_behind(rows)
+        else:
+            await keeper.mark(last, ReleaseStatus.UNINSTALLING, "Deletion in progress")
+            try:
+                result = await self._delete(
+                    rows,
+                    await self._hooks(last.release),
+                    going=await namespace_goes(self._tools.client, self._owner.namespace),
+                )
+            except BaseException:
+                self._tools.rows.forget(rows)
+                raise
+        await keeper.remove_all(owner)
+        return result
+
+    async def _without_record(self) -> UninstallResult:
+        """Its records are gone, or there never was one. What its label is on goes, or stays, as if a record had it."""
+        known = self._tools.rows.of(self._owner)
+        going = await namespace_goes(self._tools.client, self._owner.namespace)
+        if not (going or known or self._applied):
+            return UninstallResult(found=False)
+        left = await find_left(self._tools.client, self._owner, self._tools.manager)
+        rows = tuple({row.identity: row for row in (*left, *known)}.values())
+        if self._orphan:
+            return replace(await self._leave_behind(rows), found=False)
+        try:
+            return replace(await self._delete(rows, (), going=going), found=False)
+        except BaseException:
+            self._tools.rows.forget(rows)
+            raise
+
+    async def _rows(self, recorded: Sequence[JsonObject]) -> tuple[DesiredObject, ...]:
+        """What may be there: what is in rows, and what the records have besides."""
+        there: dict[Identity, DesiredObject] = {row.identity: row for row in self._tools.rows.of(self._owner)}
+        for row in await rows_of(self._tools.client, self._owner, recorded, _UNWATCHED):
+            there.setdefault(row.identity, row)
+        return tuple(there.values())
+
+    async def _delete(self, rows: Sequence[DesiredObject], recorded: Sequence[Hook], *, going: bool) -> UninstallResult:
+        confined_to = self._owner if self._tools.confined(self._owner) else None
+        runner = HookRunner(self._tools.client, self._owner.namespace, self._progress, confined_to=confined_to)
+        hooks = () if going else recorded
+        await runner.run(hooks, HookEvent.PRE_DELETE)
+        if going:  # what is in the namespace goes with it
+            inside = [row for row in rows if row.key.namespace == self._owner.namespace]
+            self._tools.rows.forget(inside)
+            rows = [row for row in rows if row.key.namespace != self._owner.namespace]
+        deleted: dict[ObjectKey, str] = {}
+        kept: dict[ObjectKey, str] = {}
+        custom = [row for row in rows if row.wave == Wave.CUSTOM]
+        for part in (custom, [row for row in rows if row.wave != Wave.CUSTOM]):
+            farewell = await judge_leaving(self._tools.client, part, delete_protected=self._delete_protected)
+            gone = await self._tools.rows.remove(part, farewell, self._progress)
+            if not going:
+                await self._await_gone(gone)
+            deleted |= gone
+            kept |= farewell.kept
+        await runner.run(hooks, HookEvent.POST_DELETE)
+        return UninstallResult(found=True, deleted=tuple(deleted), kept=kept)
+
+    async def _hooks(self, last: Release) -> list[Hook]:
+        """Return the hooks of a record, without those that a confined release may not run: they do not hold a removal up."""
+        hooks, owner = recorded_hooks(last), self._owner
+        if not self._tools.confined(owner):
+            return hooks
+        outside = await outside_of(self._tools.client, owner, [hook.obj for hook in hooks])
+        for hook, out in zip(hooks, outside, strict=True):
+            if out and hook.events & {HookEvent.PRE_DELETE, HookEvent.POST_DELETE}:
+                log.warning(
+                    "release %s: %s is outside of the namespace %s, to which an Application is confined; it is not run",
+                    owner,
+                    hook,
+                    owner.namespace,
+                )
+        return [hook for hook, out in zip(hooks, outside, strict=True) if not out]
+
+    async def _await_gone(self, deleted: Mapping[ObjectKey, str]) -> None:
+        """Most are gone when the delete is answered, which one look tells; the others are waited for."""
+        still: dict[ObjectKey, str] = {}
+
+        async def look(key: ObjectKey) -> None:
+            live = await look_up(self._tools.client, key)
+            if live is not None and find_str(live, "metadata", "uid") == deleted[key]:
+                still[key] = deleted[key]
+
+        await each(deleted, look, limit=CONCURRENCY)
+        if still:
+            await wait_gone(self._tools.client, still, progress=self._progress)
+
+    async def _leave_behind(self, rows: Sequence[DesiredObject]) -> UninstallResult:
+        self._tools.rows.forget(rows)
+        await each(rows, lambda row: disown(self._tools.client, row.key, self._owner), limit=CONCURRENCY)
+        return UninstallResult(found=True, kept={row.key: "left behind, as asked" for row in rows})

@@ -1,0 +1,301 @@
+"""One upgrade, or install, of one release, step by step.
+
+Look (everything that can be known) → pending record → definitions → hooks → waves → what left goes → hooks → deployed record.
+Nothing is written before the look is over; whatever happens after it, the record says how it ended, and rows that are not done
+are forgotten. The same manifest, values and chart make no new revision: the objects are looked at all the same, and what is not
+as wanted is repaired.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from wharfinger.cluster.api.bounded_map import each
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ReleaseError, UnknownKindError
+from wharfinger.cluster.api.interruption import Interruption
+from wharfinger.cluster.api.retrying import patiently
+from wharfinger.cluster.apply.removal import Farewell, judge_leaving
+from wharfinger.cluster.crds.definitions import Definitions
+from wharfinger.cluster.objects.desired import DesiredObject, Identity
+from wharfinger.cluster.objects.drift_policy import DriftPolicy
+from wharfinger.cluster.objects.install_order import Wave
+from wharfinger.cluster.objects.lookup import CRD, look_up, rows_of
+from wharfinger.cluster.objects.ownership import Owner, flattened
+from wharfinger.cluster.objects.scope import Confined, check_scope
+from wharfinger.cluster.records.record_cache import Stored
+from wharfinger.cluster.records.release import Release, ReleaseStatus, check_name
+from wharfinger.cluster.releases.hooks import RUN_BY_DAEMON, HookEvent, HookRunner, hook_entry, parse_hooks
+from wharfinger.cluster.releases.preflight import Survey, Surveyor
+from wharfinger.cluster.releases.record_keeper import RecordKeeper
+from wharfinger.cluster.releases.request import Outcome, ReleaseRequest, ReleaseResult
+from wharfinger.cluster.releases.rows import ReleaseRows
+from wharfinger.cluster.watch.object_waits import Progress, silent, wait_gone
+from wharfinger.cluster.watch.readiness import Current, readiness
+from wharfinger.formats.json.packed_json import PackedJson
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
+
+# By whether a revision is deployed. What an install that failed did not prepare, the next attempt has yet to: the same as
+# `.Release.IsInstall` in the templates.
+_EVENTS: Final = {
+    False: (HookEvent.PRE_INSTALL, HookEvent.POST_INSTALL),
+    True: (HookEvent.PRE_UPGRADE, HookEvent.POST_UPGRADE),
+}
+
+
+class NamespaceMissingError(ReleaseError):
+    """The namespace of a release is not there; it may be made any time."""
+
+    transient = True
+
+
+class EmptyReleaseError(ReleaseError):
+    """An upgrade would leave nothing of a release."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What operations on releases work with; ``manager`` is under whose name is applied."""
+
+    client: ClusterClient
+    keeper: RecordKeeper
+    rows: ReleaseRows
+    surveyor: Surveyor
+    definitions: Definitions
+    confined: Confined
+    """Which releases may hold objects of their own namespace only."""
+    manager: str
+    interruption: Interruption = field(default_factory=Interruption)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an upgrade came to, and the revision that its rows are of."""
+
+    result: ReleaseResult
+    rows: tuple[DesiredObject, ...]
+
+
+@dataclass(slots=True)
+class _View:
+    """What the look found. ``leaving``: rows of objects that may be there and are not in the manifest."""
+
+    survey: Survey = field(default_factory=Survey)
+    history: list[Stored] = field(default_factory=list)
+    before: dict[Identity, PackedJson] = field(default_factory=dict)
+    leaving: tuple[DesiredObject, ...] = ()
+
+
+class Upgrade:
+    """Made for one request. ``whole``: everything that the release may have in the cluster is in rows."""
+
+    def __init__(self, tools: Tools, request: ReleaseRequest, progress: Progress, *, whole: bool) -> None:
+        self._tools = tools
+        self._request = request
+        self._owner = request.owner
+        self._progress = progress
+        self._whole = whole
+
+    async def run(self) -> Done:
+        """Raises ReleaseError and its kinds, FieldConflictError, UnknownKindError, and whatever the client raises.
+
+        OutsideNamespaceError comes before anything else is looked at.
+        """
+        request, keeper = self._request, self._tools.keeper
+        check_name(request.name)
+        hooks = parse_hooks(request.hooks)
+        entries = [hook_entry(hook) for hook in hooks]
+        objects = flattened(request.objects)
+        if self._tools.confined(self._owner):
+            daemons = (hook.obj for hook in hooks if hook.events & RUN_BY_DAEMON)
+            await check_scope(self._tools.client, self._owner, [*objects, *daemons], request.crds)
+        view = await self._look(objects)
+        last = view.history[-1].release if view.history else None
+        if last is not None and same_release(last, request, entries):
+            return await self._repair(view, last)
+        stored = await keeper.begin(request, last, entries)
+        verb = "Install" if last is None else "Upgrade"
+        before, after = _EVENTS[any(one.release.status is ReleaseStatus.DEPLOYED for one in view.history)]
+        confined_to = self._owner if self._tools.confined(self._owner) else None
+        interruption = self._tools.interruption
+        runner = HookRunner(
+            self._tools.client, request.namespace, self._progress, interruption, confined_to=confined_to
+        )
+        try:
+            await self._tools.definitions.apply(self._owner, request.crds, view.survey.definitions, self._progress)
+            await runner.run(hooks, before)
+            hooked = any(before in hook.events for hook in hooks)
+            rows = await self._bring(view, {} if hooked else view.survey.lives)
+            farewell, gone = await self._say_farewell(view, rows)
+            await runner.run(hooks, after)
+            done = await keeper.mark(stored, ReleaseStatus.DEPLOYED, f"{verb} complete")
+        except BaseException as error:
+            self._tools.rows.forget_unfinished(self._owner, view.leaving)
+            await keeper.fail(stored, view.history, error, verb)
+            raise
+        await keeper.tidy([*view.history, done])
+        outcome = Outcome.INSTALLED if last is None else Outcome.UPGRADED
+        left = self._tools.rows.left(rows)
+        result = ReleaseResult(outcome, stored.release.revision, _keys(rows), tuple(gone), farewell.kept, left)
+        return Done(result, rows)
+
+    async def _repair(self, view: _View, last: Release) -> Done:
+        """The release is recorded as it is wanted: bring back what is not there, and make no revision of it."""
+        try:
+            await self._tools.definitions.apply(
+                self._owner, self._request.crds, view.survey.definitions, self._progress
+            )
+            rows = await self._bring(view, view.survey.lives)
+        except BaseException:
+            self._tools.rows.forget_unfinished(self._owner)
+            raise
+        await self._tools.keeper.tidy(await self._marked(view.history))
+        left = self._tools.rows.left(rows)
+        return Done(ReleaseResult(Outcome.UNCHANGED, last.revision, _keys(rows), left=left), rows)
+
+    async def _marked(self, history: list[Stored]) -> list[Stored]:
+        """The history with the marks on the last revision."""
+        last, marks = history[-1], self._request.marks
+        if marks.items() <= last.release.labels.items():
+            return history
+        return [*history[:-1], await self._tools.keeper.label(last, marks)]
+
+    # -- before the first write
+
+    async def _look(self, objects: Sequence[JsonObject]) -> _View:
+        request, view = self._request, _View()
+
+        async def survey() -> None:
+            view.survey = await self._tools.surveyor.survey(self._owner, objects, request.crds, request.drift)
+
+        async def read() -> None:
+            view.history = await self._tools.keeper.settled(self._owner)
+
+        await each([self._check_namespace, survey, read], lambda look: look(), limit=3)
+        there = {row.identity: row for row in self._tools.rows.of(self._owner)}
+        if not self._whole and view.history:
+            recorded = await self._tools.keeper.possible_objects(view.history)
+            for row in await rows_of(self._tools.client, self._owner, recorded, request.drift):
+                there.setdefault(row.identity, row)
+        wanted = {row.identity for row in view.survey.rows}
+        view.before = {identity: row.body for identity, row in there.items()}
+        view.leaving = tuple(row for identity, row in there.items() if identity not in wanted)
+        if not objects and view.leaving and not request.prune_to_empty:
+            raise EmptyReleaseError(
+                f"release {self._owner}: its manifest is empty, which would delete all {len(view.leaving)} objects of it; "
+                "that is refused unless it is asked for"
+            )
+        return view
+
+    async def _check_namespace(self) -> None:
+        owner = self._owner
+        resource = await patiently(partial(self._tools.client.resource_type, "v1", "Namespace"))
+        namespace = await look_up(self._tools.client, ObjectKey(resource, "", owner.namespace))
+        if namespace is None:
+            raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} does not exist; create it")
+        if find_str(namespace, "metadata", "deletionTimestamp"):
+            raise NamespaceMissingError(f"release {owner}: the namespace {owner.namespace} is being deleted")
+
+    # -- objects
+
+    async def _bring(self, view: _View, lives: Mapping[Identity, JsonObject | None]) -> tuple[DesiredObject, ...]:
+        """Wave after wave; the rows of all objects, in install order."""
+        rows, survey = list(view.survey.rows), view.survey
+        for wave in Wave:
+            if wave is Wave.CUSTOM and survey.coming:
+                arrived = await patiently(self._arrived(survey.coming), also=(UnknownKindError,))
+                rows += arrived.rows
+                lives = {**lives, **arrived.lives}
+                await self._put(arrived.rows, lives, view.before)
+            part = [row for row in survey.rows if row.wave == wave]
+            await self._put(part, lives, view.before)
+            await self._await_definitions(part, survey.lives)
+        return tuple(rows)
+
+    def _arrived(self, coming: Sequence[JsonObject]) -> Callable[[], Awaitable[Survey]]:
+        return partial(self._tools.surveyor.survey, self._owner, coming, (), self._request.drift)
+
+    async def _put(
+        self,
+        rows: Sequence[DesiredObject],
+        lives: Mapping[Identity, JsonObject | None],
+        before: Mapping[Identity, PackedJson],
+    ) -> None:
+        if not rows:
+            return
+        going = {row: live for row in rows if (live := lives.get(row.identity)) is not None and is_going(live)}
+        if going:
+            # What is written now goes with what is there. Its successor is what is wanted.
+            uids = {row.key: find_str(live, "metadata", "uid") for row, live in going.items()}
+            with self._tools.interruption.waiting(f"the end of {next(iter(going)).key}"):
+                await wait_gone(self._tools.client, uids, progress=self._progress)
+            lives = {**lives, **{row.identity: None for row in going}}
+        await self._tools.rows.put(rows, lives, before, self._progress)
+
+    async def _await_definitions(
+        self, rows: Iterable[DesiredObject], lives: Mapping[Identity, JsonObject | None]
+    ) -> None:
+        """Those of the manifest itself: what they define comes in the last wave."""
+        new = [
+            row.key
+            for row in rows
+            if row.key.resource.group_kind == CRD
+            and ((live := lives.get(row.identity)) is None or not isinstance(readiness(live), Current))
+        ]
+        if new:
+            await self._tools.definitions.established(new, self._progress)
+
+    async def _say_farewell(
+        self, view: _View, rows: Sequence[DesiredObject]
+    ) -> tuple[Farewell, Mapping[ObjectKey, str]]:
+        here = {row.identity for row in rows}
+        leaving = [row for row in view.leaving if row.identity not in here]
+        if not leaving:
+            return Farewell(), {}
+        staying = self._tools.rows.uids(rows)
+        farewell = await judge_leaving(self._tools.client, leaving, staying=staying)
+        return farewell, await self._tools.rows.remove(leaving, farewell, self._progress)
+
+
+async def apply_early(
+    tools: Tools, owner: Owner, objects: Sequence[JsonObject], drift: DriftPolicy
+) -> tuple[ObjectKey, ...]:
+    """Bring objects of a release that is going to have them in its manifest. Nothing is written before all were looked at."""
+    flat = flattened(objects)
+    if tools.confined(owner):
+        await check_scope(tools.client, owner, flat)
+    survey = await tools.surveyor.survey(owner, flat, (), drift)
+    before = {row.identity: row.body for row in tools.rows.of(owner)}
+    try:
+        for wave in Wave:
+            part = [row for row in survey.rows if row.wave == wave]
+            await tools.rows.put(part, survey.lives, before, silent)
+    except BaseException:
+        tools.rows.forget_unfinished(owner)
+        raise
+    return tuple(row.key for row in survey.rows)
+
+
+def same_release(last: Release, request: ReleaseRequest, hooks: Sequence[JsonObject]) -> bool:
+    """Whether the last revision is deployed and is what is asked for; one of ours may lack its marks, as it can get them."""
+    marked = {**last.labels, **request.marks} if last.holder else dict(last.labels)
+    return (
+        last.status is ReleaseStatus.DEPLOYED
+        and last.manifest == request.manifest
+        and last.values == request.values
+        and last.chart == request.chart
+        and [find_str(hook, "manifest") for hook in last.hooks] == [find_str(hook, "manifest") for hook in hooks]
+        and marked == {**request.labels, **request.marks}
+        and last.base == request.base
+    )
+
+
+def is_going(live: JsonObject) -> bool:
+    """Whether an object is on its way out."""
+    return bool(find_str(live, "metadata", "deletionTimestamp"))
+
+
+def _keys(rows: Iterable[DesiredObject]) -> tuple[ObjectKey, ...]:
+    return tuple(row.key for row in rows)

@@ -1,0 +1,211 @@
+"""A kind, kept in memory: everything there is of it (within a namespace and a selector), following the server.
+
+The machine is :mod:`~wharfinger.cluster.watch.informer_core`, the memory :mod:`~wharfinger.cluster.watch.object_cache`; this
+is the task between them and a client. It outlives the API server: while that is away the last known objects stay readable and
+:meth:`Informer.statistics` says what is wrong; when it is back the cache catches up, told as changes.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
+from dataclasses import dataclass
+from random import random
+from typing import assert_never
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient, WatchEvent
+from wharfinger.cluster.api.errors import ClusterError, GoneError
+from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.cluster.watch import informer_core as core
+from wharfinger.cluster.watch.object_cache import Changes, ObjectCache, OnChange, told, whole
+from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+
+@dataclass(frozen=True, slots=True)
+class InformerStatistics:
+    """What an informer is doing. ``last_error`` is "" after the next success; counters are since its start."""
+
+    phase: str
+    synced: bool
+    objects: int
+    resource_version: str
+    lists: int
+    watches: int
+    events: int
+    failures: int
+    failures_in_a_row: int
+    last_error: str
+
+
+class Informer:
+    """Made by :func:`open_informer`."""
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        resource: ResourceType,
+        namespace: str,
+        label_selector: str,
+        field_selector: str,
+        cache: ObjectCache,
+        jitter: Callable[[], float],
+    ) -> None:
+        self.resource = resource
+        self._client = client
+        self._namespace = namespace
+        self._label_selector = label_selector
+        self._field_selector = field_selector
+        self._jitter = jitter
+        self._cache = cache
+        self._attempted = trio.Event()
+        self._first_error: ClusterError | ShapeError | None = None
+        self._synced = trio.Event()
+        self._state = core.State()
+        self._lists = self._watches = self._events = self._failures = 0
+        self._last_error = ""
+
+    def objects(self) -> Mapping[ObjectKey, JsonObject]:
+        """A snapshot of all objects; nobody may change one."""
+        return self._cache.objects()
+
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        """One object as last seen."""
+        return self._cache.get(key)
+
+    def changes(self) -> AbstractContextManager[Changes]:
+        """A subscription: ``with informer.changes() as changes: keys = await changes.wait()``; begins with all there is."""
+        return self._cache.subscribe()
+
+    async def wait_synced(self) -> None:
+        """Wait for the first list. The caller sets the deadline; :meth:`statistics` says why it takes long."""
+        await self._synced.wait()
+
+    async def wait_first_list(self) -> None:
+        """Wait for the first attempt to list, and raise the ClusterError or ShapeError that it failed with.
+
+        For those who would rather say what is wrong than wait; the informer goes on trying.
+        """
+        await self._attempted.wait()
+        if self._first_error is not None:
+            raise self._first_error
+
+    def statistics(self) -> InformerStatistics:
+        """What it is doing now."""
+        return InformerStatistics(
+            phase=self._state.phase.value,
+            synced=self._synced.is_set(),
+            objects=len(self._cache),
+            resource_version=self._state.resource_version,
+            lists=self._lists,
+            watches=self._watches,
+            events=self._events,
+            failures=self._failures,
+            failures_in_a_row=self._state.failures,
+            last_error=self._last_error,
+        )
+
+    async def run(self) -> None:
+        """Follow the server until cancelled."""
+        self._state, effect = core.start()
+        while True:
+            event = await self._perform(effect)
+            self._state, following = core.step(self._state, event)
+            assert following is not None, f"{event} ends an action"  # noqa: S101 - the machine's promise
+            effect = following
+
+    async def _perform(self, effect: core.Effect) -> core.Event:
+        match effect:
+            case core.StartList():
+                return await self._list()  # the client begins again by itself
+            case core.StartWatch():
+                return await self._watch(effect.resource_version)
+            case core.Pause():
+                await trio.sleep(effect.delay_s)
+                return core.Paused()
+            case _:
+                assert_never(effect)
+
+    async def _list(self) -> core.Event:
+        self._lists += 1
+        try:
+            listed = await self._client.list(
+                self.resource,
+                self._namespace,
+                label_selector=self._label_selector,
+                field_selector=self._field_selector,
+            )
+            self._cache.replace(listed.items)
+        except (ClusterError, ShapeError) as error:
+            if not self._attempted.is_set():
+                self._first_error = error
+                self._attempted.set()
+            return self._failed(error)
+        self._last_error = ""
+        self._attempted.set()
+        self._synced.set()
+        return core.Listed(listed.resource_version)
+
+    async def _watch(self, resource_version: str) -> core.Event:
+        self._watches += 1
+        started = trio.current_time()
+        try:
+            async with self._client.watch(
+                self.resource,
+                self._namespace,
+                resource_version=resource_version,
+                label_selector=self._label_selector,
+                field_selector=self._field_selector,
+            ) as events:
+                self._last_error = ""
+                async for event in events:
+                    self._take(event)
+        except (ClusterError, ShapeError) as error:
+            return self._failed(error)
+        return core.WatchEnded(trio.current_time() - started, self._jitter())
+
+    def _take(self, event: WatchEvent) -> None:
+        """One event into the cache; the machine only needs its revision."""
+        self._events += 1
+        match event.type:
+            case WatchType.ADDED | WatchType.MODIFIED:
+                self._cache.put(event.object)
+            case WatchType.DELETED:
+                self._cache.drop(event.object)
+            case WatchType.BOOKMARK:
+                pass
+            case _:
+                assert_never(event.type)
+        self._state, _ = core.step(self._state, core.Seen(find_str(event.object, "metadata", "resourceVersion")))
+
+    def _failed(self, error: ClusterError | ShapeError) -> core.Failed:
+        gone = isinstance(error, GoneError)
+        if not gone:
+            self._failures += 1
+            self._last_error = str(error)
+        return core.Failed(gone, self._jitter())
+
+
+@asynccontextmanager
+async def open_informer(
+    client: ClusterClient,
+    resource: ResourceType,
+    namespace: str = "",
+    label_selector: str = "",
+    field_selector: str = "",
+    *,
+    keep: Callable[[JsonObject], JsonObject] = whole,
+    on_change: OnChange = told,
+    jitter: Callable[[], float] = random,
+) -> AsyncGenerator[Informer, None]:
+    """An informer for as long as the block runs ("" for all namespaces).
+
+    ``keep`` and ``on_change`` are the cache's: what it holds of an object, and who sees each change, the first list included.
+    ``jitter`` gives [0, 1).
+    """
+    cache = ObjectCache(resource, keep=keep, on_change=on_change)
+    informer = Informer(client, resource, namespace, label_selector, field_selector, cache, jitter)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(informer.run, name=f"informer {resource.group_kind} {namespace}".strip())
+        yield informer
+        nursery.cancel_scope.cancel()

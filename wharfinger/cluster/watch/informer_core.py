@@ -1,0 +1,205 @@
+"""The reflector's machine: list once, watch from there, list again only when the server forgot where we were.
+
+Pure; :mod:`wharfinger.cluster.watch.informer` and :mod:`wharfinger.cluster.watch.object_stream` perform what it asks for, one
+action at a
+time, and report the outcome as the next event::
+
+    Listing ──Listed──► Watching ──WatchEnded (lived)──► Watching        (from the newest revision seen)
+       ▲  ▲                │  │
+       │  │              Failed └─ gone ──────► Listing
+       │  └──gone──────────┤
+       └── Failed ◄── Pausing(next) ◄── Failed, or a watch that ended at once
+
+One broken watch is resumed where it was; after a second failure in a row everything is listed again. A list that the server
+forgot half-way, twice in a row, is asked for in one piece.
+
+Whoever needs another list says so (Asked), at any time, and gets one that begins after that: at once, in the place of a watch or
+a pause, or after the list that is under way. This is the one event that ends an action instead of following its end.
+
+A failure is waited out with capped exponential backoff and jitter (the jitter comes in with the event: this file draws no
+random numbers). The count of failures falls to zero when a watch brought something or lived for :data:`LIVED_S`, so that a
+server that accepts and drops every watch is not asked in a tight loop. Nothing is ever given up.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, assert_never
+
+BACKOFF_BASE_S: Final = 0.8
+BACKOFF_CAP_S: Final = 30.0
+LIVED_S: Final = 5.0
+"""A watch that ended sooner without one event counts as a failure."""
+
+
+class Phase(Enum):
+    """What is under way."""
+
+    LISTING = "listing"
+    WATCHING = "watching"
+    PAUSING = "pausing"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where the reflector is.
+
+    ``resume_list``: what a pause ends in. ``heard``: this watch brought something. ``suspect``: a watch failed, and nothing
+    came since. ``expired``: how many lists in a row the server forgot half-way. ``again``: another list was asked for while one
+    was under way.
+    """
+
+    phase: Phase = Phase.LISTING
+    resource_version: str = ""
+    failures: int = 0
+    resume_list: bool = True
+    heard: bool = False
+    suspect: bool = False
+    expired: int = 0
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The list came, read at this revision."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A watch brought an event, or a bookmark, with this revision."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEnded:
+    """The server ended the watch after so many seconds."""
+
+    lived_s: float
+    jitter: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """List or watch failed; ``gone`` where the revision is too old (410)."""
+
+    gone: bool
+    jitter: float
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The pause is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Somebody needs a list that begins from now on. Where this has an effect, it takes the place of the running action."""
+
+
+Event = Listed | Seen | WatchEnded | Failed | Paused | Asked
+
+
+@dataclass(frozen=True, slots=True)
+class StartList:
+    """List everything, and replace the cache with it; ``whole``: in one piece, for those who read pages."""
+
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StartWatch:
+    """Watch from this revision."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait so many seconds."""
+
+    delay_s: float
+
+
+Effect = StartList | StartWatch | Pause
+
+
+class ProtocolError(Exception):
+    """An event that cannot happen in this phase: a bug of the shell."""
+
+
+def start() -> tuple[State, Effect]:
+    """The first state and the first action."""
+    return State(), StartList()
+
+
+def step(state: State, event: Event) -> tuple[State, Effect | None]:
+    """The next state, and the next action where the running one has ended (or is to be ended: Asked)."""
+    match event:
+        case Listed():
+            _need(state, event, Phase.LISTING)
+            listed = replace(state, resource_version=event.resource_version, suspect=False, expired=0)
+            return _list(listed) if state.again else _watch(listed)
+        case Seen():
+            _need(state, event, Phase.WATCHING)
+            return _heard(state, event.resource_version), None
+        case WatchEnded():
+            _need(state, event, Phase.WATCHING)
+            if state.heard or event.lived_s >= LIVED_S:
+                return _watch(replace(state, failures=0, suspect=False))
+            return _pause(state, event.jitter, resume_list=False)
+        case Failed():
+            _need(state, event, Phase.LISTING, Phase.WATCHING)
+            return _failed(state, event)
+        case Paused():
+            _need(state, event, Phase.PAUSING)
+            return _list(state) if state.resume_list else _watch(state)
+        case Asked():
+            return (replace(state, again=True), None) if state.phase is Phase.LISTING else _list(state)
+        case _:
+            assert_never(event)
+
+
+def backoff_s(failures: int, jitter: float) -> float:
+    """Seconds to wait after so many failures in a row; ``jitter`` in [0, 1) takes up to half of it away."""
+    full = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0 ** min(failures - 1, 16))
+    return full * (1 - jitter / 2)
+
+
+def _heard(state: State, revision: str) -> State:
+    # As `replace`, at a third of its cost: this is done for each event.
+    return State(Phase.WATCHING, revision, 0, state.resume_list, True, False, state.expired, state.again)  # noqa: FBT003
+
+
+def _failed(state: State, event: Failed) -> tuple[State, Effect]:
+    if event.gone and state.phase is Phase.WATCHING and state.failures == 0:
+        # A 410 costs one list at once; if the watch after it is refused again, that counts and is waited out.
+        return _list(replace(state, failures=1))
+    if state.phase is Phase.LISTING:
+        state = replace(state, expired=state.expired + 1 if event.gone else 0)
+        if state.again:
+            return _list(replace(state, failures=state.failures + 1, suspect=True))
+    # Twice in a row: the server was away, not just the connection. It may come back with another past (a restored backup, a
+    # new embedded control plane), in which our revision is one that never comes; only a list tells.
+    resume_list = state.phase is Phase.LISTING or event.gone or state.suspect
+    return _pause(replace(state, suspect=True), event.jitter, resume_list=resume_list)
+
+
+def _list(state: State) -> tuple[State, Effect]:
+    return replace(state, phase=Phase.LISTING, heard=False, again=False), StartList(whole=state.expired > 1)
+
+
+def _watch(state: State) -> tuple[State, Effect]:
+    return replace(state, phase=Phase.WATCHING, heard=False), StartWatch(state.resource_version)
+
+
+def _pause(state: State, jitter: float, *, resume_list: bool) -> tuple[State, Effect]:
+    failures = state.failures + 1
+    paused = replace(state, phase=Phase.PAUSING, failures=failures, resume_list=resume_list, heard=False)
+    return paused, Pause(backoff_s(failures, jitter))
+
+
+def _need(state: State, event: Event, *phases: Phase) -> None:
+    if state.phase not in phases:
+        raise ProtocolError(f"{type(event).__name__} while {state.phase.value}")

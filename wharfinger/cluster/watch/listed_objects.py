@@ -1,0 +1,56 @@
+"""All objects of a kind that a selector takes, parsed one at a time: a comparison of everything must not hold everything.
+
+Nor may it hold the daemon up: between two objects there is a checkpoint.
+"""
+
+from collections.abc import Callable
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import GoneError
+from wharfinger.cluster.api.watch_stream import MAX_LINE_BYTES
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, as_object, decode_json
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+
+async def look_at_all(
+    client: ClusterClient, resource: ResourceType, label_selector: str, look: Callable[[ObjectKey, JsonObject], None]
+) -> set[ObjectKey]:
+    """Show every object to ``look``, which must not block; the keys of all that are there.
+
+    An object that cannot be read is there, and not shown. Where the server forgets the list while it is read, it is read once
+    more in one piece, and objects are shown twice. Raises ClusterError.
+    """
+    try:
+        return await _look(client, resource, label_selector, look, paged=True)
+    except GoneError:
+        return await _look(client, resource, label_selector, look, paged=False)
+
+
+async def _look(
+    client: ClusterClient,
+    resource: ResourceType,
+    label_selector: str,
+    look: Callable[[ObjectKey, JsonObject], None],
+    *,
+    paged: bool,
+) -> set[ObjectKey]:
+    seen: set[ObjectKey] = set()
+    async with client.raw_list(resource, label_selector=label_selector, paged=paged) as pages:
+        async for page in pages:
+            for raw in page.items:
+                seen.add(raw.key)
+                if (live := _parsed(raw.text, raw.key)) is not None:
+                    look(raw.key, live)
+                await trio.lowlevel.checkpoint()
+    return seen
+
+
+def _parsed(text: bytes, key: ObjectKey) -> JsonObject | None:
+    """None where it is nested too deep, or holds a number that has no place in JSON."""
+    try:
+        return as_object(decode_json(text, max_bytes=MAX_LINE_BYTES, what=str(key)), str(key))
+    except FormatError:
+        return None

@@ -1,0 +1,263 @@
+"""One list and watch, followed for as many subscribers as there are: each is told everything there is, then every change.
+
+The machine is :mod:`~wharfinger.cluster.watch.informer_core`, :mod:`~wharfinger.cluster.watch.object_fanout` knows who is told
+what, and this is the task between them and a client. Objects stay the text that came, and are let go of when everybody was
+told.
+
+A list is taken page by page as it comes. A subscriber that comes while one is under way, or later, makes the stream list once
+more; all who come before that list begins share it. While a list is under way nothing is watched: what happens meanwhile is told
+from where the list was read.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Final, assert_never
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, GoneError
+from wharfinger.cluster.api.raw_object import OnRawChange, RawEvent
+from wharfinger.cluster.watch import informer_core as core
+from wharfinger.cluster.watch.object_fanout import Listener, ObjectFanout
+from wharfinger.formats.json.value import ShapeError
+from wharfinger.kube.resource import ResourceType
+
+MIN_RELIST_S: Final = 1.0
+"""Whoever asks for lists more often gets them so often."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WatchTarget:
+    """What is listed and watched: a kind ("" for all namespaces), as far as both selectors take it."""
+
+    resource: ResourceType
+    namespace: str
+    label_selector: str
+    field_selector: str
+
+    def __str__(self) -> str:
+        """``Pod in prod (app=x)``, as used in names of tasks and in messages."""
+        place = f" in {self.namespace}" if self.namespace else ""
+        chosen = ", ".join(one for one in (self.label_selector, self.field_selector) if one)
+        return self.resource.group_kind + place + (f" ({chosen})" if chosen else "")
+
+
+class WatchSubscription:
+    """Made by :meth:`ObjectStream.join`."""
+
+    def __init__(self, listener: Listener, relist_s: float | None) -> None:
+        self.listener = listener
+        self.relist_s = relist_s
+        self._attempted = trio.Event()
+        self._first_error: ClusterError | ShapeError | None = None
+
+    @property
+    def listed(self) -> bool:
+        """Whether it was told all there is."""
+        return not self.listener.fresh
+
+    async def wait_first_list(self) -> None:
+        """Wait until it was told all there is, and raise the ClusterError or ShapeError of the first attempt, where that failed.
+
+        Only attempts that began since it subscribed count. For those who would rather say what is wrong than wait; the stream
+        goes on trying.
+        """
+        await self._attempted.wait()
+        if self._first_error is not None:
+            raise self._first_error
+
+    def attempted(self, error: ClusterError | ShapeError | None) -> None:
+        """A list that it shares is over. Only the first one counts."""
+        if not self._attempted.is_set():
+            self._first_error = error
+            self._attempted.set()
+
+
+@dataclass(frozen=True, slots=True)
+class SharedWatchStatistics:
+    """What a stream is doing. ``last_error`` is "" after the next success; counters are since its start."""
+
+    resource: ResourceType
+    namespace: str
+    label_selector: str
+    field_selector: str
+    phase: str
+    subscribers: int
+    objects: int
+    lists: int
+    watches: int
+    events: int
+    failures: int
+    last_error: str
+
+
+class ObjectStream:
+    """Follows one target once somebody runs :meth:`run`."""
+
+    def __init__(self, client: ClusterClient, target: WatchTarget, jitter: Callable[[], float]) -> None:
+        self.target = target
+        self._client = client
+        self._jitter = jitter
+        self._fanout = ObjectFanout()
+        self._subscriptions: list[WatchSubscription] = []
+        self._life = trio.CancelScope()
+        self._state, self._effect = core.start()
+        self._action = trio.CancelScope()
+        self._cut_short = False
+        self._list_begun = False
+        self._listed_at = -inf
+        self._lists = self._watches = self._events = self._failures = 0
+        self._last_error = ""
+
+    # -- subscribers
+
+    def join(self, on_change: OnRawChange, relist_s: float | None) -> WatchSubscription:
+        """Somebody who wants to be told; ``relist_s``: that everything is to be listed anew so often."""
+        subscription = WatchSubscription(self._fanout.join(on_change), relist_s)
+        self._subscriptions.append(subscription)
+        if self._state.phase is not core.Phase.LISTING or self._list_begun:
+            self._ask()
+        return subscription
+
+    def leave(self, subscription: WatchSubscription) -> None:
+        """It is told nothing more. When the last one leaves, the stream ends."""
+        self._subscriptions.remove(subscription)
+        self._fanout.leave(subscription.listener)
+        if not self._subscriptions:
+            self._life.cancel(reason="nobody is told of it any more")
+
+    @property
+    def over(self) -> bool:
+        """Whether its last subscriber left: nobody may join any more."""
+        return self._life.cancel_called
+
+    def statistics(self) -> SharedWatchStatistics:
+        """What it is doing now."""
+        return SharedWatchStatistics(
+            resource=self.target.resource,
+            namespace=self.target.namespace,
+            label_selector=self.target.label_selector,
+            field_selector=self.target.field_selector,
+            phase=self._state.phase.value,
+            subscribers=len(self._subscriptions),
+            objects=len(self._fanout),
+            lists=self._lists,
+            watches=self._watches,
+            events=self._events,
+            failures=self._failures,
+            last_error=self._last_error,
+        )
+
+    # -- the task
+
+    async def run(self) -> None:
+        """Follow the server until the last subscriber leaves, or until cancelled."""
+        with self._life:
+            while True:
+                with trio.CancelScope() as self._action:
+                    event = await self._perform(self._effect)
+                    if not self._cut_short:
+                        self._step(event)
+                self._cut_short = False
+
+    def _step(self, event: core.Event) -> None:
+        self._state, effect = core.step(self._state, event)
+        if effect is not None:
+            self._effect = effect
+            self._list_begun = False
+
+    def _ask(self) -> None:
+        """Have another list, in the place of what is under way unless that is a list."""
+        listing = self._state.phase is core.Phase.LISTING
+        self._step(core.Asked())
+        if not listing:
+            self._cut_short = True
+            self._action.cancel(reason="another list is needed")
+
+    async def _perform(self, effect: core.Effect) -> core.Event:
+        match effect:
+            case core.StartList():
+                return await self._list(paged=not effect.whole)
+            case core.StartWatch():
+                return await self._watch(effect.resource_version)
+            case core.Pause():
+                await trio.sleep(effect.delay_s)
+                return core.Paused()
+            case _:
+                assert_never(effect)
+
+    async def _list(self, *, paged: bool) -> core.Event:
+        self._lists += 1
+        target, revision = self.target, ""
+        try:
+            async with self._client.raw_list(
+                target.resource,
+                target.namespace,
+                label_selector=target.label_selector,
+                field_selector=target.field_selector,
+                paged=paged,
+            ) as pages:
+                self._begin_list()
+                async for page in pages:
+                    revision = page.resource_version
+                    self._fanout.take_listed(page.items)
+        except (ClusterError, ShapeError) as error:
+            self._begin_list()
+            self._tell_attempted(error)
+            return self._failed(error)
+        self._fanout.end_list()
+        self._listed_at = trio.current_time()
+        self._last_error = ""
+        self._tell_attempted(None)
+        return core.Listed(revision)
+
+    def _begin_list(self) -> None:
+        if not self._list_begun:
+            self._list_begun = True
+            self._fanout.begin_list()
+
+    def _tell_attempted(self, error: ClusterError | ShapeError | None) -> None:
+        for subscription in self._subscriptions:
+            if subscription.listener.covered:
+                subscription.attempted(error)
+
+    async def _watch(self, resource_version: str) -> core.Event:
+        self._watches += 1
+        target, started = self.target, trio.current_time()
+        with trio.CancelScope(deadline=self._relist_at()):
+            try:
+                async with self._client.raw_watch(
+                    target.resource,
+                    target.namespace,
+                    resource_version=resource_version,
+                    label_selector=target.label_selector,
+                    field_selector=target.field_selector,
+                ) as events:
+                    self._last_error = ""
+                    async for event in events:
+                        if self._cut_short:  # it came in the instant in which this was ended: the list will tell of it
+                            break
+                        self._take(event)
+            except (ClusterError, ShapeError) as error:
+                return self._failed(error)
+            return core.WatchEnded(trio.current_time() - started, self._jitter())
+        return core.Asked()
+
+    def _relist_at(self) -> float:
+        """When everything is to be listed anew, whatever happens."""
+        shortest = min((one.relist_s for one in self._subscriptions if one.relist_s is not None), default=inf)
+        return self._listed_at + max(shortest, MIN_RELIST_S)
+
+    def _take(self, event: RawEvent) -> None:
+        self._events += 1
+        self._step(core.Seen(event.object.resource_version))
+        self._fanout.take(event)
+
+    def _failed(self, error: ClusterError | ShapeError) -> core.Failed:
+        gone = isinstance(error, GoneError)
+        if not gone:
+            self._failures += 1
+            self._last_error = str(error)
+        return core.Failed(gone, self._jitter())

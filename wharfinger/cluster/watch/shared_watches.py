@@ -1,0 +1,81 @@
+"""One list and watch for each target (kind, namespace, selectors), however many hooks and packages follow it.
+
+    with watches.subscribe(pods, "prod", "app=x", "", on_change) as subscription:
+        await subscription.wait_first_list()
+
+What a subscriber may rely on: ``on_change`` is told ADDED for everything there is before `wait_first_list` returns, then every
+change, in the order of the watch; after the block it is told nothing. It must not block, and must not raise: that is a bug, which
+ends the block of :func:`open_shared_watches`, after the other subscribers were told of the same object.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import copy_context
+from functools import partial
+from random import random
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.raw_object import OnRawChange
+from wharfinger.cluster.watch.object_stream import ObjectStream, SharedWatchStatistics, WatchSubscription, WatchTarget
+from wharfinger.kube.resource import ResourceType
+
+
+class SharedWatches:
+    """Made by :func:`open_shared_watches`."""
+
+    def __init__(self, client: ClusterClient, jitter: Callable[[], float], nursery: trio.Nursery) -> None:
+        """Private to `open_shared_watches`, which owns the nursery."""
+        self._client = client
+        self._jitter = jitter
+        self._nursery = nursery
+        self._context = copy_context()
+        self._streams: dict[WatchTarget, ObjectStream] = {}
+
+    @contextmanager
+    def subscribe(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        label_selector: str,
+        field_selector: str,
+        on_change: OnRawChange,
+        *,
+        relist_s: float | None = None,
+    ) -> Iterator[WatchSubscription]:
+        """Be told of everything of a kind, as far as selected, for as long as the block runs ("" for all namespaces).
+
+        ``relist_s``: have everything listed anew so many seconds after the last list; the stream does so at the shortest of
+        what its subscribers ask for.
+        """
+        target = WatchTarget(resource, namespace if resource.namespaced else "", label_selector, field_selector)
+        stream = self._streams.get(target)
+        if stream is None:
+            stream = self._streams[target] = ObjectStream(self._client, target, self._jitter)
+            # Not in the context of who happened to come first: whose call a list is, and what logs say of it, is nobody's.
+            self._context.run(partial(self._nursery.start_soon, stream.run, name=f"watch {target}"))
+        subscription = stream.join(on_change, relist_s)
+        try:
+            yield subscription
+        finally:
+            stream.leave(subscription)
+            if stream.over:
+                del self._streams[target]
+
+    def statistics(self) -> tuple[SharedWatchStatistics, ...]:
+        """What each stream is doing, sorted by what it follows."""
+        return tuple(self._streams[target].statistics() for target in sorted(self._streams))
+
+
+@asynccontextmanager
+async def open_shared_watches(
+    client: ClusterClient, *, jitter: Callable[[], float] = random
+) -> AsyncGenerator[SharedWatches, None]:
+    """Shared watches for as long as the block runs. ``jitter`` gives [0, 1), for the waits after failures.
+
+    Resources: a task and an open watch for each target that somebody is subscribed to.
+    """
+    async with trio.open_nursery() as nursery:
+        yield SharedWatches(client, jitter, nursery)
+        nursery.cancel_scope.cancel()

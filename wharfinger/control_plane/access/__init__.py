@@ -1,0 +1,6 @@
+"""Who asks, and what they may do: users and their tokens' checks, RBAC, impersonation, the authority's certificates and the
+kubeconfig.
+
+Roles and bindings are read through a ``ClusterView``; nothing is written here. Reviews and service account tokens, which need
+the verbs, are in ``special_endpoints``. May import ``objects``, ``wire`` and ``kinds``.
+"""

@@ -1,0 +1,88 @@
+"""The kubeconfig that gives clients access to a served control plane, and its token: secrets, and written like ones.
+
+kubectl and helm drop tokens where the server is plain HTTP, but send what stands in its URL; so there the token is in both
+places. That is as good as the file's permissions: readable by its owner only, replaced as a whole, never half written.
+"""
+
+import base64
+import os
+import secrets
+import tempfile
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.kubeconfig import USER
+
+TOKEN_BYTES: Final = 32
+MAX_TOKEN_CHARS: Final = 512
+
+
+def kubeconfig(host: str, port: int, token: str, authority: str = "") -> JsonObject:
+    """A kubeconfig with one context; ``host`` as it stands in a URL (IPv6 in brackets). Its JSON is YAML too.
+
+    ``authority`` is the certificate (PEM) that signed the server's; "" for a server without TLS.
+    """
+    cluster: JsonObject = {"server": f"http://{USER}:{quote(token, safe='')}@{host}:{port}"}
+    if authority:
+        data = base64.b64encode(authority.encode()).decode()
+        cluster = {"server": f"https://{host}:{port}", "certificate-authority-data": data}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": USER, "cluster": cluster}],
+        "users": [{"name": USER, "user": {"token": token}}],
+        "contexts": [{"name": USER, "context": {"cluster": USER, "user": USER, "namespace": "default"}}],
+        "current-context": USER,
+    }
+
+
+def default_path() -> Path:
+    """Where the file goes when nobody says: beside the daemon's state."""
+    state = os.environ.get("WHARFINGER_STATE_DIR")
+    if state:
+        return Path(state) / "embedded" / "kubeconfig"
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "wharfinger" / "embedded" / "kubeconfig"
+
+
+def new_token() -> str:
+    """A token that nobody can guess."""
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def read_token(path: Path) -> str:
+    """The token in a file. Raises OSError, and ValueError for what is no token."""
+    token = path.read_text().strip()
+    if not token.isascii() or not token.isprintable() or " " in token or not 0 < len(token) <= MAX_TOKEN_CHARS:
+        raise ValueError(f"{path} does not hold one token of at most {MAX_TOKEN_CHARS} ASCII characters")
+    return token
+
+
+def kept_token(path: Path) -> str:
+    """The token in a file; where there is no file one is drawn and kept there. Raises OSError and ValueError."""
+    try:
+        return read_token(path)
+    except FileNotFoundError:
+        token = new_token()
+        write_secret_file(path, f"{token}\n".encode())
+        return token
+
+
+def write_secret_file(path: Path, content: bytes) -> None:
+    """Write with mode 0600, atomically; missing folders are made with mode 0700. Raises OSError."""
+    missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700)
+    # mkstemp makes the file 0600 from the start, under a name nobody can have prepared.
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,113 @@
+"""What a user's bindings allow. Pure but for reading the stored roles and bindings.
+
+An administrator (``system:masters``) may do everything without being asked; everybody else what a rule of a role allows that is
+bound to him, to one of his groups, or to the service account that he is: by a ClusterRoleBinding anywhere, by a RoleBinding in
+its namespace. Nothing is ever forbidden by a rule.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.control_plane.access.role_rules import Attributes, allows, rules_of
+from wharfinger.control_plane.access.users import User
+from wharfinger.control_plane.objects.strategy import ClusterView
+from wharfinger.formats.json.value import JsonObject, as_object, find_list, find_object, find_str
+
+RBAC: Final = "rbac.authorization.k8s.io"
+_PLURALS: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether something is allowed, and by what; of a refusal, what kept rules from being found."""
+
+    allowed: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A rule that applies to a user, or (``rule`` None) a role that is bound to him and not there."""
+
+    source: str
+    rule: JsonObject | None
+
+
+def decide(view: ClusterView, asked: Attributes) -> Decision:
+    """Whether it is allowed."""
+    if asked.user.administrator:
+        return Decision(allowed=True)
+    missing = []
+    for grant in grants(view, asked.user, asked.namespace):
+        if grant.rule is None:
+            missing.append(grant.source)
+        elif allows(grant.rule, asked):
+            return Decision(allowed=True, reason=f"RBAC: allowed by {grant.source}")
+    return Decision(allowed=False, reason=f"RBAC: {_aggregate(missing)}" if missing else "")
+
+
+def _aggregate(messages: list[str]) -> str:
+    said = list(dict.fromkeys(messages))
+    return said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+
+
+def grants(view: ClusterView, user: User, namespace: str) -> Iterator[Grant]:
+    """The rules that apply to a user, everywhere and in a namespace ("" for none)."""
+    for binding in reversed(view.objects(RBAC, "clusterrolebindings")):
+        yield from _granted(view, user, binding, "")
+    if namespace:
+        for binding in view.objects(RBAC, "rolebindings", namespace):
+            yield from _granted(view, user, binding, namespace)
+
+
+def _granted(view: ClusterView, user: User, binding: JsonObject, namespace: str) -> Iterator[Grant]:
+    for item in find_list(binding, "subjects"):
+        subject = as_object(item, "subjects")
+        if _is(user, subject, namespace):
+            break
+    else:
+        return
+    reference = find_object(binding, "roleRef")
+    role = bound_role(view, reference, namespace)
+    if role is None:
+        plural = _PLURALS.get(find_str(reference, "kind"), "roles")
+        yield Grant(f'{plural[:-1]}.{RBAC} "{find_str(reference, "name")}" not found', None)
+        return
+    source = _source(binding, reference, subject, namespace)
+    for rule in rules_of(role):
+        yield Grant(source, rule)
+
+
+def bound_role(view: ClusterView, reference: JsonObject, namespace: str) -> JsonObject | None:
+    """The role that a ``roleRef`` names."""
+    plural = _PLURALS.get(find_str(reference, "kind"))
+    if plural is None:
+        return None
+    return view.object(RBAC, plural, namespace if plural == "roles" else "", find_str(reference, "name"))
+
+
+def _is(user: User, subject: JsonObject, namespace: str) -> bool:
+    name = find_str(subject, "name")
+    match find_str(subject, "kind"):
+        case "User":
+            return user.name == name
+        case "Group":
+            return name in user.groups
+        case "ServiceAccount":
+            where = find_str(subject, "namespace") or namespace
+            return bool(where) and user.name == f"system:serviceaccount:{where}:{name}"
+        case _:
+            return False
+
+
+def _source(binding: JsonObject, reference: JsonObject, subject: JsonObject, namespace: str) -> str:
+    """``RoleBinding "b/ns" of Role "r" to Group "g"``: how a review names what allowed it."""
+    kind = "RoleBinding" if namespace else "ClusterRoleBinding"
+    name = find_str(binding, "metadata", "name")
+    who = find_str(subject, "name")
+    if find_str(subject, "kind") == "ServiceAccount":
+        who = f"{who}/{find_str(subject, 'namespace') or namespace}"
+    role = f'{find_str(reference, "kind")} "{find_str(reference, "name")}"'
+    full = f"{name}/{namespace}" if namespace else name
+    return f'{kind} "{full}" of {role} to {find_str(subject, "kind")} "{who}"'

@@ -1,0 +1,110 @@
+"""Who asks: a token makes a user.
+
+One token makes an administrator; it comes as a bearer token or as the password of basic authentication (kubectl sends no
+token over plain HTTP, but it sends what stands in the server's URL). Tokens of service accounts make those. A wrong token is
+401, none is ``system:anonymous``. What a user may do is decided in :mod:`~wharfinger.control_plane.access.rbac`.
+"""
+
+import base64
+import binascii
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.control_plane.wire import status
+
+MASTERS: Final = "system:masters"
+AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+_ACCOUNT: Final = "system:serviceaccount:"
+_ACCOUNTS: Final = "system:serviceaccounts"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks."""
+
+    name: str
+    groups: tuple[str, ...]
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def administrator(self) -> bool:
+        """Whether everything is allowed."""
+        return MASTERS in self.groups
+
+
+ADMINISTRATOR: Final = User("admin", (MASTERS, AUTHENTICATED), "admin")
+ANONYMOUS: Final = User("system:anonymous", (UNAUTHENTICATED,))
+ByToken = Callable[[str], "User | None"]
+
+
+def service_account_of(name: str) -> tuple[str, str] | None:
+    """Namespace and name of the service account that a user's name is of; None for others."""
+    parts = name.removeprefix(_ACCOUNT).split(":") if name.startswith(_ACCOUNT) else []
+    return (parts[0], parts[1]) if len(parts) == 2 and all(parts) else None
+
+
+def service_account_groups(namespace: str) -> tuple[str, ...]:
+    """The groups of every service account of a namespace."""
+    return (_ACCOUNTS, f"{_ACCOUNTS}:{namespace}")
+
+
+def nobody(_token: str) -> User | None:
+    """Knows no tokens."""
+    return None
+
+
+class Authenticator:
+    """Tells users by their token; without a token everybody is an administrator (the in-memory transport).
+
+    ``accounts`` tells the service account of a token, or None.
+    """
+
+    def __init__(self, token: str | None, accounts: ByToken = nobody) -> None:
+        self._token = token
+        self._accounts = accounts
+
+    def user(self, headers: Mapping[str, str]) -> User:
+        """The user of a request, impersonation left aside. Raises StatusError (401)."""
+        if self._token is None:
+            return ADMINISTRATOR
+        secret = _secret(headers.get("authorization", ""))
+        if secret is None:
+            return ANONYMOUS
+        found = self.by_token(secret)
+        if found is None:
+            raise status.unauthorized()
+        return found
+
+    def by_token(self, token: str) -> User | None:
+        """The user of a token; None for one that nobody has."""
+        if self._token is not None and hmac.compare_digest(token.encode(), self._token.encode()):
+            return ADMINISTRATOR
+        return self._accounts(token)
+
+
+def misplaced_space(authorization: str) -> bool:
+    """Whether a token is not looked at because of more than one space before it."""
+    parts = authorization.strip().split(" ", 2)
+    return len(parts) == 3 and parts[0].lower() == "bearer" and not parts[1]
+
+
+def _secret(authorization: str) -> str | None:
+    """The token; None where there is none that is looked at."""
+    parts = authorization.strip().split(" ", 2)
+    scheme, value = parts[0].lower(), parts[1] if len(parts) > 1 else ""
+    if not value or scheme not in _SCHEMES:
+        return None
+    if scheme == "bearer":
+        return value
+    try:
+        return base64.b64decode(value, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+_SCHEMES: Final = frozenset({"bearer", "basic"})
+"""What is looked at; anything else is as good as nothing."""

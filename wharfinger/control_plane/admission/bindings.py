@@ -1,0 +1,58 @@
+"""Which policies are bound: kept from one change of them to the next, so that a write costs nothing where none is."""
+
+from typing import Final
+
+from wharfinger.control_plane.admission.validating import CompiledPolicy, enforce
+from wharfinger.control_plane.api.common.admission import Admission
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.objects.amounts import text
+from wharfinger.control_plane.storage.interface import Change, Collection, Key
+from wharfinger.formats.json.value import JsonObject
+
+GROUP: Final = "admissionregistration.k8s.io"
+POLICIES: Final = Collection(GROUP, "validatingadmissionpolicies")
+BINDINGS: Final = Collection(GROUP, "validatingadmissionpolicybindings")
+_EXEMPT: Final = frozenset(
+    f"{kind}.{GROUP}"
+    for kind in (
+        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+    )
+)  # fmt: skip
+"""Kinds that no policy is asked about, so that a wrong one can be mended."""
+
+
+class BoundPolicies:
+    """The policies that have bindings, compiled; a backend has them while there is one. Call it with every change."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._bound: list[tuple[CompiledPolicy, list[JsonObject]]] = []
+        self.load()
+
+    def __call__(self, change: Change) -> None:
+        if change.key.collection in (POLICIES, BINDINGS):
+            self.load()
+
+    def load(self) -> None:
+        """Know what is stored."""
+        compiled = {_state(policy.policy): policy for policy, _ in self._bound}
+        by_policy: dict[str, list[JsonObject]] = {}
+        for binding in self._backend.storage.list(BINDINGS):
+            by_policy.setdefault(text(binding, "spec", "policyName"), []).append(binding)
+        self._bound = []
+        for name, bindings in by_policy.items():
+            policy = self._backend.storage.get(Key(POLICIES, "", name))
+            if policy is not None:
+                self._bound.append((compiled.get(_state(policy)) or CompiledPolicy(policy), bindings))
+        self._backend.policies = self if self._bound else None
+
+    def enforce(self, admission: Admission) -> None:
+        """Ask them. Raises StatusError."""
+        if admission.kind.group_kind not in _EXEMPT:
+            enforce(admission, self._backend.catalog, self._bound)
+
+
+def _state(obj: JsonObject) -> tuple[str, str]:
+    """What two states of objects that are the same have in common."""
+    return text(obj, "metadata", "uid"), text(obj, "metadata", "resourceVersion")

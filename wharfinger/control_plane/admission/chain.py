@@ -1,0 +1,86 @@
+"""All plugins, in the order in which kube-apiserver asks them."""
+
+from functools import lru_cache
+from typing import Final
+
+from wharfinger.control_plane.admission.permissions import PARAMETER_PLUGIN
+from wharfinger.control_plane.api.by_kind.other_groups_admission import GROUP_PLUGINS
+from wharfinger.control_plane.api.common.admission import Admission, Operation, Plugin
+from wharfinger.control_plane.api.core.admission import CORE_PLUGINS
+from wharfinger.control_plane.api.core.pods.admission import POD_PLUGINS
+from wharfinger.control_plane.api.rbac.escalation import ESCALATION
+from wharfinger.control_plane.backend import Backend
+from wharfinger.formats.json.value import JsonObject
+
+ORDER: Final = (
+    "ParameterAccess",
+    "NamespaceLifecycle",
+    "LimitRanger",
+    "ServiceAccount",
+    "TaintNodesByCondition",
+    "PodSecurity",
+    "Priority",
+    "DefaultTolerationSeconds",
+    "DefaultStorageClass",
+    "StorageObjectInUseProtection",
+    "PersistentVolumeClaimResize",
+    "RuntimeClass",
+    "CertificateApproval",
+    "CertificateSigning",
+    "ClusterTrustBundleAttest",
+    "CertificateSubjectRestriction",
+    "DefaultIngressClass",
+    "NodeDeclaredFeatureValidator",
+    "PodResizeValidator",
+    "ValidatingAdmissionPolicy",
+    "ResourceQuota",
+    "RoleEscalation",
+)
+"""The default plugins of kube-apiserver that exist here or may come to."""
+
+
+def _ask_policies(admission: Admission) -> None:
+    """Refuse what an admission policy refuses. Raises StatusError."""
+    if admission.policies is not None and not admission.own:
+        admission.policies.enforce(admission)
+
+
+_POLICIES: Final = Plugin("ValidatingAdmissionPolicy", frozenset(Operation), check=_ask_policies)
+PLUGINS: Final[tuple[Plugin, ...]] = tuple(
+    sorted(
+        (*CORE_PLUGINS, *POD_PLUGINS, *GROUP_PLUGINS, ESCALATION, PARAMETER_PLUGIN, _POLICIES),
+        key=lambda plugin: ORDER.index(plugin.name),
+    )
+)
+
+
+def mutated(admission: Admission, obj: JsonObject) -> JsonObject:
+    """The object with what plugins add. Raises StatusError."""
+    for plugin in concerned(admission.operation, admission.kind.group_kind):
+        if plugin.mutate is not None:
+            obj = plugin.mutate(admission, obj)
+    return obj
+
+
+def check(admission: Admission) -> None:
+    """Refuse what a plugin refuses. Raises StatusError."""
+    for plugin in concerned(admission.operation, admission.kind.group_kind):
+        if plugin.check is not None:
+            plugin.check(admission)
+
+
+def charge(admission: Admission, backend: Backend) -> None:
+    """Write what plugins count the write as. Raises StatusError."""
+    for plugin in concerned(admission.operation, admission.kind.group_kind):
+        if plugin.charge is not None:
+            plugin.charge(admission, backend)
+
+
+@lru_cache(maxsize=1024)
+def concerned(operation: Operation, group_kind: str) -> tuple[Plugin, ...]:
+    """The plugins that look at an operation on a kind."""
+    return tuple(
+        plugin
+        for plugin in PLUGINS
+        if operation in plugin.operations and (not plugin.resources or group_kind in plugin.resources)
+    )

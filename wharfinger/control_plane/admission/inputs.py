@@ -1,0 +1,87 @@
+"""What expressions of a policy see of a request, by the names they know it by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.control_plane.access.rbac import decide
+from wharfinger.control_plane.access.role_rules import Attributes
+from wharfinger.control_plane.access.users import User, service_account_groups
+from wharfinger.control_plane.admission.request import Resource, at_resource, namespace_of, request_document
+from wharfinger.control_plane.api.admissionregistration import expression_environment as environment
+from wharfinger.control_plane.api.common.admission import Admission
+from wharfinger.control_plane.cel.library.authorizer import Check, Verdict, authorizer_of, resource_check
+from wharfinger.control_plane.cel.values.documents import document_value
+from wharfinger.control_plane.cel.values.values import Value
+from wharfinger.control_plane.objects.lenient_fields import part
+from wharfinger.control_plane.objects.strategy import ClusterView
+from wharfinger.formats.json.value import JsonObject
+
+_OF_NAMESPACES: Final = (
+    "name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+    "deletionGracePeriodSeconds", "labels", "annotations", "finalizers",
+)  # fmt: skip
+"""The metadata of a namespace that expressions see."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleAsker:
+    """Somebody whom roles allow things."""
+
+    view: ClusterView
+    user: User
+
+    def account(self, namespace: str, name: str) -> "RoleAsker":
+        """A service account instead."""
+        groups = (*service_account_groups(namespace), "system:authenticated")
+        return RoleAsker(self.view, User(f"system:serviceaccount:{namespace}:{name}", groups))
+
+    def decide(self, check: Check, verb: str) -> Verdict:
+        """What roles say."""
+        if check.path:
+            asked = Attributes(user=self.user, verb=verb, path=check.path)
+        else:
+            asked = Attributes(
+                user=self.user, verb=verb, namespace=check.namespace, group=check.group, version="*",
+                resource=check.resource, subresource=check.subresource, name=check.name,
+            )  # fmt: skip
+        decision = decide(self.view, asked)
+        return Verdict(decision.allowed, decision.reason)
+
+
+def authorizers(admission: Admission) -> dict[str, Value]:
+    """The variables that answer who may do what."""
+    asker = RoleAsker(admission.view, admission.user)
+    own = Check(
+        asker, group=admission.kind.group, resource=admission.kind.plural, subresource=admission.subresource,
+        namespace=namespace_of(admission), name=admission.name,
+    )  # fmt: skip
+    return {environment.CHECKS: authorizer_of(asker), environment.OWN_CHECK: resource_check(own)}
+
+
+def inputs(
+    admission: Admission, asked: Resource, matched: Resource, parameter: JsonObject | None
+) -> Mapping[str, Value]:
+    """All but the authorizers, and the variables that a policy makes itself."""
+    return {
+        environment.OBJECT: document_value(at_resource(matched, admission.obj, admission.subresource)),
+        environment.OLD_OBJECT: document_value(at_resource(matched, admission.old, admission.subresource)),
+        environment.PARAMS: document_value(parameter),
+        environment.REQUEST: document_value(request_document(admission, asked, matched)),
+        environment.NAMESPACE: document_value(_namespace(admission)),
+    }
+
+
+def _namespace(admission: Admission) -> JsonObject | None:
+    """The namespace of what is written; a Namespace itself has none."""
+    if not admission.namespace:
+        return None
+    found = admission.view.object("", "namespaces", "", admission.namespace)
+    if found is None:
+        return None
+    metadata = part(found, "metadata") or {}
+    return {
+        "metadata": {name: metadata[name] for name in _OF_NAMESPACES if name in metadata},
+        "spec": part(found, "spec") or {},
+        "status": part(found, "status") or {},
+    }

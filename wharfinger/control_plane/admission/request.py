@@ -1,0 +1,87 @@
+"""What a policy is asked about: one write, as admission knows it, and what of it policies see."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.control_plane.api.common.admission import Admission, Operation
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.catalog.conversions import shown
+from wharfinger.control_plane.catalog.scales import scale_of
+from wharfinger.control_plane.kinds.kind import Kind, KindVersion
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+SCALE: Final = "scale"
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource at a version, and its kind."""
+
+    kind: Kind
+    version: KindVersion
+
+    @property
+    def group_version_kind(self) -> JsonObject:
+        """As requests show it."""
+        return {"group": self.kind.group, "version": self.version.name, "kind": self.kind.kind}
+
+    @property
+    def group_version_resource(self) -> JsonObject:
+        """As requests show it."""
+        return {"group": self.kind.group, "version": self.version.name, "resource": self.kind.plural}
+
+
+def resource_of(admission: Admission) -> Resource | None:
+    """The resource that is written, at the version it was asked at; None where that is no longer served."""
+    version = admission.kind.version(admission.version or admission.kind.storage_version)
+    return None if version is None else Resource(admission.kind, version)
+
+
+def namespace_of(admission: Admission) -> str:
+    """The namespace of a request: of a Namespace its own name."""
+    return admission.name if admission.kind.group_kind == "Namespace" else admission.namespace
+
+
+def at_resource(resource: Resource, obj: JsonObject | None, subresource: str = "") -> JsonObject | None:
+    """A stored object as a version, or its scale, shows it to expressions."""
+    if obj is None:
+        return None
+    if subresource == SCALE and resource.version.scale is not None:
+        return scale_of(resource.version.scale, obj)
+    return {**shown(Served(resource.kind, resource.version), obj), "kind": resource.kind.kind}
+
+
+def request_document(admission: Admission, asked: Resource, matched: Resource) -> JsonObject:
+    """The ``request`` of expressions; what is empty is left out. ``matched`` is what a policy takes the request for."""
+    user = admission.user
+    who: dict[str, JsonValue] = {
+        "username": user.name,
+        "uid": user.uid,
+        "groups": [*user.groups],
+        "extra": {name: [*values] for name, values in user.extra.items()},
+    }
+    options = "CreateOptions" if admission.operation is Operation.CREATE else "UpdateOptions"
+    if admission.operation is Operation.DELETE:
+        options = "DeleteOptions"
+    scaled: JsonObject = (
+        {"group": "autoscaling", "version": "v1", "kind": "Scale"} if admission.subresource == SCALE else {}
+    )
+    document: JsonObject = {
+        "uid": "",
+        "kind": scaled or matched.group_version_kind,
+        "resource": matched.group_version_resource,
+        "subResource": admission.subresource,
+        "requestKind": scaled or asked.group_version_kind,
+        "requestResource": asked.group_version_resource,
+        "requestSubResource": admission.subresource,
+        "name": admission.name,
+        "namespace": namespace_of(admission),
+        "operation": admission.operation.value,
+        "userInfo": {name: value for name, value in who.items() if value},
+        "object": None,
+        "oldObject": None,
+        "dryRun": admission.dry_run,
+        "options": {"kind": options, "apiVersion": "meta.k8s.io/v1", **dict(admission.asked)},
+    }
+    optional = ("subResource", "requestSubResource", "name", "namespace")
+    return {name: value for name, value in document.items() if value != "" or name not in optional}

@@ -1,0 +1,61 @@
+"""What is wrong with the expressions of policies, and of the match conditions of webhooks."""
+
+from wharfinger.control_plane.api.admissionregistration.expression_environment import (
+    ANNOTATION,
+    CONDITION,
+    MESSAGE,
+    Environment,
+    compiled,
+    kept_type,
+    refusal,
+)
+from wharfinger.control_plane.cel.values.types import DYN, Type
+from wharfinger.control_plane.objects.amounts import text
+from wharfinger.control_plane.objects.lenient_fields import part
+from wharfinger.formats.json.value import JsonObject
+
+
+class Compiler:
+    """Compiles the expressions of one policy; each variable is known to those after it."""
+
+    def __init__(self, spec: JsonObject, *, composition: bool = True) -> None:
+        self._params = part(spec, "paramKind") is not None
+        self._variables: dict[str, Type] | None = {} if composition else None
+
+    def environment(self, *, authorizer: bool = True, patches: bool = False) -> Environment:
+        """What expressions may speak of now."""
+        known = None if self._variables is None else tuple(self._variables.items())
+        return Environment(self._params, authorizer, known, patches)
+
+    def variable(self, name: str, expression: str) -> str:
+        """Why that is no variable, or "" where it is; it is known from then on."""
+        found = compiled(expression, self.environment())
+        if self._variables is not None:
+            self._variables[name] = DYN if found.problem else kept_type(found.result)
+        return refusal(found)
+
+    def validation(self, expression: str) -> str:
+        """The same of a validation: whether what is written may be."""
+        return refusal(compiled(expression, self.environment()), *CONDITION)
+
+    def message(self, expression: str) -> str:
+        """The same of a message."""
+        return refusal(compiled(expression, self.environment(authorizer=False)), *MESSAGE)
+
+    def annotation(self, expression: str) -> str:
+        """The same of the value of an audit annotation."""
+        return refusal(compiled(expression, self.environment()), *ANNOTATION)
+
+    def mutation(self, expression: str, wanted: Type) -> str:
+        """The same of a mutation, which gives an object or patches."""
+        return refusal(compiled(expression, self.environment(patches=True)), wanted)
+
+
+def condition_refusal(expression: str, *, params: bool) -> str:
+    """Why that is no match condition of a webhook or a policy, or "" where it is."""
+    return refusal(compiled(expression, Environment(params)), *CONDITION)
+
+
+def own_text(document: JsonObject, name: str) -> str:
+    """A text of a document, without the space around it."""
+    return text(document, name).strip()

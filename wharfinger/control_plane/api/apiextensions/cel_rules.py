@@ -1,0 +1,179 @@
+"""Rules in CEL in a definition: that they are said as they must be, compile, and cost little enough.
+
+A rule may cost 10,000,000 by estimate and all of a schema ten times that, each times how often it may be evaluated in one object:
+``maxItems`` and ``maxProperties`` around it say, else what the largest request holds of it (:class:`RuleScope`).
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.control_plane.api.apiextensions.form import shown_rule
+from wharfinger.control_plane.api.apiextensions.structure import conversion_problem
+from wharfinger.control_plane.cel.schema_rules import Scope
+from wharfinger.control_plane.custom.cel_rules import Rule, compiled_rules
+from wharfinger.control_plane.custom.schema_paths import FieldPathError, valid_field_path
+from wharfinger.control_plane.kinds import schema_nodes as schemas
+from wharfinger.control_plane.wire.field_errors import forbidden, internal_error, invalid, not_supported, required
+from wharfinger.control_plane.wire.status import FieldError
+from wharfinger.formats.json.value import JsonObject
+
+RULE_LIMIT: Final = 10_000_000
+TOTAL_LIMIT: Final = 100_000_000
+MOST: Final = 2**64 - 1
+"""Estimates end here, as Go's do."""
+REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_LINES: Final = re.compile(r"[\n\r]+")
+_MOST_TOLD: Final = 4
+_TYPES: Final = frozenset({"array", "boolean", "integer", "number", "object", "string"})
+
+
+@dataclass(slots=True)
+class TotalCost:
+    """What the rules of a schema cost together, and the dearest."""
+
+    total: int = 0
+    dearest: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, path: str, cost: int) -> None:
+        """One more expression."""
+        self.total = min(self.total + cost, MOST)
+        if cost >= TOTAL_LIMIT // 100:
+            self.dearest = sorted([*self.dearest, (cost, path)], key=lambda item: -item[0])[:_MOST_TOLD]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleScope:
+    """A schema at its place: how many values of it one object may have (None: who knows), and what all rules cost."""
+
+    schema: JsonObject
+    cardinality: int | None
+    total: TotalCost
+    is_root: bool = False
+    is_broken: bool = False
+    """Whether something around it is of a type that CEL has none for."""
+
+    @classmethod
+    def root(cls, schema: JsonObject) -> "RuleScope":
+        """Of the object itself."""
+        return cls(schema, 1, TotalCost(), is_root=True)
+
+    def child(self, schema: JsonObject) -> "RuleScope":
+        """Of a member or an item."""
+        times = _most_elements(self.schema)
+        count = None if self.cardinality is None or times is None else min(self.cardinality * times, MOST)
+        kind = schemas.text(self.schema, "type")
+        return RuleScope(schema, count, self.total, is_broken=self.is_broken or (kind != "" and kind not in _TYPES))
+
+
+def _most_elements(schema: JsonObject) -> int | None:
+    match schemas.text(schema, "type"):
+        case "object" if schemas.has_additional(schema):
+            most = schemas.whole(schema, "maxProperties")
+        case "array":
+            most = schemas.whole(schema, "maxItems")
+        case _:
+            return 1
+    return None if most is None else max(most, 0)
+
+
+def rule_errors(schema: JsonObject, path: str) -> list[FieldError]:
+    """What is wrong with how the rules of a node are said."""
+    errors: list[FieldError] = []
+    for index, rule in enumerate(schemas.rules(schema)):
+        errors += _said_errors(schema, rule, f"{path}.{schemas.VALIDATIONS}[{index}]")
+    return errors
+
+
+def _said_errors(schema: JsonObject, rule: JsonObject, path: str) -> list[FieldError]:
+    text, message = schemas.text(rule, "rule"), schemas.text(rule, "message")
+    expression, field_path = schemas.text(rule, "messageExpression"), schemas.text(rule, "fieldPath")
+    errors: list[FieldError] = []
+    if not text.strip():
+        errors.append(required(f"{path}.rule", "rule is not specified"))
+    elif message and not message.strip():
+        errors.append(invalid(f"{path}.message", message, "must be non-empty if specified"))
+    elif _LINES.search(message.strip()):
+        errors.append(invalid(f"{path}.message", message, "must not contain line breaks"))
+    elif _LINES.search(text.strip()) and not message.strip():
+        errors.append(required(f"{path}.message", "message must be specified if rule contains line breaks"))
+    if expression and not expression.strip():
+        errors.append(required(f"{path}.messageExpression", "messageExpression must be non-empty if specified"))
+    reason = rule.get("reason")
+    if reason is not None and reason not in REASONS:
+        errors.append(not_supported(f"{path}.reason", reason, REASONS))
+    if not field_path:
+        return errors
+    if not field_path.strip():
+        errors.append(invalid(f"{path}.fieldPath", field_path, "must be non-empty if specified"))
+    if _LINES.search(field_path):
+        errors.append(invalid(f"{path}.fieldPath", field_path, "must not contain line breaks"))
+    try:
+        if not conversion_problem(schema):
+            valid_field_path(field_path, schema)
+    except FieldPathError:
+        errors.append(invalid(f"{path}.fieldPath", field_path, "must be a valid path"))
+    return errors
+
+
+def compiled_errors(scope: RuleScope, path: str, uncorrelated: str | None, *, suppressed: bool) -> list[FieldError]:
+    """What is wrong with what the rules of a node mean and cost; ``suppressed``: each may cost what it did."""
+    types = Scope(scope.schema, root=scope.is_root or schemas.flag(scope.schema, schemas.EMBEDDED))
+    if scope.is_broken or types.declared is None:
+        why = "failed to construct type information for x-kubernetes-validations rules: "
+        why += "unable to convert structural schema to CEL declarations"
+        return [internal_error(f"{path}.{schemas.VALIDATIONS}", f"internal error: {why}")]
+    errors: list[FieldError] = []
+    for index, rule in enumerate(compiled_rules(scope.schema, types)):
+        errors += _one(rule, scope, types, f"{path}.{schemas.VALIDATIONS}[{index}]", suppressed=suppressed)
+        if rule.compiled.uses_old and uncorrelated is not None:
+            why = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelated}"
+            text = schemas.text(rule.document, "rule")
+            errors.append(invalid(f"{path}.{schemas.VALIDATIONS}[{index}].rule", text, why))
+        elif not rule.compiled.uses_old and rule.document.get("optionalOldSelf") is not None:
+            field_name = f"{path}.{schemas.VALIDATIONS}[{index}].optionalOldSelf"
+            why = "may not be set if oldSelf is not used in rule"
+            errors.append(invalid(field_name, rule.document["optionalOldSelf"], why))
+    return errors
+
+
+def _one(rule: Rule, scope: RuleScope, types: Scope, path: str, *, suppressed: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    times = types.most_values if scope.cardinality is None else scope.cardinality
+    cost = min(rule.compiled.cost * times, MOST)
+    if cost > RULE_LIMIT and not suppressed:
+        errors.append(forbidden(f"{path}.rule", cost_text("estimated rule cost", cost, RULE_LIMIT)))
+    scope.total.add(f"{path}.rule", cost)
+    shown = shown_rule(rule.document)
+    if rule.compiled.problem:
+        errors.append(invalid(f"{path}.rule", shown, rule.compiled.problem))
+    message = rule.message
+    if message is not None and message.problem:
+        errors.append(invalid(f"{path}.messageExpression", shown, message.problem))
+    elif message is not None:
+        if message.cost > RULE_LIMIT and not suppressed:
+            why = cost_text("estimated messageExpression cost", message.cost, RULE_LIMIT)
+            errors.append(forbidden(f"{path}.messageExpression", why))
+        scope.total.add(f"{path}.messageExpression", message.cost)
+    return errors
+
+
+def cost_text(name: str, cost: int, limit: int) -> str:
+    """How much dearer than it may be."""
+    times = cost / limit
+    factor = "more than 100x" if times > 100 else f"{times:.6f}x" if times < 1.5 else f"{times:.1f}x"
+    where = "and maxLength where arrays, maps, and strings are declared"
+    return f"{name} exceeds budget by factor of {factor} (try simplifying the rule, or adding maxItems, maxProperties, {where})"
+
+
+def total_errors(scope: RuleScope, path: str) -> list[FieldError]:
+    """What all rules of a schema cost together."""
+    total = scope.total
+    if total.total <= TOTAL_LIMIT:
+        return []
+    why = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+    name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+    return [
+        *(forbidden(place, why) for _, place in total.dearest),
+        forbidden(path, cost_text(name, total.total, TOTAL_LIMIT)),
+    ]

@@ -1,0 +1,16 @@
+"""Formats in a definition's schemas that the server does not check, of which it warns."""
+
+from wharfinger.control_plane.api.apiextensions.form import Spec
+from wharfinger.control_plane.kinds import schema_nodes as schemas
+from wharfinger.control_plane.objects.string_formats import known_format
+
+
+def unrecognized_formats(spec: Spec) -> list[str]:
+    """Their names, as often as they stand there, in the order of Go's walk."""
+    found = []
+    for schema in spec.schemas():
+        for node in schemas.walked(schema):
+            name = schemas.text(node, "format")
+            if name and not known_format((schemas.text(node, "type"),), name):
+                found.append(name)
+    return found

@@ -1,0 +1,48 @@
+"""Selectable fields of a definition: paths to scalars in its schema, at most eight."""
+
+from typing import Final, TypeAlias
+
+from wharfinger.control_plane.custom.schema_paths import FieldPathError, valid_field_path
+from wharfinger.control_plane.kinds import schema_nodes as schemas
+from wharfinger.control_plane.wire.field_errors import duplicate, invalid, required, too_many
+from wharfinger.control_plane.wire.status import FieldError
+from wharfinger.formats.json.value import JsonObject
+
+MOST: Final = 8
+TooMany: TypeAlias = frozenset[str]
+"""Versions that had too many selectable fields before, and still the same."""
+
+
+def selectable_errors(
+    fields: list[JsonObject], schema: JsonObject | None, path: str, *, crowded: bool, shared: bool = False
+) -> list[FieldError]:
+    """What is wrong with the selectable fields of a version, or of all where they are shared."""
+    place = f"{path}.selectableFields"
+    if schema is None:
+        needed = (
+            "may only be set when validations.schema is included"
+            if shared
+            else "may only be set when `version.schema.openAPIV3Schema` is not included"
+        )
+        return [invalid(place, "", needed)]
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for index, item in enumerate(fields):
+        text, where = schemas.text(item, "jsonPath"), f"{place}[{index}].jsonPath"
+        if not text:
+            errors.append(required(where))
+            continue
+        try:
+            found, steps = valid_field_path(text, schema, arrays=False)
+        except FieldPathError as error:
+            errors.append(invalid(where, text, f"is an invalid path: {error}"))
+            continue
+        if steps.partition(".")[0] == "metadata":
+            errors.append(invalid(where, text, "must not point to fields in metadata"))
+        if schemas.text(found, "type") not in {"string", "boolean", "integer"}:
+            why = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are "
+            errors.append(invalid(where, text, why + "allowed."))
+        if steps in seen:
+            errors.append(duplicate(where, text))
+        seen.add(steps)
+    return errors + ([too_many(place, len(seen), MOST)] if len(seen) > MOST and not crowded else [])

@@ -1,0 +1,64 @@
+"""The schema of a definition as a whole: its root, its structure, its defaults, and what its rules cost together."""
+
+from dataclasses import dataclass, field, replace
+
+from wharfinger.control_plane.api.apiextensions.cel_rules import RuleScope, total_errors
+from wharfinger.control_plane.api.apiextensions.defaults import default_errors
+from wharfinger.control_plane.api.apiextensions.form import fields_said, shown_schema
+from wharfinger.control_plane.api.apiextensions.schemas import Leniency, Place, schema_errors
+from wharfinger.control_plane.api.apiextensions.structure import conversion_problem, structure_errors
+from wharfinger.control_plane.kinds import schema_nodes as schemas
+from wharfinger.control_plane.wire.field_errors import forbidden, invalid
+from wharfinger.control_plane.wire.status import FieldError
+from wharfinger.formats.json.value import JsonObject
+
+_AT_ROOT = (
+    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems "
+    "MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of schemas; an update is not asked for what the old definition lacked."""
+
+    pruned: bool = True
+    lenient: Leniency = field(default_factory=Leniency)
+
+    def unchanged(self) -> "Asked":
+        """Of a schema that is as it was."""
+        return replace(self, lenient=replace(self.lenient, rule_costs=True))
+
+
+def whole_errors(schema: JsonObject, path: str, asked: Asked, *, has_status: bool) -> list[FieldError]:
+    """Everything wrong with a schema; ``path`` is that of its holder."""
+    place = f"{path}.openAPIV3Schema"
+    errors = _root_errors(schema, place) if has_status else []
+    if schemas.flag(schema, "nullable"):
+        errors.append(forbidden(f"{place}.nullable", "nullable cannot be true at the root"))
+    scope: RuleScope | None = None
+    impossible = conversion_problem(schema)
+    if not impossible:
+        unstructured = structure_errors(schema, place)
+        wrong = unstructured or default_errors(schema, place, pruned=asked.pruned)
+        errors += wrong
+        if not wrong:
+            scope = RuleScope.root(schema)
+    found = schema_errors(schema, place, Place(), asked.lenient, scope, root=True)
+    errors += found.plain + found.rules
+    if impossible and not errors:
+        errors.append(invalid(place, "", impossible))
+    return errors + (total_errors(scope, place) if scope is not None else [])
+
+
+def _root_errors(schema: JsonObject, path: str) -> list[FieldError]:
+    """With a status subresource the schema of ``status`` must stand alone."""
+    allowed = _AT_ROOT.split()
+    for name in fields_said(schema):
+        if name == "Type" and schemas.text(schema, "type") != "object":
+            why = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+            return [invalid(f"{path}.type", schemas.text(schema, "type"), why)]
+        if name not in allowed:
+            why = f"only [{_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is enabled"
+            return [invalid(path, shown_schema(schema), why)]
+    return []

@@ -1,0 +1,4 @@
+"""The group apiregistration.k8s.io: APIServices.
+
+May import ``api.core``.
+"""

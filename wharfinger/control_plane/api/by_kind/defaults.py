@@ -1,0 +1,56 @@
+"""The defaults of Kubernetes 1.36 (and of the answers recorded from it), kind by kind.
+
+Two places are easily confused: what is defaulted here is part of what the writer owns; what a kind's strategy sets at
+creation (cluster IPs, node ports, the first status) is not, and is filled in later by whoever stores the object.
+
+Every rule only adds what is missing, so defaulting twice changes nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from wharfinger.control_plane.api.by_kind.other_groups_defaults import GROUP_DEFAULTS, TIMED_DEFAULTS
+from wharfinger.control_plane.api.by_kind.workload_defaults import WORKLOAD_DEFAULTS
+from wharfinger.control_plane.api.core.defaults import CORE_DEFAULTS
+from wharfinger.control_plane.api.core.pod_specs.defaults import POD_DEFAULTS
+from wharfinger.control_plane.kinds.type_shapes import builtin_list_types, is_builtin
+from wharfinger.control_plane.kinds.typed_form import typed_form
+from wharfinger.formats.json.value import JsonObject, as_object, find
+from wharfinger.kube.resource import kind_of, split_api_version
+
+DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {
+    **CORE_DEFAULTS,
+    **POD_DEFAULTS,
+    **WORKLOAD_DEFAULTS,
+    **GROUP_DEFAULTS,
+}
+"""By group and kind."""
+TELLING_EMPTIES: Final[Mapping[tuple[str, str], Sequence[tuple[str, ...]]]] = {
+    ("autoscaling", "HorizontalPodAutoscaler"): (
+        ("spec", "behavior", "scaleDown", "policies"),
+        ("spec", "behavior", "scaleUp", "policies"),
+    ),
+}
+"""Lists that are not filled in where they were sent empty, which is refused."""
+
+
+def apply_defaults(obj: JsonObject, now: datetime | None = None) -> JsonObject:
+    """A copy of the object in the form its Go type prints, with the defaults of its kind.
+
+    Of kinds that are not built in, only the metadata is brought into form; defaults of custom kinds are their schema's.
+    ``now`` is what some few fields begin with; without it they stay as they are.
+    """
+    api_version, kind = kind_of(obj)
+    group, version = split_api_version(api_version)
+    formed = typed_form(obj, builtin_list_types(group, version, kind))
+    if is_builtin(group, version, kind):
+        rule = DEFAULTS.get((group, kind))
+        if rule is not None:
+            for path in TELLING_EMPTIES.get((group, kind), ()):
+                if find(obj, *path) == []:
+                    as_object(find(formed, *path[:-1]), path[-2])[path[-1]] = []
+            rule(formed)
+        if now is not None and (timed := TIMED_DEFAULTS.get((group, kind))) is not None:
+            timed(formed, now)
+    return formed

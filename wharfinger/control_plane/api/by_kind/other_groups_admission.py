@@ -1,0 +1,82 @@
+"""Plugins about networking and certificates: the default class of ingresses, who asks for certificates and what for."""
+
+from typing import Final
+
+from wharfinger.control_plane.api.certificates.certificate_requests import organizations
+from wharfinger.control_plane.api.common.admission import Admission, Operation, Plugin
+from wharfinger.control_plane.api.core.secrets import decoded
+from wharfinger.control_plane.api.networking.ingresses import CLASS_ANNOTATION
+from wharfinger.control_plane.objects.amounts import text
+from wharfinger.control_plane.objects.lenient_fields import part
+from wharfinger.control_plane.wire import status
+from wharfinger.formats.json.value import JsonObject, find
+
+DEFAULT_CLASS: Final = "ingressclass.kubernetes.io/is-default-class"
+CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
+_MASTERS: Final = "system:masters"
+_ASKER: Final = ("username", "uid", "groups", "extra")
+
+
+def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
+    """An Ingress that names no class gets the default one, if there is any: the newest of several."""
+    named = find(ingress, "spec", "ingressClassName")
+    if (
+        admission.subresource
+        or named is not None
+        or find(ingress, "metadata", "annotations", CLASS_ANNOTATION) is not None
+    ):
+        return ingress
+    classes = [
+        item
+        for item in admission.view.objects("networking.k8s.io", "ingressclasses")
+        if find(item, "metadata", "annotations", DEFAULT_CLASS) == "true"
+    ]
+    if not classes:
+        return ingress
+    classes.sort(key=lambda item: text(item, "metadata", "name"))
+    newest = max(classes, key=lambda item: text(item, "metadata", "creationTimestamp"))
+    return {**ingress, "spec": {**(part(ingress, "spec") or {}), "ingressClassName": text(newest, "metadata", "name")}}
+
+
+def stamp_asker(admission: Admission, request: JsonObject) -> JsonObject:
+    """A certificate request says who made it, whatever it said itself."""
+    user = admission.user
+    spec = {name: value for name, value in (part(request, "spec") or {}).items() if name not in _ASKER}
+    who: JsonObject = {
+        "username": user.name,
+        "uid": user.uid,
+        "groups": [*user.groups],
+        "extra": {name: [*values] for name, values in user.extra.items()},
+    }
+    return {**request, "spec": {**spec, **{name: value for name, value in who.items() if value}}}
+
+
+def check_subject(admission: Admission) -> None:
+    """Nobody asks to be an administrator. Raises StatusError (403)."""
+    if text(admission.obj, "spec", "signerName") != CLIENT_SIGNER:
+        return
+    try:
+        asked = organizations(decoded(find(admission.obj, "spec", "request")))
+    except ValueError as error:
+        why = f"failed to parse CSR: {error}"
+        raise status.forbidden(admission.kind, admission.name, why) from error
+    if _MASTERS in asked:
+        why = f"use of {CLIENT_SIGNER} signer with {_MASTERS} group is not allowed"
+        raise status.forbidden(admission.kind, admission.name, why)
+
+
+GROUP_PLUGINS: Final[tuple[Plugin, ...]] = (
+    Plugin(
+        "DefaultIngressClass",
+        frozenset({Operation.CREATE}),
+        frozenset({"Ingress.networking.k8s.io"}),
+        mutate=fill_ingress_class,
+    ),
+    Plugin(
+        "CertificateSubjectRestriction",
+        frozenset({Operation.CREATE}),
+        frozenset({"CertificateSigningRequest.certificates.k8s.io"}),
+        mutate=stamp_asker,
+        check=check_subject,
+    ),
+)

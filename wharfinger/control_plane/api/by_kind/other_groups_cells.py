@@ -1,0 +1,177 @@
+"""Cells of the kinds of other groups: ingresses, roles, classes, admission, certificates, flow control."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from wharfinger.control_plane.api.common.cells import NONE, UNSET, balanced, condition, deleted, objects, said, strings
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object
+from wharfinger.kube.times import human_duration
+
+_HOSTS_SHOWN: Final = 3
+_MOST_SECONDS: Final = 1 << 32
+_DEFAULT_CLASSES: Final = (
+    "ingressclass.kubernetes.io/is-default-class",
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+
+
+def class_name(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """The name, and whether the class is the default one."""
+    ours = _DEFAULT_CLASSES[:1] if obj.get("kind") == "IngressClass" else _DEFAULT_CLASSES[1:]
+    annotations = find_object(obj, "metadata", "annotations")
+    default = any(annotations.get(name) == "true" for name in ours)
+    return f"{said(obj, 'metadata', 'name')} (default)" if default else said(obj, "metadata", "name")
+
+
+def ingress_hosts(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """Hosts of the rules, ``*`` where none is named."""
+    rules, shown, more = objects(obj, "spec", "rules"), list[str](), False
+    for rule in rules:
+        more = more or len(shown) == _HOSTS_SHOWN
+        if not more and said(rule, "host"):
+            shown.append(said(rule, "host"))
+    hosts = ",".join(shown) or "*"
+    return f"{hosts} + {len(rules) - _HOSTS_SHOWN} more..." if more else hosts
+
+
+def ingress_address(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """Addresses of the load balancer."""
+    return balanced(obj)
+
+
+def ingress_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """``80`` or ``80, 443``."""
+    return "80, 443" if objects(obj, "spec", "tls") else "80"
+
+
+def class_parameters(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """``Kind.group/name``."""
+    found = find(obj, "spec", "parameters")
+    if found is None:
+        return NONE
+    group = find(found, "apiGroup")
+    kind = f"{said(found, 'kind')}.{group}" if isinstance(group, str) else said(found, "kind")
+    return f"{kind}/{said(found, 'name')}"
+
+
+def address_parent(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """``services/default/kubernetes``."""
+    found = find(obj, "spec", "parentRef")
+    if found is None:
+        return NONE
+    group, resource = said(found, "group"), said(found, "resource")
+    named = (f"{resource}.{group}" if group else resource).lower()
+    return "/".join(part for part in (named, said(found, "namespace")) if part) + f"/{said(found, 'name')}"
+
+
+def role_ref(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """``Role/name``."""
+    return f"{said(obj, 'roleRef', 'kind')}/{said(obj, 'roleRef', 'name')}"
+
+
+def subjects(kind: str, obj: JsonObject) -> str:
+    """The subjects of a kind; service accounts with their namespaces."""
+    found = [item for item in objects(obj, "subjects") if item.get("kind") == kind]
+    if kind == "ServiceAccount":
+        return ", ".join(f"{said(item, 'namespace')}/{said(item, 'name')}" for item in found)
+    return ", ".join(said(item, "name") for item in found)
+
+
+def token_requests(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """The audiences of the tokens that a driver asks for."""
+    listed = find(obj, "spec", "tokenRequests")
+    if not isinstance(listed, list):
+        return UNSET
+    return ",".join(said(item, "audience") for item in listed)
+
+
+def parameter_kind(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """``v1/ConfigMap``: what an admission policy is parametrised with."""
+    found = find(obj, "spec", "paramKind")
+    return UNSET if found is None else f"{said(found, 'apiVersion')}/{said(found, 'kind')}"
+
+
+def parameter(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """``namespace/name``, ``*/name``, or what selects the parameters."""
+    found = find(obj, "spec", "paramRef")
+    if name := said(found, "name"):
+        return f"{said(found, 'namespace', default='*')}/{name}"
+    chosen = find(found, "selector")
+    return UNSET if chosen is None else _selector_text(chosen)
+
+
+def _selector_text(value: JsonValue) -> str:
+    """A selector as Go prints one."""
+    matched = find(value, "matchLabels")
+    expressions = "".join(
+        f"LabelSelectorRequirement{{Key:{said(item, 'key')},Operator:{said(item, 'operator')},"
+        f"Values:[{' '.join(strings(item.get('values')))}],}},"
+        for item in objects(value, "matchExpressions")
+    )
+    labels = ",".join(f"{key}: {matched[key]}" for key in sorted(matched)) if isinstance(matched, dict) else ""
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{labels + ',' if labels else ''}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
+
+
+def certificate_duration(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """How long the certificate is asked for."""
+    seconds = find(obj, "spec", "expirationSeconds")
+    if not isinstance(seconds, int) or abs(seconds) > _MOST_SECONDS:
+        return NONE
+    return human_duration(timedelta(seconds=seconds))
+
+
+def certificate_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """``Pending``, ``Approved,Issued``, ``Denied``…"""
+    shown = "Denied" if condition(obj, "Denied") else "Approved" if condition(obj, "Approved") else "Pending"
+    failed = ",Failed" if condition(obj, "Failed") else ""
+    return shown + failed + (",Issued" if said(obj, "status", "certificate") else "")
+
+
+def service_of(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """Which service answers for an API: ``namespace/name``, or ``Local``."""
+    found = find(obj, "spec", "service")
+    return "Local" if found is None else f"{said(found, 'namespace')}/{said(found, 'name')}"
+
+
+def available(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """``True``, or why not: ``False (ServiceNotFound)``."""
+    found = condition(obj, "Available")
+    if found is None:
+        return "Unknown"
+    state, reason = said(found, "status"), said(found, "reason")
+    return state if state == "True" or not reason else f"{state} ({reason})"
+
+
+def claim_state(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """``pending``, ``allocated,reserved``, ``deleted``…"""
+    states = ["deleted"] if deleted(obj) else []
+    if find(obj, "status", "allocation") is not None:
+        states += ["allocated", *(["reserved"] if objects(obj, "status", "reservedFor") else [])]
+    elif not states:
+        states = ["pending"]
+    return ",".join(states)
+
+
+def dangling(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """Whether a flow schema's priority level is absent; ``?`` where nobody looked."""
+    return said(condition(obj, "Dangling"), "status", default="?")
+
+
+def limited(path: tuple[str, ...], obj: JsonObject) -> JsonValue:
+    """A number of how a priority level limits, ``<none>`` where it does not."""
+    if find(obj, "spec", "limited", *path[:-1]) is None:
+        return NONE
+    found = find(obj, "spec", "limited", *path)
+    return found if isinstance(found, int) else None if len(path) == 1 else 0
+
+
+def component(field: str, obj: JsonObject) -> str:
+    """What a component's health is, by field of its condition."""
+    found = next((item for item in objects(obj, "conditions") if item.get("type") == "Healthy"), None)
+    if field != "status":
+        return said(found, field)
+    return "Unknown" if found is None else "Healthy" if found.get("status") == "True" else "Unhealthy"

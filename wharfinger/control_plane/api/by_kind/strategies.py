@@ -1,0 +1,26 @@
+"""Finds the strategy of a kind."""
+
+from typing import Final
+
+from wharfinger.control_plane.api.by_kind.other_groups_strategies import GROUP_STRATEGIES
+from wharfinger.control_plane.api.by_kind.workload_strategies import WORKLOAD_STRATEGIES
+from wharfinger.control_plane.api.core.pods.strategy import POD_STRATEGIES
+from wharfinger.control_plane.api.core.strategies import CORE_STRATEGIES
+from wharfinger.control_plane.api.resource.strategies import DEVICE_STRATEGIES
+from wharfinger.control_plane.kinds.kind import Kind
+from wharfinger.control_plane.objects.strategy import Strategy
+
+STRATEGIES: Final[dict[str, Strategy]] = {
+    **CORE_STRATEGIES,
+    **POD_STRATEGIES,
+    **WORKLOAD_STRATEGIES,
+    **GROUP_STRATEGIES,
+    **DEVICE_STRATEGIES,
+}
+"""By ``Kind.group_kind``."""
+_NONE: Final = Strategy()
+
+
+def strategy_of(kind: Kind) -> Strategy:
+    """The strategy of a kind; custom kinds have none of their own."""
+    return STRATEGIES.get(kind.group_kind, _NONE)

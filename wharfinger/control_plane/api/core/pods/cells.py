@@ -1,0 +1,142 @@
+"""What ``kubectl get pods`` shows: phases, reasons and restarts, weighed over a pod's containers."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from wharfinger.control_plane.api.common.cells import NONE, condition, deleted, holds, integer, objects, said
+from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.kube.times import age
+
+_COMPLETED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
+
+
+@dataclass(slots=True)
+class _Summary:
+    """What the containers of one pod come to."""
+
+    reason: str
+    ready: int = 0
+    restarts: int = 0
+    restarted: str = ""
+    """When a container last ended before it was started again."""
+
+    def add_restarts(self, container: JsonObject) -> None:
+        self.restarts += integer(container, "restartCount")
+        self.restarted = max(self.restarted, said(container, "lastState", "terminated", "finishedAt"))
+
+
+def pod_ready(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """``1/2``: containers that are ready, of those that keep running."""
+    total = len(objects(obj, "spec", "containers")) + len(_sidecars(obj))
+    return f"{_summary(obj).ready}/{total}"
+
+
+def pod_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """The phase, or the reason for which the pod is not as it should be."""
+    return _summary(obj).reason
+
+
+def pod_restarts(obj: JsonObject, now: datetime) -> JsonValue:
+    """``3 (2m ago)``."""
+    found = _summary(obj)
+    return (
+        f"{found.restarts} ({age(found.restarted, now)} ago)"
+        if found.restarts and found.restarted
+        else str(found.restarts)
+    )
+
+
+def pod_ip(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """The first address."""
+    ips = objects(obj, "status", "podIPs")
+    return said(ips[0], "ip", default=NONE) if ips else NONE
+
+
+def readiness_gates(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+    """``1/2``: gates whose condition is True."""
+    gates = [said(gate, "conditionType") for gate in objects(obj, "spec", "readinessGates")]
+    return f"{sum(holds(obj, gate) for gate in gates)}/{len(gates)}" if gates else NONE
+
+
+def row_conditions(obj: JsonObject) -> list[JsonValue]:
+    """What a client is told of a row: that the pod is done, so that it may be shown dimmed or left out."""
+    phase = said(obj, "status", "phase")
+    if phase not in _COMPLETED:
+        return []
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": _COMPLETED[phase]}]
+
+
+def _sidecars(obj: JsonObject) -> set[str]:
+    """Names of the init containers that keep running."""
+    known = objects(obj, "spec", "initContainers")
+    return {said(item, "name") for item in known if item.get("restartPolicy") == "Always"}
+
+
+def _summary(obj: JsonObject) -> _Summary:
+    phase = said(obj, "status", "phase")
+    found = _Summary(said(obj, "status", "reason", default=phase))
+    if said(condition(obj, "PodScheduled"), "reason") == "SchedulingGated":
+        found.reason = "SchedulingGated"
+    beside = _Summary("")
+    initializing = _initialization(obj, found, beside)
+    if not initializing or holds(obj, "Initialized"):
+        found.restarts, found.restarted = beside.restarts, beside.restarted
+        _running(obj, found)
+    if deleted(obj) and said(obj, "status", "reason") == "NodeLost":
+        found.reason = "Unknown"
+    elif deleted(obj) and phase not in _COMPLETED:
+        found.reason = "Terminating"
+    return found
+
+
+def _initialization(obj: JsonObject, found: _Summary, beside: _Summary) -> bool:
+    """Weigh the init containers up to the first that is not done; whether there is one. ``beside`` counts sidecars."""
+    sidecars, total = _sidecars(obj), len(objects(obj, "spec", "initContainers"))
+    for index, container in enumerate(objects(obj, "status", "initContainerStatuses")):
+        found.add_restarts(container)
+        sidecar = said(container, "name") in sidecars
+        if sidecar:
+            beside.add_restarts(container)
+        ended = find(container, "state", "terminated")
+        if ended is not None and not integer(ended, "exitCode"):
+            continue
+        if sidecar and container.get("started") is True:
+            found.ready += container.get("ready") is True
+            continue
+        waiting = said(container, "state", "waiting", "reason")
+        if ended is not None:
+            found.reason = f"Init:{_end(ended)}"
+        elif waiting and waiting != "PodInitializing":
+            found.reason = f"Init:{waiting}"
+        else:
+            found.reason = f"Init:{index}/{total}"
+        return True
+    return False
+
+
+def _end(ended: JsonValue) -> str:
+    """How a container ended."""
+    signal = integer(ended, "signal")
+    return said(ended, "reason") or (f"Signal:{signal}" if signal else f"ExitCode:{integer(ended, 'exitCode')}")
+
+
+def _running(obj: JsonObject, found: _Summary) -> None:
+    """Weigh the containers, the last first: the first one's reason is shown."""
+    running, failed = False, ""
+    for container in reversed(objects(obj, "status", "containerStatuses")):
+        found.add_restarts(container)
+        ended = find(container, "state", "terminated")
+        if waiting := said(container, "state", "waiting", "reason"):
+            found.reason = waiting
+        elif ended is not None:
+            found.reason = _end(ended)
+            failed = found.reason if integer(ended, "exitCode") else failed
+        elif container.get("ready") is True and find(container, "state", "running") is not None:
+            running = True
+            found.ready += 1
+    if found.reason == "Completed":
+        if running and holds(obj, "Ready"):
+            found.reason = "Running"
+        elif failed or running:
+            found.reason = failed or "NotReady"

@@ -1,0 +1,136 @@
+"""What a Service is given: an address of 10.0.0.0/24, ports of 30000-32767, and the fields that say which.
+
+Nothing is booked: what is taken is what the stored Services have. A part at the low end of both ranges is left to those
+who ask for a certain address or port (KEP-3070, KEP-3668); what nobody asked for is drawn from the rest first. A dry run
+draws nothing and shows the range's own address, and ports beyond the range, as kube-apiserver does.
+"""
+
+import ipaddress
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.control_plane.api.core.services.address_validation import strings
+from wharfinger.control_plane.objects.addresses import ip_text
+from wharfinger.control_plane.objects.amounts import number, text
+from wharfinger.control_plane.objects.names import parse_ip
+from wharfinger.control_plane.objects.strategy import ClusterView
+from wharfinger.control_plane.wire import status
+from wharfinger.control_plane.wire.field_errors import invalid
+from wharfinger.control_plane.wire.status import FieldError, StatusError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find
+
+ADDRESSES: Final = ipaddress.IPv4Network("10.0.0.0/24")
+RESERVED: Final = "10.0.0.1"
+"""The address of the API server's own Service."""
+PORTS: Final = range(30_000, 32_768)
+_STATIC_ADDRESSES: Final = 16
+_STATIC_PORTS: Final = 86
+_DRY_PORT: Final = 32_768
+
+
+@dataclass
+class Ports:
+    """Node ports: those that are taken, and those that one write takes beside them."""
+
+    view: ClusterView
+    taken: set[int]
+    own: list[int] = field(default_factory=list)
+
+    def take(self, port: int) -> str:
+        """Ask for a port; why it cannot be had, or ""."""
+        if port not in PORTS and not self.view.dry_run:
+            return "provided port is not in the valid range. The range of valid ports is 30000-32767"
+        if port in self.taken or port in self.own:
+            return "provided port is already allocated"
+        self.own.append(port)
+        return ""
+
+    def draw(self) -> int:
+        """Any free port. Raises StatusError (500) where there is none."""
+        if self.view.dry_run:
+            port = max(self.own, default=_DRY_PORT) + 1
+        else:
+            found = drawn(PORTS, _STATIC_PORTS, self.taken | set(self.own), self.view)
+            if found is None:
+                raise status.internal_error("failed to allocate a nodePort: range is full")
+            port = found
+        self.own.append(port)
+        return port
+
+
+def drawn(candidates: range, static: int, taken: Collection[int], view: ClusterView) -> int | None:
+    """A free candidate: a random one beyond the first ``static``, one of those where nothing else is left."""
+    for part in (candidates[static:], candidates[:static]):
+        free = [candidate for candidate in part if candidate not in taken]
+        if free:
+            return free[view.draw(len(free))]
+    return None
+
+
+def node_ports(services: Iterable[JsonObject]) -> set[int]:
+    """All ports that services have, those of health checks included."""
+    found = {number(service, "spec", "healthCheckNodePort") for service in services}
+    for service in services:
+        found |= {number(port, "nodePort") for port in ports_of(service)}
+    return found - {0}
+
+
+def ports_of(service: JsonObject) -> list[JsonObject]:
+    """``spec.ports``."""
+    found = find(service, "spec", "ports")
+    return [port for port in found if isinstance(port, dict)] if isinstance(found, list) else []
+
+
+def give_addresses(service: JsonObject, spec: JsonObject, view: ClusterView) -> None:
+    """Fill in ``clusterIP`` and ``clusterIPs`` of a spec that has its families, in place. Raises StatusError."""
+    addresses = strings(service, "clusterIPs")
+    if addresses[:1] == ["None"]:
+        return
+    families = strings({"spec": spec}, "ipFamilies")
+    wanted = [addresses[index] if index < len(addresses) else "" for index in range(len(families))]
+    given: list[JsonValue] = [_address(service, item, addresses, view) for item in wanted]
+    spec["clusterIPs"] = given
+    spec["clusterIP"] = given[0] if given else ""
+
+
+def _address(service: JsonObject, wanted: str, addresses: list[str], view: ClusterView) -> str:
+    if not wanted:
+        return _any_address(service, view)
+    address = parse_ip(wanted)
+    shown = ip_text(address) if address is not None else wanted
+    why = ""
+    if address not in ADDRESSES or shown in {str(ADDRESSES.network_address), str(ADDRESSES.broadcast_address)}:
+        why = "the provided network does not match the current range"
+        if view.dry_run:
+            why = f"the provided IP ({shown}) is not in the valid range. The range of valid IPs is {ADDRESSES}"
+    elif not view.dry_run and shown in _taken_addresses(view):
+        why = "provided IP is already allocated"
+    if why:
+        error = invalid("spec.clusterIPs", list(addresses), f"failed to allocate IP {wanted}: {why}")
+        raise invalid_service(service, [error])
+    return wanted
+
+
+def _any_address(service: JsonObject, view: ClusterView) -> str:
+    if view.dry_run:
+        return str(ADDRESSES.network_address)
+    first = int(ADDRESSES.network_address)
+    taken = {int(ipaddress.IPv4Address(item)) for item in _taken_addresses(view) if "." in item}
+    found = drawn(range(first + 1, first + ADDRESSES.num_addresses - 1), _STATIC_ADDRESSES, taken, view)
+    if found is None:
+        name = text(service, "metadata", "name")
+        raise status.internal_error(f'failed to allocate a serviceIP for Service "{name}": range is full')
+    return str(ipaddress.IPv4Address(found))
+
+
+def _taken_addresses(view: ClusterView) -> set[str]:
+    taken = {RESERVED}
+    for other in view.objects("", "services"):
+        taken |= {ip_text(found) for item in strings(other, "clusterIPs") if (found := parse_ip(item)) is not None}
+    return taken
+
+
+def invalid_service(service: JsonObject, errors: list[FieldError]) -> StatusError:
+    """422 of a Service."""
+    return status.invalid("", "Service", text(service, "metadata", "name"), errors)

@@ -1,0 +1,82 @@
+"""Plugins about storage: protection of what is in use, the default class of claims, and growing of claims."""
+
+from typing import Final
+
+from wharfinger.control_plane.api.common.admission import Admission, Operation, Plugin
+from wharfinger.control_plane.objects.amounts import text
+from wharfinger.control_plane.objects.lenient_fields import flag, part, texts
+from wharfinger.control_plane.wire import status
+from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.kube.quantities import amount
+
+CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_PROTECTION: Final = {
+    "PersistentVolume": "kubernetes.io/pv-protection",
+    "PersistentVolumeClaim": "kubernetes.io/pvc-protection",
+    "VolumeAttributesClass.storage.k8s.io": "kubernetes.io/vac-protection",
+}
+
+
+def protect(admission: Admission, obj: JsonObject) -> JsonObject:
+    """The object with the finalizer that keeps it while it is in use."""
+    finalizer = _PROTECTION[admission.kind.group_kind]
+    finalizers: list[JsonValue] = [*texts(obj, "metadata", "finalizers")]
+    if admission.subresource or finalizer in finalizers:
+        return obj
+    return {**obj, "metadata": {**(part(obj, "metadata") or {}), "finalizers": [*finalizers, finalizer]}}
+
+
+def fill_class(admission: Admission, claim: JsonObject) -> JsonObject:
+    """A claim that names no class gets the default one, if there is any: the newest of several."""
+    if admission.subresource or _class_of(claim) is not None:
+        return claim
+    classes = [item for item in admission.view.objects("storage.k8s.io", "storageclasses") if _is_default(item)]
+    if not classes:
+        return claim
+    classes.sort(key=lambda item: text(item, "metadata", "name"))
+    newest = max(classes, key=lambda item: text(item, "metadata", "creationTimestamp"))
+    return {**claim, "spec": {**(part(claim, "spec") or {}), "storageClassName": text(newest, "metadata", "name")}}
+
+
+def _is_default(storage_class: JsonObject) -> bool:
+    return any(find(storage_class, "metadata", "annotations", name) == "true" for name in _DEFAULT)
+
+
+def _class_of(claim: JsonObject | None) -> str | None:
+    annotation = find(claim, "metadata", "annotations", CLASS_ANNOTATION)
+    name = annotation if annotation is not None else find(claim, "spec", "storageClassName")
+    return name if isinstance(name, str) else None
+
+
+def check_growth(admission: Admission) -> None:
+    """Only bound claims of a class that allows it may grow. Raises StatusError (403)."""
+    if admission.subresource:
+        return
+    new, old = (find(claim, "spec", "resources", "requests", "storage") for claim in (admission.obj, admission.old))
+    if amount(new) <= amount(old):
+        return
+    if text(admission.old, "status", "phase") != "Bound":
+        raise status.forbidden(admission.kind, admission.name, "Only bound persistent volume claims can be expanded")
+    name = _class_of(admission.obj)
+    known = admission.view.object("storage.k8s.io", "storageclasses", "", name) if name else None
+    if name != _class_of(admission.old) or not flag(known, "allowVolumeExpansion"):
+        why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+        raise status.forbidden(admission.kind, admission.name, why)
+
+
+STORAGE_PLUGINS: Final = (
+    Plugin(
+        "DefaultStorageClass",
+        frozenset({Operation.CREATE}),
+        frozenset({"PersistentVolumeClaim"}),
+        mutate=fill_class,
+    ),
+    Plugin("StorageObjectInUseProtection", frozenset({Operation.CREATE}), frozenset(_PROTECTION), mutate=protect),
+    Plugin(
+        "PersistentVolumeClaimResize",
+        frozenset({Operation.UPDATE}),
+        frozenset({"PersistentVolumeClaim"}),
+        check=check_growth,
+    ),
+)

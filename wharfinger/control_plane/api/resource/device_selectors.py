@@ -1,0 +1,66 @@
+"""Expressions that choose devices: what they may speak of, and what they may cost (``selectors[].cel`` of resource.k8s.io).
+
+An attribute may be anything, and is of the type ``any``, of which nothing is known before the expression runs.
+"""
+
+from functools import cache
+from typing import Final
+
+from wharfinger.control_plane.cel.checking.checker import Checked
+from wharfinger.control_plane.cel.compiling import judged
+from wharfinger.control_plane.cel.costs.estimate import estimate
+from wharfinger.control_plane.cel.syntax.macros import BINDINGS
+from wharfinger.control_plane.cel.values.schema_types import Declared
+from wharfinger.control_plane.cel.values.types import BOOL, STRING, Type, mapped, read_type
+
+COST_LIMIT: Final = 1_000_000
+_MOST_PROPERTIES: Final = 32
+_DOMAIN_CHARS, _ID_CHARS, _VALUE_CHARS = 63, 32, 64
+_ANY: Final = Type("dyn", "any")
+_DEVICE: Final = Type("struct", "kubernetes.DRADevice")
+
+
+@cache
+def _declared() -> Declared:
+    """What a device is, and how large its parts are."""
+    quantity = Declared(read_type("kubernetes.Quantity"), 0)
+    return Declared(
+        _DEVICE,
+        0,
+        fields={
+            "driver": Declared(STRING, 2, _DOMAIN_CHARS),
+            "attributes": _map_of(Declared(_ANY, 1, _VALUE_CHARS)),
+            "capacity": _map_of(quantity),
+            "allowMultipleAllocations": Declared(BOOL, 1, 1),
+        },
+    )
+
+
+def _map_of(value: Declared) -> Declared:
+    """Values by the domain and the identifier of their names."""
+    inner = Declared(mapped(STRING, value.type), 2, _MOST_PROPERTIES, element=value, key=Declared(STRING, 2, _ID_CHARS))
+    return Declared(
+        mapped(STRING, inner.type), 2, _MOST_PROPERTIES, element=inner, key=Declared(STRING, 2, _DOMAIN_CHARS)
+    )
+
+
+def selector_checked(expression: str) -> Checked | str:
+    """An expression that chooses devices, or why it does not."""
+    fields = {name: declared.type for name, declared in _declared().fields.items()}
+    checked = judged(expression, {"device": _DEVICE}, {_DEVICE.name: fields}, more=BINDINGS)
+    if isinstance(checked, str):
+        return f"compilation failed: {checked}"
+    if checked.result in (BOOL, _ANY):
+        return checked
+    return f"must evaluate to bool or the unknown type, not {_written(checked.result)}"
+
+
+def selector_cost(checked: Checked) -> int:
+    """The most that it may cost."""
+    return estimate(checked, _declared())
+
+
+def _written(kind: Type) -> str:
+    if kind == _ANY:
+        return "google.protobuf.Any"
+    return f"{kind.name}({', '.join(map(_written, kind.params))})" if kind.params else str(kind)

@@ -1,0 +1,72 @@
+"""Strategies of resource.k8s.io: who may be an administrator of devices, and what is known of devices that are given back."""
+
+from typing import Final
+
+from wharfinger.control_plane.objects.amounts import text
+from wharfinger.control_plane.objects.lenient_fields import part, parts
+from wharfinger.control_plane.objects.strategy import ClusterView, Strategy
+from wharfinger.control_plane.wire.field_errors import forbidden
+from wharfinger.control_plane.wire.status import FieldError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object
+
+ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
+_IDENTITY: Final = ("driver", "pool", "device", "shareID")
+
+
+def admin_errors(obj: JsonObject, view: ClusterView) -> list[FieldError]:
+    """Of a claim or a template that asks for devices as an administrator, in a namespace that does not say so."""
+    claim = find(obj, "spec", "spec") if obj.get("kind") == "ResourceClaimTemplate" else obj.get("spec")
+    asked = [
+        index
+        for index, request in enumerate(parts(claim, "devices", "requests"))
+        if find(request, "exactly", "adminAccess") is True
+    ]
+    return _refused(obj, view, f"spec.devices.requests[{asked[0]}].adminAccess") if asked else []
+
+
+def admin_status_errors(new: JsonObject, old: JsonObject, view: ClusterView) -> list[FieldError]:
+    """Of a claim that is given devices as an administrator's for the first time."""
+    given, before = (_administered(obj) for obj in (new, old))
+    path = "status.allocation.devices.results"
+    return _refused(new, view, f"{path}[{given[0]}].adminAccess") if given and not before else []
+
+
+def _administered(obj: JsonObject) -> list[int]:
+    results = parts(obj, "status", "allocation", "devices", "results")
+    return [index for index, result in enumerate(results) if result.get("adminAccess") is True]
+
+
+def _refused(obj: JsonObject, view: ClusterView, field: str) -> list[FieldError]:
+    namespace = view.object("", "namespaces", "", text(obj, "metadata", "namespace"))
+    if find(namespace, "metadata", "labels", ADMIN_LABEL) == "true":
+        return []
+    why = f"admin access to devices requires the `{ADMIN_LABEL}: true` label on the containing namespace"
+    return [forbidden(field, why)]
+
+
+def _status(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
+    """Without what is said of devices that are given back by this very write."""
+    kept, before = (
+        {_identity(item) for item in parts(obj, "status", "allocation", "devices", "results")} for obj in (new, old)
+    )
+    devices: list[JsonValue] = [
+        item for item in parts(new, "status", "devices") if _identity(item) not in before - kept
+    ]
+    state = {name: value for name, value in find_object(new, "status").items() if name != "devices"}
+    return (
+        new
+        if part(new, "status") is None
+        else {**new, "status": {**state, **({"devices": devices} if devices else {})}}
+    )
+
+
+def _identity(device: JsonObject) -> tuple[str, ...]:
+    return tuple(text(device, name) for name in _IDENTITY)
+
+
+DEVICE_STRATEGIES: Final[dict[str, Strategy]] = {
+    "ResourceClaim.resource.k8s.io": Strategy(
+        status=_status, create_errors=admin_errors, status_errors=admin_status_errors
+    ),
+    "ResourceClaimTemplate.resource.k8s.io": Strategy(create_errors=admin_errors),
+}

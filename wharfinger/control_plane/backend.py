@@ -1,0 +1,170 @@
+"""What every verb works on: the storage, the kinds served, the time, and where identities come from.
+
+All writes go through here, so that whoever must know of a change is told of each, in order: the server's own upkeep of
+definitions in the same step, watches once it is committed.
+"""
+
+import random
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+
+from wharfinger.control_plane.access.users import ByToken, nobody
+from wharfinger.control_plane.catalog.catalog import Catalog, Served
+from wharfinger.control_plane.storage.interface import Change, Collection, CommitError, Key, Storage
+from wharfinger.formats.json.value import JsonObject
+
+if TYPE_CHECKING:
+    from wharfinger.control_plane.api.common.admission import Policies
+
+_SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+SUFFIX_LENGTH: Final = 5
+NAME_LIMIT: Final = 63
+
+
+class Randomness(Protocol):
+    """What identities are drawn from; a seeded ``random.Random`` makes a simulation repeatable."""
+
+    def getrandbits(self, k: int, /) -> int: ...
+
+    def choice(self, seq: str, /) -> str: ...
+
+
+class Backend:
+    """The state of a control plane and the only way to write to it. Everything here is synchronous."""
+
+    dry_run = False
+    """Whether nothing must be used up, which a request's :meth:`view` may say."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        catalog: Catalog,
+        now: Callable[[], datetime],
+        randomness: Randomness | None = None,
+    ) -> None:
+        self.storage = storage
+        self.catalog = catalog
+        self.now = now
+        self.by_token: ByToken = nobody
+        """Who has a token, for reviews; set by whoever puts the control plane together."""
+        self.policies: Policies | None = None
+        """Which policies are bound, if any is; kept by whoever observes them."""
+        self._random = randomness or random.SystemRandom()
+        self._observers: list[Callable[[Change], None]] = []
+        self._heralds: list[Callable[[Change], None]] = []
+        self._unheralded: list[Change] = []
+        self.failed_commits = 0
+        """How often what was written had to be undone."""
+
+    def observe(self, observer: Callable[[Change], None]) -> None:
+        """Have every change told to ``observer``, in order, before the verb that made it returns.
+
+        Where it cannot be committed, ``observer`` is told what undoing it changes.
+        """
+        self._observers.append(observer)
+
+    def herald(self, herald: Callable[[Change], None]) -> None:
+        """Have every change told to ``herald``, in order, once it is committed."""
+        self._heralds.append(herald)
+
+    @property
+    def settled(self) -> bool:
+        """Whether all that was written is committed, so that anybody may be told of it."""
+        return self.storage.committed == self.storage.revision
+
+    def commit(self) -> None:
+        """Commit what was written. Raises CommitError; then all of it is undone."""
+        changes, self._unheralded = self._unheralded, []
+        try:
+            self.storage.commit()
+        except CommitError as error:
+            self.failed_commits += 1
+            for change in error.undone:
+                self._tell(change)
+            raise
+        for change in changes:
+            for herald in self._heralds:
+                herald(change)
+
+    def new_uid(self) -> str:
+        """A random UUID."""
+        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+
+    def generate_name(self, prefix: str) -> str:
+        """``generateName`` with its suffix, within 63 characters."""
+        suffix = "".join(self._random.choice(_SUFFIX_ALPHABET) for _ in range(SUFFIX_LENGTH))
+        return prefix[: NAME_LIMIT - SUFFIX_LENGTH] + suffix
+
+    def draw(self, count: int) -> int:
+        """One of ``range(count)``."""
+        return self._random.getrandbits(64) % count
+
+    def view(self, *, dry_run: bool) -> "View":
+        """What strategies and admission of one request may look at."""
+        return View(self, dry_run)
+
+    def key(self, served: Served, namespace: str, name: str) -> Key:
+        """The key of an object of a kind."""
+        return Key(served.kind.collection, namespace if served.kind.namespaced else "", name)
+
+    def get(self, served: Served, namespace: str, name: str) -> JsonObject | None:
+        """The stored object, or None; it must not be altered."""
+        return self.storage.get(self.key(served, namespace, name))
+
+    def objects(self, group: str, plural: str, namespace: str = "") -> Sequence[JsonObject]:
+        """The stored objects of a kind, for strategies and admission (a ``ClusterView``)."""
+        return self.storage.list(Collection(group, plural), namespace)
+
+    def object(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
+        """One stored object, or None."""
+        return self.storage.get(Key(Collection(group, plural), namespace, name))
+
+    def put(self, key: Key, obj: JsonObject) -> JsonObject:
+        """Store an object; returns it as stored."""
+        return self._told(self.storage.put(key, obj))
+
+    def delete(self, key: Key) -> JsonObject:
+        """Remove an object; returns its last state."""
+        return self._told(self.storage.delete(key))
+
+    def _told(self, change: Change) -> JsonObject:
+        self._unheralded.append(change)
+        self._tell(change)
+        if self.settled:
+            self.commit()
+        return change.obj
+
+    def _tell(self, change: Change) -> None:
+        for observer in self._observers:
+            observer(change)
+
+
+class View(msgspec.Struct, frozen=True):
+    """A backend as one request sees it (a ``ClusterView``)."""
+
+    _backend: Backend
+    dry_run: bool
+
+    def objects(self, group: str, plural: str, namespace: str = "") -> Sequence[JsonObject]:
+        """The stored objects of a kind; "" for all namespaces."""
+        return self._backend.objects(group, plural, namespace)
+
+    def object(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
+        """One stored object, or None."""
+        return self._backend.object(group, plural, namespace, name)
+
+    def now(self) -> datetime:
+        """The time."""
+        return self._backend.now()
+
+    def draw(self, count: int) -> int:
+        """One of ``range(count)``."""
+        return self._backend.draw(count)
+
+    def new_uid(self) -> str:
+        """A random UUID."""
+        return self._backend.new_uid()

@@ -1,0 +1,81 @@
+"""What is served at this moment: the built-in kinds and the custom ones, looked up as requests and discovery need them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from wharfinger.control_plane.catalog.builtin_kinds import BUILTIN_KINDS, GROUP_ORDER
+from wharfinger.control_plane.catalog.custom_kinds import version_rank
+from wharfinger.control_plane.kinds.kind import Kind, KindVersion
+from wharfinger.control_plane.storage.interface import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A kind at one of its versions."""
+
+    kind: Kind
+    version: KindVersion
+    api_version: str = field(init=False, compare=False)
+    """``apps/v1``."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "api_version", self.kind.api_version(self.version.name))
+
+
+class Catalog:
+    """Kinds by resource name. ``generation`` grows with every change, for documents made of the catalog."""
+
+    def __init__(self, builtin: Iterable[Kind] = BUILTIN_KINDS) -> None:
+        self._builtin = {Collection(kind.group, kind.plural): kind for kind in builtin}
+        self._custom: dict[Collection, Kind] = {}
+        self._found: dict[tuple[str, str, str], Served] = {}
+        """What was asked for and is served."""
+        self.generation = 0
+
+    def find(self, group: str, version: str, plural: str) -> Served | None:
+        """The kind of a resource at a version, or None where it is not served."""
+        known = self._found.get((group, version, plural))
+        if known is not None:
+            return known
+        collection = Collection(group, plural)
+        kind = self._builtin.get(collection) or self._custom.get(collection)
+        found = kind.version(version) if kind is not None else None
+        if kind is None or found is None:
+            return None
+        served = self._found[group, version, plural] = Served(kind, found)
+        return served
+
+    def find_kind(self, group: str, kind: str) -> Kind | None:
+        """The kind of that name."""
+        return next((item for item in self.kinds() if item.group == group and item.kind == kind), None)
+
+    def kinds(self) -> tuple[Kind, ...]:
+        """All served kinds, built-in ones first."""
+        return (*self._builtin.values(), *(kind for _, kind in sorted(self._custom.items()) if kind.versions))
+
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Groups in discovery's order, each with its versions, the preferred one first."""
+        versions: dict[str, set[str]] = {}
+        for kind in self.kinds():
+            versions.setdefault(kind.group, set()).update(version.name for version in kind.versions)
+        known = [group for group in GROUP_ORDER if group in versions]
+        names = [*known, *sorted(set(versions) - set(known))]
+        return {name: tuple(sorted(versions[name], key=version_rank, reverse=True)) for name in names}
+
+    def resources(self, group: str, version: str) -> tuple[Served, ...]:
+        """What a group version serves, by plural name."""
+        served = (self.find(group, version, kind.plural) for kind in self.kinds() if kind.group == group)
+        return tuple(sorted((item for item in served if item is not None), key=lambda item: item.kind.plural))
+
+    def set_custom(self, kind: Kind) -> None:
+        """Serve a custom kind, or serve it anew; a built-in kind is never replaced."""
+        if kind.collection not in self._builtin:
+            self._custom[kind.collection] = kind
+            self._found.clear()
+            self.generation += 1
+
+    def remove_custom(self, group: str, plural: str) -> None:
+        """Stop serving a custom kind."""
+        if self._custom.pop(Collection(group, plural), None) is not None:
+            self._found.clear()
+            self.generation += 1

@@ -1,0 +1,162 @@
+"""Built-in kinds that several versions show in different forms: each version to the stored one and back.
+
+Two of them: HorizontalPodAutoscalers, stored as autoscaling/v2, which autoscaling/v1 shows with one number of its own and
+annotations for all the rest; and Events, stored as the core group's, which events.k8s.io calls by other names. Pure: an object
+in, another out (itself where there is nothing to convert). Versions of custom kinds are
+:mod:`~wharfinger.control_plane.catalog.custom_versions`'.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from wharfinger.control_plane.api.autoscaling.versions import autoscaler_v1, autoscaler_v2
+from wharfinger.control_plane.api.batch.cron_schedules import integer_problem
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.catalog.unserved_kinds import is_former
+from wharfinger.control_plane.kinds.type_shapes import ListTypes, builtin_list_types, is_builtin
+from wharfinger.control_plane.kinds.typed_form import typed_form
+from wharfinger.control_plane.wire import status
+from wharfinger.formats.json.value import JsonObject, find, find_object, find_str
+from wharfinger.kube.resource import split_api_version
+
+Convert: TypeAlias = Callable[[JsonObject], JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """How one version of a kind becomes the stored one (``stored``), and how it is shown (``shown``).
+
+    ``fields`` are the names of fields that selectors may use, beside what the stored form calls them.
+    """
+
+    stored: Convert
+    shown: Convert
+    fields: Mapping[str, str]
+
+
+def to_stored(served: Served, obj: JsonObject) -> JsonObject:
+    """An object of the served version in the form in which its kind is stored."""
+    conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
+    return obj if conversion is None else conversion.stored(obj)
+
+
+def shown(served: Served, obj: JsonObject) -> JsonObject:
+    """A stored object as the served version shows it; itself where it is of that version."""
+    if obj.get("apiVersion") == served.api_version:
+        return obj
+    conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
+    return {**obj, "apiVersion": served.api_version} if conversion is None else conversion.shown(obj)
+
+
+def settled(served: Served, obj: JsonObject) -> JsonObject:
+    """An object of the served version as it shows once it was stored: what its fields imply is there."""
+    conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
+    return obj if conversion is None else conversion.shown(conversion.stored(obj))
+
+
+def check_annotations(served: Served, obj: JsonObject) -> None:
+    """Refuse (400) an annotation that is a number in the server's own type, and reads otherwise."""
+    known = _NUMBERS.get(served.kind.group_kind)
+    if known is None:
+        return
+    name, prefix = known
+    value = find(obj, "metadata", "annotations", name)
+    if isinstance(value, str) and (value or not prefix) and (problem := integer_problem(value, "ParseInt")):
+        why = f"{prefix.format(value)}{problem}"
+        version, kind = served.version.name, served.kind.kind
+        raise status.bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+
+
+def is_converted(served: Served) -> bool:
+    """Whether any version of the kind has another form than the stored one."""
+    return served.kind.group_kind in _CONVERTED
+
+
+def at_version(served: Served, obj: JsonObject, api_version: str) -> tuple[JsonObject, ListTypes] | None:
+    """A stored object as a version of its kind shows it, with that version's types; None where there is no such one."""
+    group, name = split_api_version(api_version)
+    version = served.kind.version(name) if group == served.kind.group else None
+    if version is None:
+        return None
+    return shown(Served(served.kind, version), obj), version.lists
+
+
+def with_known_entries(served: Served, obj: JsonObject) -> JsonObject:
+    """The object without entries of managed fields that were made in what is no version of its kind."""
+    entries = find(obj, "metadata", "managedFields")
+    if not isinstance(entries, list):
+        return obj
+    kept = [entry for entry in entries if _is_version(served, find_str(entry, "apiVersion"))]
+    if len(kept) == len(entries):
+        return obj
+    metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "managedFields"}
+    return {**obj, "metadata": {**metadata, "managedFields": kept} if kept else metadata}
+
+
+def _is_version(served: Served, api_version: str) -> bool:
+    if api_version == served.api_version:
+        return True
+    group, version = split_api_version(api_version)
+    kind = served.kind
+    if kind.custom:
+        return group == kind.group and kind.version(version) is not None
+    return is_builtin(group, version, kind.kind) or is_former(group, version, kind.kind, kind.group)
+
+
+def stored_field(served: Served, path: str) -> str:
+    """What a field that a selector names is called in the stored form."""
+    conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
+    return path if conversion is None else conversion.fields.get(path, path)
+
+
+_NUMBERS: Final = {
+    "DaemonSet.apps": ("deprecated.daemonset.template.generation", ""),
+    "Deployment.apps": (
+        "deprecated.deployment.rollback.to",
+        "failed to parse annotation[deprecated.deployment.rollback.to]={} as int64: ",
+    ),
+}
+"""Kinds with an annotation that holds a number, and what is said before what is wrong with it."""
+_EVENT_NAMES: Final = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+    "reportingController": "reportingComponent",
+}
+"""What events.k8s.io/v1 calls a field → what the core group calls it."""
+
+
+def _stored_event(obj: JsonObject) -> JsonObject:
+    """An Event of events.k8s.io as one of the core group."""
+    renamed = {_EVENT_NAMES.get(name, name): value for name, value in obj.items()}
+    return typed_form({**renamed, "apiVersion": "v1"}, builtin_list_types("", "v1", "Event"))
+
+
+def _shown_event(obj: JsonObject) -> JsonObject:
+    """An Event of the core group as events.k8s.io shows it."""
+    names = {stored: shown for shown, stored in _EVENT_NAMES.items()}
+    renamed = {names.get(name, name): value for name, value in obj.items()}
+    shown: JsonObject = {**renamed, "apiVersion": "events.k8s.io/v1"}
+    return typed_form(shown, builtin_list_types("events.k8s.io", "v1", "Event"))
+
+
+CONVERSIONS: Final[Mapping[tuple[str, str], Conversion]] = {
+    ("Event.events.k8s.io", "events.k8s.io/v1"): Conversion(
+        _stored_event,
+        _shown_event,
+        {
+            "reportingController": "reportingComponent",
+            **{
+                f"regarding.{name}": f"involvedObject.{name}"
+                for name in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+            },
+        },
+    ),
+    ("HorizontalPodAutoscaler.autoscaling", "autoscaling/v1"): Conversion(autoscaler_v2, autoscaler_v1, {}),
+}
+"""By ``Kind.group_kind`` and apiVersion."""
+_CONVERTED: Final = frozenset(group_kind for group_kind, _ in CONVERSIONS)

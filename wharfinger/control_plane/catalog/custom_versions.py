@@ -1,0 +1,77 @@
+"""Versions of a custom kind: an object is stored in one, and shown in any (conversion strategy None).
+
+What is stored is read by the schema of the version it was stored in: pruned, and given that version's defaults. On the way to
+another version what that does not declare is lost, and no defaults of its own are given. The same happens to what is written on
+its way to the storage version. Only ``managedFields`` are not converted, so entries that were made in another version are kept
+for as long as both versions declare all there is.
+
+Source: apiextensions-apiserver, ``crdConversionRESTOptionsGetter`` and the nop converter; structured-merge-diff's Updater.
+"""
+
+from collections.abc import Iterator
+
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.catalog.custom_kinds import custom_of
+from wharfinger.control_plane.custom.defaulting import without_nulls
+from wharfinger.control_plane.custom.pruning import pruned
+from wharfinger.control_plane.kinds.kind import Kind, KindVersion
+from wharfinger.control_plane.merging.typed_check import type_problems
+from wharfinger.formats.json.value import JsonObject, as_object, find_list, find_str
+from wharfinger.kube.resource import split_api_version
+
+
+def version_of(kind: Kind, api_version: str) -> KindVersion | None:
+    """The version of a kind that an object says it is of, served or not."""
+    group, name = split_api_version(api_version)
+    if group != kind.group:
+        return None
+    return kind.version(name) or next((version for version in kind.unserved if version.name == name), None)
+
+
+def shown_custom(served: Served, obj: JsonObject) -> JsonObject:
+    """A stored object as the served version shows it; itself where it is so already."""
+    api_version = find_str(obj, "apiVersion")
+    stored = version_of(served.kind, api_version)
+    if stored is not None and (custom := custom_of(stored)) is not None:
+        obj = custom.completed(obj)
+    if api_version == served.api_version:
+        return obj
+    converted = _converted(obj, served.version, served.api_version)
+    if (custom := custom_of(served.version)) is not None:
+        custom.is_complete(converted)  # it lacks defaults, and gets none
+    return converted
+
+
+def stored_custom(served: Served, obj: JsonObject) -> JsonObject:
+    """An object in the version in which its kind is stored."""
+    version = version_of(served.kind, served.kind.stored_api_version)
+    if version is None or obj.get("apiVersion") == served.kind.stored_api_version:
+        return obj
+    return _converted(obj, version, served.kind.stored_api_version)
+
+
+def undeclared(served: Served, entries_of: JsonObject, *states: JsonObject) -> str:
+    """What the version of an entry of managed fields does not declare in any state of the object, "" for nothing."""
+    return next((what for version in _other_versions(served, entries_of) for what in _undeclared(version, states)), "")
+
+
+def _other_versions(served: Served, obj: JsonObject) -> Iterator[KindVersion]:
+    entries = find_list(obj, "metadata", "managedFields")
+    found = dict.fromkeys(find_str(entry, "apiVersion") for entry in entries if isinstance(entry, dict))
+    for api_version in found:
+        group, name = split_api_version(api_version)
+        version = served.kind.version(name) if group == served.kind.group else None
+        if version is not None and name != served.version.name:
+            yield version
+
+
+def _undeclared(version: KindVersion, states: tuple[JsonObject, ...]) -> Iterator[str]:
+    for state in states:
+        problems = list(type_problems(state, version.lists))
+        if problems:
+            yield problems[0] if len(problems) == 1 else "errors:\n" + "\n".join(f"  {what}" for what in problems)
+
+
+def _converted(obj: JsonObject, version: KindVersion, api_version: str) -> JsonObject:
+    kept, _ = pruned(version.schema, {**obj, "apiVersion": api_version}, root=True)
+    return as_object(without_nulls(version.schema, kept), "the object")

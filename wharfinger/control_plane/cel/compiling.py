@@ -1,0 +1,43 @@
+"""From a text to an expression whose types are known, or to all that is wrong with it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from wharfinger.control_plane.cel.checking.checker import Checked, Fields, check
+from wharfinger.control_plane.cel.checking.literals import literal_issues
+from wharfinger.control_plane.cel.syntax.grammar_errors import TOO_DEEP, syntax_errors
+from wharfinger.control_plane.cel.syntax.issues import told
+from wharfinger.control_plane.cel.syntax.macros import NO_MACROS, Macro, MacroKey
+from wharfinger.control_plane.cel.syntax.parser import NotAnExpressionError, parse
+from wharfinger.control_plane.cel.values.types import Type
+
+MAX_CHARS: Final = 100_000
+
+
+def judged(
+    text: str,
+    variables: Mapping[str, Type],
+    fields: Fields,
+    *,
+    patches: bool = False,
+    more: Mapping[MacroKey, Macro] = NO_MACROS,
+) -> Checked | str:
+    """The expression, or its errors as a server tells them.
+
+    ``patches``: as :func:`~wharfinger.control_plane.cel.checking.checker.check` has it; ``more``: macros beside those that
+    there always are.
+    """
+    if len(text) > MAX_CHARS:
+        size = len(text)
+        return f"ERROR: <input>:-1:0: expression code point size exceeds limit: size: {size}, limit {MAX_CHARS}"
+    try:
+        parsed = parse(text, more)
+        if parsed.issues:
+            return told([*parsed.issues], text)
+        checked = check(parsed.root, variables, fields, patches=patches)
+        issues = checked.issues or literal_issues(checked)
+    except NotAnExpressionError:
+        return syntax_errors(text)
+    except RecursionError:  # a chain of thousands of links
+        return TOO_DEEP
+    return told(issues, text) if issues else checked

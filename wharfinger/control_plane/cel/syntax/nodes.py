@@ -1,0 +1,102 @@
+"""The tree of an expression. ``at`` is where a node stands in the text: a call at its parenthesis, an operator at itself."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """Any part of an expression."""
+
+    at: int
+
+
+@dataclass(slots=True, eq=False)
+class Literal(Node):
+    """A constant: a bool, int, :class:`~wharfinger.control_plane.cel.values.values.Uint`, float, text, bytes or None."""
+
+    value: object
+
+
+@dataclass(slots=True, eq=False)
+class Ident(Node):
+    """A name."""
+
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class Select(Node):
+    """``operand.field``; ``test`` in ``has(operand.field)``."""
+
+    operand: Node
+    field: str
+    test: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Call(Node):
+    """``function(arguments)``, ``target.function(arguments)``, and operators such as ``_+_``."""
+
+    function: str
+    arguments: list[Node]
+    target: Node | None = None
+
+
+@dataclass(slots=True, eq=False)
+class ListNode(Node):
+    """``[a, ?b]``; ``optional`` are the places of optional elements."""
+
+    elements: list[Node]
+    optional: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class MapNode(Node):
+    """``{a: b, ?c: d}``: keys, values, and whether each is optional."""
+
+    entries: list[tuple[Node, Node, bool]]
+
+
+@dataclass(slots=True, eq=False)
+class StructNode(Node):
+    """``Name{field: value}``; ``places`` are those of the fields' colons."""
+
+    name: str
+    fields: list[tuple[str, Node, bool]]
+    places: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Fold(Node):
+    """What a macro becomes: a loop over a range with an accumulator."""
+
+    range: Node
+    names: tuple[str, ...]
+    accumulator: str
+    start: Node
+    condition: Node
+    step: Node
+    result: Node
+    bind: bool = field(default=False)
+    """A name for a value: the loop is empty."""
+
+
+ACCUMULATOR: Final = "@result"
+
+
+def children(node: Node) -> list[Node]:
+    """The parts of a node."""
+    if isinstance(node, Select):
+        return [node.operand]
+    if isinstance(node, Call):
+        return ([] if node.target is None else [node.target]) + node.arguments
+    if isinstance(node, ListNode):
+        return node.elements
+    if isinstance(node, MapNode):
+        return [part for key, value, _ in node.entries for part in (key, value)]
+    if isinstance(node, StructNode):
+        return [value for _, value, _ in node.fields]
+    if isinstance(node, Fold):
+        return [node.range, node.start, node.condition, node.step, node.result]
+    return []

@@ -1,0 +1,57 @@
+"""Fields, keys and items of values."""
+
+from wharfinger.control_plane.cel.values import operations
+from wharfinger.control_plane.cel.values.objects import ListView, ObjectView
+from wharfinger.control_plane.cel.values.values import NONE, CelError, CelMap, Optional, Value, type_name
+
+
+def selected(value: Value, field: str) -> Value:
+    """``value.field``. Raises CelError."""
+    if isinstance(value, Optional):
+        return found(value.value, field) if value.present else NONE
+    if isinstance(value, ObjectView | CelMap):
+        there, held = value.find(field)
+        if not there:
+            raise CelError(f"no such key: {field}")
+        return held
+    raise _missing(value, field)
+
+
+def has(value: Value, field: str) -> bool:
+    """``has(value.field)``. Raises CelError."""
+    if isinstance(value, Optional):
+        return value.present and has(value.value, field)
+    if isinstance(value, ObjectView | CelMap):
+        return value.find(field)[0]
+    if isinstance(value, list | ListView):
+        raise _missing(value, field)
+    return False
+
+
+def found(value: Value, key: Value) -> Value:
+    """What is at a key or an index, if anything."""
+    if isinstance(value, ObjectView | CelMap):
+        there, held = value.find(key)
+        return Optional(present=True, value=held) if there else NONE
+    if isinstance(value, list | ListView) and isinstance(key, int) and not isinstance(key, bool):
+        return Optional(present=True, value=operations.element(value, key)) if 0 <= key < len(value) else NONE
+    if isinstance(value, list | ListView):
+        raise CelError(operations.NO_OVERLOAD)
+    return NONE
+
+
+def _missing(value: Value, field: str) -> CelError:
+    """A field of what has none."""
+    if isinstance(value, list | ListView):
+        return CelError("unsupported index type 'string' in list")
+    return CelError(f"no such key: {field}")
+
+
+def ranged(value: Value, *, pairs: bool) -> list[tuple[Value, ...]]:
+    """What a loop runs over: items, or keys; with two names keys and values."""
+    if isinstance(value, list | ListView):
+        return list(enumerate(value)) if pairs else [(item,) for item in value]
+    if isinstance(value, ObjectView | CelMap):
+        keys = list(value.keys())
+        return [(key, value.find(key)[1]) for key in keys] if pairs else [(key,) for key in keys]
+    raise CelError(f"got '{type_name(value)}', expected iterable type")

@@ -1,0 +1,36 @@
+"""How a call says that it does not take what it was given, by what its function is in cel-go."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from wharfinger.control_plane.cel.values.operations import NO_OVERLOAD
+from wharfinger.control_plane.cel.values.values import Value, type_name
+
+_TIME: Final = "google.protobuf.Timestamp"
+_LENGTH: Final = "google.protobuf.Duration"
+_NUMBERS: Final = frozenset({"double", "int", "uint"})
+_SUBTRACTED: Final = _NUMBERS | {_TIME, _LENGTH}
+_ADDED: Final = _SUBTRACTED | {"bytes", "list", "string"}
+_ORDERED: Final = _SUBTRACTED | {"bool", "bytes", "string"}
+_TRAITS: Final[Mapping[str, frozenset[str]]] = {
+    "_+_": _ADDED, "_-_": _SUBTRACTED, "_*_": _NUMBERS, "_/_": _NUMBERS, "_%_": frozenset({"int", "uint"}),
+    "-_": frozenset({"bool", "double", "int"}), "_<_": _ORDERED, "_<=_": _ORDERED, "_>_": _ORDERED, "_>=_": _ORDERED,
+    "size": frozenset({"bytes", "list", "map", "string"}),
+}  # fmt: skip
+"""Operators that are a matter of their first operand, and the types of those that know them."""
+_ASKED: Final = frozenset({"string", _TIME, _LENGTH})
+"""Types whose values are asked about any function."""
+_RECEIVERS: Final = frozenset(
+    {"!_", "_==_", "_!=_", "_[_]", "contains", "endsWith", "startsWith", "matches", "find", "findAll"}
+)
+"""Functions whose operands say it themselves."""
+
+
+def mismatch(function: str, given: Sequence[Value]) -> str:
+    """The error of a call that takes other types."""
+    known = _TRAITS.get(function)
+    if known is not None:
+        return NO_OVERLOAD if type_name(given[0]) in known | _ASKED else f"{NO_OVERLOAD}: {function}"
+    if function in _RECEIVERS:
+        return NO_OVERLOAD
+    return f"{NO_OVERLOAD}: {function}({', '.join(map(type_name, given))})"

@@ -1,0 +1,148 @@
+"""Values while an expression runs: Python's own where CEL means the same, and classes for the rest.
+
+bool, int (64 bits), float, str, bytes, None and list are themselves. Objects and lists of a custom resource are
+views of it (:mod:`~wharfinger.control_plane.cel.values.objects`).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
+
+Value: TypeAlias = object
+"""Any value of an expression."""
+
+
+class CelError(Exception):
+    """An expression has no value; the text is cel-go's."""
+
+
+class CostError(CelError):
+    """An expression cost more than it may."""
+
+
+class Uint(int):
+    """An unsigned integer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time in nanoseconds."""
+
+    nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A moment: nanoseconds since 1970, UTC."""
+
+    nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type as a value."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """What may be there."""
+
+    present: bool
+    value: Value = None
+
+
+NONE: Final = Optional(present=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A value of Kubernetes: its type's name, and what compares equal."""
+
+    type_name: str
+    content: object
+
+
+class CelMap:
+    """A map made in an expression; keys 1, 1u and 1.0 are the same, true is not."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Iterable[tuple[Value, Value]] = ()) -> None:
+        self._entries: dict[object, tuple[Value, Value]] = {}
+        for key, value in entries:
+            self._entries[key_of(key)] = (key, value)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def keys(self) -> Iterator[Value]:
+        """The keys in their order."""
+        return (key for key, _ in self._entries.values())
+
+    def find(self, key: Value) -> tuple[bool, Value]:
+        """Whether a key is there, and its value."""
+        found = self._entries.get(key_of(key))
+        return (False, None) if found is None else (True, found[1])
+
+    def inserted(self, key: Value, value: Value) -> "CelMap":
+        """A map with one more entry. Raises CelError where the key is there."""
+        if key_of(key) in self._entries:
+            raise CelError(f"insert failed: key {shown_key(key)} already exists")
+        made = CelMap()
+        made._entries = {**self._entries, key_of(key): (key, value)}
+        return made
+
+    def put(self, key: Value, value: Value) -> None:
+        """One more entry, where nobody else has this map. Raises CelError where the key is there."""
+        if key_of(key) in self._entries:
+            raise CelError(f"insert failed: key {shown_key(key)} already exists")
+        self._entries[key_of(key)] = (key, value)
+
+
+def key_of(key: Value) -> object:
+    """What equal keys have in common."""
+    return (bool, key) if isinstance(key, bool) else key if isinstance(key, int | float | str) else repr(key)
+
+
+def shown_key(key: Value) -> str:
+    """A key in an error."""
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return str(key)
+
+
+_NAMES: Final[tuple[tuple[type, str], ...]] = (
+    (bool, "bool"), (Uint, "uint"), (int, "int"), (float, "double"), (str, "string"), (bytes, "bytes"),
+    (Duration, "google.protobuf.Duration"), (Timestamp, "google.protobuf.Timestamp"), (TypeValue, "type"),
+    (Optional, "optional_type"),
+    (list, "list"), (CelMap, "map"),
+)  # fmt: skip
+
+
+def type_name(value: Value) -> str:
+    """The name of a value's type."""
+    if value is None:
+        return "null_type"
+    if isinstance(value, Opaque):
+        return value.type_name
+    for kind, name in _NAMES:
+        if isinstance(value, kind):
+            return name
+    return str(getattr(value, "cel_type", "unknown"))
+
+
+def is_number(value: Value) -> bool:
+    """An int, uint or double."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+Implementation: TypeAlias = object
+"""A function of values, each with parameters of its own, so that no type says more. Raises CelError."""
+
+
+class Function(Protocol):
+    """How an implementation is called."""
+
+    def __call__(self, *arguments: Value) -> Value: ...

@@ -1,0 +1,179 @@
+"""The command that serves the control plane. What serves is imported when it is asked to serve: ``--help`` stays quick."""
+
+import argparse
+import logging
+import signal
+import sys
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wharfinger.kube.chaos_options import add_chaos
+from wharfinger.kube.embedded_extra import missing_libraries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wharfinger.control_plane.serving import Address, Faults
+    from wharfinger.control_plane.storage.interface import Storage
+
+
+def add_control_plane(parser: argparse.ArgumentParser) -> None:
+    """``wharfinger control-plane``: arguments and handler."""
+    from wharfinger.control_plane.access.kubeconfig_file import default_path  # noqa: PLC0415 - see the module's story
+
+    parser.description = (
+        "Serve an embedded Kubernetes control plane: kubectl, helm and the daemon work against it. "
+        "Its state is in memory and lost when it stops, unless --data names a file to keep it in."
+    )
+    parser.add_argument(
+        "--listen", default="127.0.0.1:0", metavar="ADDRESS:PORT", help="where to listen; port 0 takes a free one"
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="FILE",
+        help="keep the state in this file, and take it up from there (default: in memory, lost when it stops); with "
+        "--token-file and a port in --listen, clients go on working after a restart",
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        default=default_path(),
+        metavar="PATH",
+        help="the kubeconfig to write, readable by you only (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="PATH",
+        help="use the token in this file, or keep a new one in it where there is no such file; without it a new one is "
+        "drawn at each start",
+    )
+    parser.add_argument(
+        "--allow-remote",
+        action="store_true",
+        help="listen on an address other machines can reach",
+    )
+    parser.add_argument(
+        "--tls",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="serve over TLS, with an authority of its own that is kept in the folder tls beside the kubeconfig "
+        "(default); over plain HTTP the kubeconfig has the token in the server's address, which some clients refuse",
+    )
+    parser.add_argument(
+        "--until-stdin-ends",
+        action="store_true",
+        help="stop also when standard input ends, for whoever runs this as a child and keeps the other side of a pipe",
+    )
+    add_chaos(parser, "")
+    parser.set_defaults(handler=_control_plane)
+
+
+def faults_problem(rules: str | None) -> str:
+    """What is wrong with the rules of ``--chaos``, or ""."""
+    from wharfinger.control_plane.faults.rule_reader import FaultRuleError, read_rules  # noqa: PLC0415
+
+    try:
+        if rules is not None:
+            read_rules(rules)
+    except (FaultRuleError, OSError) as error:
+        return f"--chaos: {error}"
+    return ""
+
+
+def _faults(args: argparse.Namespace) -> "Faults":
+    from wharfinger.control_plane.faults.rule_reader import read_rules  # noqa: PLC0415
+    from wharfinger.control_plane.serving import Faults  # noqa: PLC0415
+
+    return Faults(() if args.chaos is None else read_rules(args.chaos), args.chaos_seed)
+
+
+def _tell_of_faults() -> None:
+    """Every fault that is injected becomes a line on standard error."""
+    log = logging.getLogger("wharfinger.control_plane.faults")
+    log.handlers[:] = [logging.StreamHandler()]
+    log.setLevel(logging.INFO)
+    log.propagate = False
+
+
+def _control_plane(args: argparse.Namespace) -> int:
+    if problem := missing_libraries():
+        return _fail(problem)
+    from wharfinger.control_plane.access.kubeconfig_file import kept_token, new_token  # noqa: PLC0415
+    from wharfinger.control_plane.serving import parse_address  # noqa: PLC0415
+    from wharfinger.kube.kubeconfig import check_replaceable  # noqa: PLC0415
+
+    try:
+        address = parse_address(args.listen)
+    except ValueError as error:
+        return _fail(f"--listen: {error}", code=2)
+    if not address.loopback and not args.allow_remote:
+        return _fail(
+            f"--listen {args.listen}: other machines could reach it; listen on 127.0.0.1, or say --allow-remote", code=2
+        )
+    try:
+        check_replaceable(args.kubeconfig)
+    except (OSError, ValueError) as error:
+        return _fail(f"--kubeconfig: {error}; give a place for a new file, or move that one away")
+    try:
+        token = new_token() if args.token_file is None else kept_token(args.token_file)
+    except (OSError, ValueError) as error:
+        return _fail(f"--token-file: {error}; give a file that holds one token, or a place where one may be kept")
+    if problem := faults_problem(args.chaos):
+        return _fail(problem, code=2)
+    if args.chaos is not None:
+        _tell_of_faults()
+    lifeline = sys.stdin.fileno() if args.until_stdin_ends else None
+    serve = partial(_run, address, args.kubeconfig, token, lifeline=lifeline, faults=_faults(args), tls=args.tls)
+    return _serve(serve, args.data)
+
+
+def _run(
+    address: "Address",
+    kubeconfig: Path,
+    token: str,
+    storage: "Storage | None",
+    *,
+    lifeline: int | None,
+    faults: "Faults",
+    tls: bool,
+) -> None:
+    import trio  # noqa: PLC0415
+
+    from wharfinger.control_plane.serving import run_until_told  # noqa: PLC0415
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+
+    serve = partial(run_until_told, storage=storage, lifeline=lifeline, faults=faults, tls=tls)
+    trio.run(partial(serve, address, kubeconfig, token, say))
+
+
+def _serve(run: "Callable[[Storage | None], None]", data: Path | None) -> int:
+    from wharfinger.control_plane.serving import ControlPlaneStartError  # noqa: PLC0415
+    from wharfinger.control_plane.storage.interface import StorageError  # noqa: PLC0415
+    from wharfinger.control_plane.storage.sqlite import open_sqlite_storage  # noqa: PLC0415
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        with nullcontext() if data is None else open_sqlite_storage(data) as storage:
+            run(storage)
+            for number in before:
+                # It has been told: to be told again while it closes the file is no reason to die over it.
+                signal.signal(number, signal.SIG_IGN)
+    except StorageError as error:
+        return _fail(str(error))
+    except ControlPlaneStartError as error:
+        return _fail(f"{error}; choose another --listen or --kubeconfig")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 0
+
+
+def _fail(message: str, *, code: int = 1) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return code

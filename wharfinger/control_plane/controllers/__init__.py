@@ -1,0 +1,6 @@
+"""What happens by itself: a kube-controller-manager, scheduler and kubelets, simulated as observers of the backend that write
+through the verbs.
+
+``manager`` runs them. A small controller is a module here; ``framework``, ``workloads``, ``kubelet`` and ``server`` are its
+rooms. May import ``verbs``, ``bootstrap`` and everything below; never ``http``.
+"""

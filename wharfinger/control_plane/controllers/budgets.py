@@ -1,0 +1,105 @@
+"""PodDisruptionBudgets: how many of the Pods they select may be evicted."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from wharfinger.control_plane.controllers.framework.controller import Controller, itself
+from wharfinger.control_plane.controllers.framework.objects import (
+    BUDGETS,
+    PODS,
+    condition_of,
+    controller_of,
+    generation_of,
+    is_deleted,
+    is_over,
+    is_true,
+    key_of,
+    labels_of,
+    replicas_of,
+    selects,
+)
+from wharfinger.control_plane.controllers.framework.state import ClusterState
+from wharfinger.control_plane.controllers.workloads.rolling import share
+from wharfinger.control_plane.storage.interface import Change, Key
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
+
+_ALLOWED: Final = "DisruptionAllowed"
+
+
+class BudgetController:
+    """Of PodDisruptionBudgets."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def controller(self) -> Controller:
+        """For the runner."""
+        return Controller("PodDisruptionBudget", self.reconcile, {BUDGETS: itself, PODS: self._of_pod})
+
+    def _of_pod(self, change: Change) -> Iterable[Key]:
+        for budget in self._state.objects(BUDGETS, change.key.namespace):
+            if _takes(budget, change.obj) or _takes(budget, change.previous):
+                yield key_of(BUDGETS, budget)
+
+    def reconcile(self, key: Key) -> float | None:
+        """Count one budget."""
+        budget = self._state.get(key)
+        if budget is None or is_deleted(budget):
+            return None
+        pods = [pod for pod in self._state.objects(PODS, key.namespace) if _takes(budget, pod) and not is_over(pod)]
+        expected, desired = self._wanted(budget, pods)
+        healthy = sum(is_true(pod, "Ready") and not is_deleted(pod) for pod in pods)
+        allowed = max(healthy - desired, 0) if expected > 0 else 0
+        status: JsonObject = {
+            **find_object(budget, "status"),
+            "currentHealthy": healthy,
+            "desiredHealthy": desired,
+            "expectedPods": expected,
+            "disruptionsAllowed": allowed,
+            "observedGeneration": generation_of(budget),
+            "conditions": self._conditions(budget, allowed),
+        }
+        self._state.set_status(key, budget, status)
+        return None
+
+    def _wanted(self, budget: JsonObject, pods: Sequence[JsonObject]) -> tuple[int, int]:
+        """How many Pods are expected, and how many of them are to be healthy."""
+        given = find(budget, "spec", "maxUnavailable")
+        if given is not None:
+            expected = self._expected(pods)
+            return expected, max(expected - share(given, expected, up=True), 0)
+        given = find(budget, "spec", "minAvailable")
+        if isinstance(given, int):
+            return len(pods), given
+        expected = self._expected(pods)
+        return expected, share(given, expected, up=True)
+
+    def _expected(self, pods: Sequence[JsonObject]) -> int:
+        """The replicas that the controllers of the Pods want."""
+        owners: dict[Key, int] = {}
+        for pod in pods:
+            reference = controller_of(pod)
+            key = None if reference is None else self._state.owner_key(key_of(PODS, pod).namespace, reference)
+            owner = None if key is None else self._state.get(key)
+            if key is not None and owner is not None:
+                owners[key] = replicas_of(owner)
+        return sum(owners.values())
+
+    def _conditions(self, budget: JsonObject, allowed: int) -> list[JsonValue]:
+        status, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
+        old = condition_of(budget, _ALLOWED)
+        since = find_str(old, "lastTransitionTime") if find(old, "status") == status else ""
+        said: JsonObject = {
+            "type": _ALLOWED,
+            "status": status,
+            "reason": reason,
+            "message": "",
+            "lastTransitionTime": since or self._state.time(),
+            "observedGeneration": generation_of(budget),
+        }
+        return [*(one for one in find_list(budget, "status", "conditions") if find(one, "type") != _ALLOWED), said]
+
+
+def _takes(budget: JsonObject, pod: JsonValue) -> bool:
+    selector = find(budget, "spec", "selector")
+    return isinstance(pod, dict) and selector is not None and selects(selector, labels_of(pod))

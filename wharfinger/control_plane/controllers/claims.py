@@ -1,0 +1,191 @@
+"""Volume claims and volumes that find each other, and the finalizers that keep those in use.
+
+A claim takes a volume that was made for it or fits it (class, size, access modes) at once. One that finds none is bound a few
+seconds later to a volume that is not an object, as by a provisioner: after ``wharfinger.dev/ready-after`` where that is
+longer, never with ``wharfinger.dev/never-ready``. A claim that is being deleted is let go when no Pod uses it; a volume when
+no claim is bound to it.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Final
+
+from wharfinger.control_plane.controllers.framework.controller import Ages, Controller, itself
+from wharfinger.control_plane.controllers.framework.objects import (
+    CLAIMS,
+    PODS,
+    VOLUMES,
+    is_deleted,
+    is_over,
+    key_of,
+    labels_of,
+    name_of,
+    selects,
+    uid_of,
+    with_fields,
+)
+from wharfinger.control_plane.controllers.framework.simulation_annotations import read_knobs
+from wharfinger.control_plane.controllers.framework.state import ClusterState
+from wharfinger.control_plane.storage.interface import Change, Key
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
+from wharfinger.kube.quantities import parse_quantity
+
+CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"
+PROVISION_S: Final = 1.0
+"""Seconds until a claim is bound for which there is no volume."""
+
+
+class ClaimController:
+    """Of PersistentVolumeClaims."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._ages = Ages()
+
+    def controller(self) -> Controller:
+        """For the runner."""
+        wakes = {CLAIMS: itself, PODS: self._of_pod, VOLUMES: self._of_volume}
+        return Controller("PersistentVolumeClaim", self.reconcile, wakes)
+
+    def _of_pod(self, change: Change) -> Iterable[Key]:
+        for volume in find_list(change.obj, "spec", "volumes"):
+            name = find_str(volume, "persistentVolumeClaim", "claimName")
+            if name and (is_over(change.obj) or self._state.get(change.key) is None):
+                yield Key(CLAIMS, change.key.namespace, name)
+
+    def _of_volume(self, _change: Change) -> Iterable[Key]:
+        for claim in self._state.objects(CLAIMS):
+            if find(claim, "status", "phase") != "Bound":
+                yield key_of(CLAIMS, claim)
+
+    def reconcile(self, key: Key) -> float | None:
+        """Bind a claim, or let go of one that is being deleted."""
+        claim = self._state.get(key)
+        if claim is None:
+            self._ages.forget(key)
+            return None
+        if is_deleted(claim):
+            if not any(_uses(pod, key.name) for pod in self._state.objects(PODS, key.namespace)):
+                _released(self._state, key, claim, CLAIM_PROTECTION)
+            return None
+        if find(claim, "status", "phase") == "Bound":
+            return None
+        volume = self._volume(claim)
+        if volume is not None:
+            self._bind(key, claim, name_of(volume), find_object(volume, "spec", "capacity"))
+            return None
+        knobs = read_knobs(find_object(claim, "metadata", "annotations"))
+        if knobs.never_ready:
+            return None
+        left = max(knobs.ready_after_s, PROVISION_S) - self._ages.age(key, uid_of(claim))
+        if left > 0:
+            return left
+        name = find_str(claim, "spec", "volumeName") or f"pvc-{uid_of(claim)}"
+        self._bind(key, claim, name, find_object(claim, "spec", "resources", "requests"))
+        return None
+
+    def _volume(self, claim: JsonObject) -> JsonObject | None:
+        """The volume a claim names or that fits it, and that nobody else has."""
+        named = find_str(claim, "spec", "volumeName")
+        if named:
+            return self._state.get(Key(VOLUMES, "", named))
+        fitting = [volume for volume in self._state.objects(VOLUMES) if fits(claim, volume)]
+        return min(
+            fitting, key=lambda one: (_size(find(one, "spec", "capacity", "storage")), name_of(one)), default=None
+        )
+
+    def _bind(self, key: Key, claim: JsonObject, volume: str, capacity: JsonObject) -> None:
+        annotations: JsonObject = {"pv.kubernetes.io/bind-completed": "yes"}
+        spec = find_object(claim, "spec")
+        if not find_str(spec, "volumeName"):
+            annotations["pv.kubernetes.io/bound-by-controller"] = "yes"
+        found = self._state.get(Key(VOLUMES, "", volume))
+        if found is not None and not find_str(found, "spec", "claimRef", "uid"):
+            self._claim_volume(found, claim)
+        annotations = find_object(claim, "metadata", "annotations") | annotations
+        bound = with_fields({**claim, "spec": spec | {"volumeName": volume}}, annotations=annotations)
+        bound = self._state.update(key, bound)
+        status: JsonObject = {"phase": "Bound", "accessModes": find_list(claim, "spec", "accessModes")}
+        self._state.set_status(key, bound, find_object(bound, "status") | status | {"capacity": capacity})
+
+    def _claim_volume(self, volume: JsonObject, claim: JsonObject) -> None:
+        reference: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": find_str(claim, "metadata", "namespace"),
+            "name": name_of(claim),
+            "uid": uid_of(claim),
+            "resourceVersion": find_str(claim, "metadata", "resourceVersion"),
+        }
+        annotations = find_object(volume, "metadata", "annotations") | {"pv.kubernetes.io/bound-by-controller": "yes"}
+        spec = find_object(volume, "spec") | {"claimRef": reference}
+        self._state.update(key_of(VOLUMES, volume), with_fields({**volume, "spec": spec}, annotations=annotations))
+
+
+class VolumeController:
+    """Of PersistentVolumes."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def controller(self) -> Controller:
+        """For the runner."""
+        return Controller("PersistentVolume", self.reconcile, {VOLUMES: itself, CLAIMS: self._of_claim})
+
+    def _of_claim(self, change: Change) -> Iterable[Key]:
+        name = find_str(change.obj, "spec", "volumeName")
+        if name:
+            yield Key(VOLUMES, "", name)
+
+    def reconcile(self, key: Key) -> float | None:
+        """Say whether a volume is taken, or let go of one that is being deleted."""
+        volume = self._state.get(key)
+        if volume is None:
+            return None
+        bound = any(find(claim, "spec", "volumeName") == key.name for claim in self._state.objects(CLAIMS))
+        if is_deleted(volume):
+            if not bound:
+                _released(self._state, key, volume, VOLUME_PROTECTION)
+            return None
+        was = find(volume, "status", "phase") in {"Bound", "Released"}
+        phase = "Bound" if bound else "Released" if was else "Available"
+        if find(volume, "status", "phase") != phase:
+            status = find_object(volume, "status") | {"phase": phase, "lastPhaseTransitionTime": self._state.time()}
+            self._state.set_status(key, volume, status)
+        return None
+
+
+def fits(claim: JsonObject, volume: JsonObject) -> bool:
+    """Whether a volume is free and as a claim wants it."""
+    if is_deleted(volume) or find(volume, "status", "phase") in {"Bound", "Released"}:
+        return False
+    reserved = find_object(volume, "spec", "claimRef")
+    place = find_str(claim, "metadata", "namespace"), name_of(claim)
+    if reserved and place != (find_str(reserved, "namespace"), find_str(reserved, "name")):
+        return False
+    if find_str(claim, "spec", "storageClassName") != find_str(volume, "spec", "storageClassName"):
+        return False
+    selector = find(claim, "spec", "selector")
+    if selector is not None and not selects(selector, labels_of(volume)):
+        return False
+    modes = find_list(volume, "spec", "accessModes")
+    wanted = _size(find(claim, "spec", "resources", "requests", "storage"))
+    has = _size(find(volume, "spec", "capacity", "storage"))
+    return has >= wanted and all(mode in modes for mode in find_list(claim, "spec", "accessModes"))
+
+
+def _size(quantity: JsonValue) -> Fraction:
+    return parse_quantity(quantity) or Fraction(0)
+
+
+def _uses(pod: JsonObject, claim: str) -> bool:
+    volumes = find_list(pod, "spec", "volumes")
+    return not is_over(pod) and any(find(one, "persistentVolumeClaim", "claimName") == claim for one in volumes)
+
+
+def _released(state: ClusterState, key: Key, obj: JsonObject, finalizer: str) -> None:
+    finalizers = find_list(obj, "metadata", "finalizers")
+    if finalizer in finalizers:
+        kept: list[JsonValue] = [item for item in finalizers if item != finalizer]
+        state.update(key, with_fields(obj, finalizers=kept or None))

@@ -1,0 +1,34 @@
+"""A controller that observes a changed object later than at once: the annotation ``wharfinger.dev/observed-after``.
+
+In a real cluster a Deployment's ``metadata.generation`` is ahead of its ``status.observedGeneration`` for as long as its
+controller is busy with others, which is seconds in a large one. Until then the controller does not look at the object.
+"""
+
+from dataclasses import replace
+
+from wharfinger.control_plane.controllers.framework.controller import Ages, Controller
+from wharfinger.control_plane.controllers.framework.objects import generation_of, uid_of
+from wharfinger.control_plane.controllers.framework.simulation_annotations import read_knobs
+from wharfinger.control_plane.controllers.framework.state import ClusterState
+from wharfinger.control_plane.storage.interface import Key
+from wharfinger.formats.json.value import find_int, find_object
+
+
+def observing_late(state: ClusterState, controller: Controller) -> Controller:
+    """The controller, which observes a new generation of an object as late as the object's annotations ask for."""
+    ages = Ages()
+
+    def reconcile(key: Key) -> float | None:
+        obj = state.get(key)
+        if obj is None:
+            ages.forget(key)
+            return controller.reconcile(key)
+        delay_s = read_knobs(find_object(obj, "metadata", "annotations")).observed_after_s
+        generation = generation_of(obj)
+        if delay_s and find_int(obj, "status", "observedGeneration") < generation:
+            left_s = delay_s - ages.age(key, f"{uid_of(obj)} {generation}")
+            if left_s > 0:
+                return left_s
+        return controller.reconcile(key)
+
+    return replace(controller, reconcile=reconcile)

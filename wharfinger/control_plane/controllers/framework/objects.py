@@ -1,0 +1,158 @@
+"""What controllers ask of any object: who owns it, whether it is going, whether a selector takes it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from wharfinger.control_plane.storage.interface import Collection, Key
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
+
+NAMESPACES: Final = Collection("", "namespaces")
+NODES: Final = Collection("", "nodes")
+PODS: Final = Collection("", "pods")
+SERVICES: Final = Collection("", "services")
+ENDPOINTS: Final = Collection("", "endpoints")
+EVENTS: Final = Collection("", "events")
+ACCOUNTS: Final = Collection("", "serviceaccounts")
+CONFIG_MAPS: Final = Collection("", "configmaps")
+CLAIMS: Final = Collection("", "persistentvolumeclaims")
+VOLUMES: Final = Collection("", "persistentvolumes")
+QUOTAS: Final = Collection("", "resourcequotas")
+CONTROLLERS: Final = Collection("", "replicationcontrollers")
+DEPLOYMENTS: Final = Collection("apps", "deployments")
+REPLICA_SETS: Final = Collection("apps", "replicasets")
+STATEFUL_SETS: Final = Collection("apps", "statefulsets")
+DAEMON_SETS: Final = Collection("apps", "daemonsets")
+REVISIONS: Final = Collection("apps", "controllerrevisions")
+JOBS: Final = Collection("batch", "jobs")
+CRON_JOBS: Final = Collection("batch", "cronjobs")
+SLICES: Final = Collection("discovery.k8s.io", "endpointslices")
+BUDGETS: Final = Collection("policy", "poddisruptionbudgets")
+CLASSES: Final = Collection("storage.k8s.io", "storageclasses")
+API_SERVICES: Final = Collection("apiregistration.k8s.io", "apiservices")
+FLOW_SCHEMAS: Final = Collection("flowcontrol.apiserver.k8s.io", "flowschemas")
+PRIORITY_LEVELS: Final = Collection("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations")
+SERVICE_RANGES: Final = Collection("networking.k8s.io", "servicecidrs")
+
+OVER: Final = frozenset({"Succeeded", "Failed"})
+"""Phases of Pods that have ended."""
+
+
+def key_of(collection: Collection, obj: JsonObject) -> Key:
+    """The key of an object of a collection."""
+    return Key(collection, find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name"))
+
+
+def name_of(obj: JsonValue) -> str:
+    """``metadata.name``."""
+    return find_str(obj, "metadata", "name")
+
+
+def uid_of(obj: JsonValue) -> str:
+    """``metadata.uid``."""
+    return find_str(obj, "metadata", "uid")
+
+
+def generation_of(obj: JsonValue) -> int:
+    """``metadata.generation``, 0 where there is none."""
+    found = find(obj, "metadata", "generation")
+    return found if isinstance(found, int) else 0
+
+
+def labels_of(obj: JsonValue) -> JsonObject:
+    """``metadata.labels``."""
+    return find_object(obj, "metadata", "labels")
+
+
+def annotation(obj: JsonValue, name: str) -> str:
+    """An annotation's text, or ""."""
+    return find_str(obj, "metadata", "annotations", name)
+
+
+def is_deleted(obj: JsonValue) -> bool:
+    """Whether it is being deleted."""
+    return find(obj, "metadata", "deletionTimestamp") is not None
+
+
+def owner_uids(obj: JsonValue) -> tuple[str, ...]:
+    """The uids of its owner references, in order."""
+    return tuple(find_str(owner, "uid") for owner in find_list(obj, "metadata", "ownerReferences"))
+
+
+def controller_of(obj: JsonValue) -> JsonObject | None:
+    """The owner reference of its controller, or None."""
+    for owner in find_list(obj, "metadata", "ownerReferences"):
+        if isinstance(owner, dict) and owner.get("controller") is True:
+            return owner
+    return None
+
+
+def is_controlled_by(obj: JsonValue, owner: JsonValue) -> bool:
+    """Whether the object's controller is this one."""
+    return find_str(controller_of(obj), "uid") == uid_of(owner) != ""
+
+
+def owner_reference(obj: JsonObject) -> JsonObject:
+    """The reference of a controller's object to the object it is for."""
+    return {
+        "apiVersion": find_str(obj, "apiVersion"),
+        "kind": find_str(obj, "kind"),
+        "name": name_of(obj),
+        "uid": uid_of(obj),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def with_fields(obj: JsonObject, **changes: JsonValue) -> JsonObject:
+    """The object with members of its metadata changed; None takes one out."""
+    metadata = find_object(obj, "metadata") | changes
+    return {**obj, "metadata": {name: value for name, value in metadata.items() if value is not None}}
+
+
+def replicas_of(obj: JsonValue) -> int:
+    """``spec.replicas``, 1 where there is none."""
+    found = find(obj, "spec", "replicas")
+    return found if isinstance(found, int) else 1
+
+
+def condition_of(obj: JsonValue, kind: str) -> JsonObject | None:
+    """The condition of a type, or None."""
+    for entry in find_list(obj, "status", "conditions"):
+        if isinstance(entry, dict) and entry.get("type") == kind:
+            return entry
+    return None
+
+
+def is_true(obj: JsonValue, kind: str) -> bool:
+    """Whether the condition of a type is True."""
+    return find(condition_of(obj, kind), "status") == "True"
+
+
+def is_over(pod: JsonValue) -> bool:
+    """Whether a Pod has ended."""
+    return find_str(pod, "status", "phase") in OVER
+
+
+def selects(selector: JsonValue, labels: Mapping[str, JsonValue]) -> bool:
+    """Whether a label selector (``matchLabels``, ``matchExpressions``) takes these labels; an absent one takes nothing."""
+    if not isinstance(selector, dict):
+        return False
+    wanted = find_object(selector, "matchLabels")
+    if any(labels.get(name) != value for name, value in wanted.items()):
+        return False
+    return all(_holds(expression, labels) for expression in find_list(selector, "matchExpressions"))
+
+
+def _holds(expression: JsonValue, labels: Mapping[str, JsonValue]) -> bool:
+    name, values = find_str(expression, "key"), find_list(expression, "values")
+    match find_str(expression, "operator"):
+        case "In":
+            return name in labels and labels[name] in values
+        case "NotIn":
+            return name not in labels or labels[name] not in values
+        case "Exists":
+            return name in labels
+        case "DoesNotExist":
+            return name not in labels
+        case _:
+            return False

@@ -1,0 +1,99 @@
+"""Annotations by which one object of a simulation fares otherwise than it would: docs/control-plane-simulation.md.
+
+A Pod listens to its own annotations, then to those of its controller (of the Deployment, where that is a Deployment's
+ReplicaSet).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.control_plane.controllers.framework.objects import controller_of, is_controlled_by
+from wharfinger.control_plane.controllers.framework.state import ClusterState
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_object, find_str
+
+PREFIX: Final = "wharfinger.dev/"
+OBSERVED_AFTER: Final = "wharfinger.dev/observed-after"
+READY_AFTER: Final = "wharfinger.dev/ready-after"
+NEVER_READY: Final = "wharfinger.dev/never-ready"
+FAIL: Final = "wharfinger.dev/fail"
+EXIT_CODE: Final = "wharfinger.dev/exit-code"
+CRASH_LOOP: Final = "wharfinger.dev/crash-loop"
+PULL_FAILURE: Final = "wharfinger.dev/image-pull-failure"
+NEVER_SCHEDULED: Final = "wharfinger.dev/never-scheduled"
+ALL: Final = (OBSERVED_AFTER, READY_AFTER, NEVER_READY, FAIL, EXIT_CODE, CRASH_LOOP, PULL_FAILURE, NEVER_SCHEDULED)
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """What the annotations say; ``given`` is whether there are any."""
+
+    observed_after_s: float = 0.0
+    ready_after_s: float = 0.0
+    never_ready: bool = False
+    exit_code: int = 0
+    crash_loop: bool = False
+    pull_failure: bool = False
+    never_scheduled: bool = False
+    given: bool = False
+
+
+def read_knobs(annotations: JsonObject) -> Knobs:
+    """The knobs among annotations. What is no number of seconds is none at all, what is no exit code is 1."""
+    given = {name: value for name, value in annotations.items() if name in ALL}
+    if not given:
+        return _NONE
+    code = find_str(given, EXIT_CODE)
+    exit_code = int(code) if code.isascii() and code.isdigit() and len(code) < 4 else 1 if code else 0
+    return Knobs(
+        observed_after_s=_seconds(find_str(given, OBSERVED_AFTER)),
+        ready_after_s=_seconds(find_str(given, READY_AFTER)),
+        never_ready=_says(given, NEVER_READY),
+        exit_code=exit_code or int(_says(given, FAIL)),
+        crash_loop=_says(given, CRASH_LOOP),
+        pull_failure=_says(given, PULL_FAILURE),
+        never_scheduled=_says(given, NEVER_SCHEDULED),
+        given=True,
+    )
+
+
+_NONE: Final = Knobs()
+
+
+def pod_annotations(state: ClusterState, pod: JsonObject) -> JsonObject:
+    """The annotations that a Pod listens to."""
+    own = find_object(pod, "metadata", "annotations")
+    owner = _controller(state, pod)
+    if owner is None:
+        return own
+    above = _controller(state, owner)
+    if above is not None and find_str(controller_of(owner), "kind") == "Deployment":
+        owner = above
+    return find_object(owner, "metadata", "annotations") | own
+
+
+def _controller(state: ClusterState, obj: JsonObject) -> JsonObject | None:
+    reference = controller_of(obj)
+    if reference is None:
+        return None
+    key = state.owner_key(find_str(obj, "metadata", "namespace"), reference)
+    found = None if key is None else state.get(key)
+    return found if is_controlled_by(obj, found) else None
+
+
+def changed(before: JsonValue, after: JsonValue) -> bool:
+    """Whether an object's knobs are others now."""
+    old, new = find_object(before, "metadata", "annotations"), find_object(after, "metadata", "annotations")
+    return old != new and any(old.get(name) != new.get(name) for name in ALL)
+
+
+def _says(annotations: JsonObject, name: str) -> bool:
+    return find_str(annotations, name).lower() == "true"
+
+
+def _seconds(text: str) -> float:
+    try:
+        delay = float(text or 0)
+    except ValueError:
+        return 0.0
+    return max(delay, 0.0) if math.isfinite(delay) else 0.0

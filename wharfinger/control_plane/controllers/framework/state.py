@@ -1,0 +1,253 @@
+"""The cluster as its controllers see and change it: the control plane's own storage, through its own verbs.
+
+The controllers live in the process of the server, so they need no copy of the cluster and no watches: they are told of each
+change in the step that makes it, read what is stored, and write with the same verbs as requests do (defaults, admission,
+validation and managed fields included), as the field managers that upstream's controllers write as. What they do is decided
+by what is there, so nothing is lost when they stop.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.controllers.framework.objects import (
+    EVENTS,
+    is_controlled_by,
+    key_of,
+    name_of,
+    owner_uids,
+    uid_of,
+)
+from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, Key, Record
+from wharfinger.control_plane.verbs import creation, deletion, patching, updating
+from wharfinger.control_plane.verbs.options import DeleteOptions, WriteOptions
+from wharfinger.control_plane.wire.status import StatusError
+from wharfinger.formats.json.value import JsonObject, canonical_json, find_object, find_str
+from wharfinger.kube.times import format_time
+
+MANAGER: Final = "kube-controller-manager"
+EVENT_LIFE: Final = timedelta(hours=1)
+_TERMINATING: Final = "is being terminated"
+"""What the refusal of new content in a namespace that is being deleted says."""
+
+
+@dataclass(slots=True)
+class _Told:
+    """An event that was written, and when last."""
+
+    key: Key
+    count: int
+    at: datetime
+
+
+class ClusterState:
+    """Reads and writes of controllers, and the index of who is owned by whom."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self._dependents: dict[str, set[Key]] = {}
+        self._listener: Callable[[Change], None] | None = None
+        self._told: dict[tuple[str, str, str], _Told] = {}
+        self._told_order: deque[tuple[datetime, tuple[str, str, str]]] = deque()
+
+    # -- being told
+
+    def open(self, listener: Callable[[Change], None]) -> None:
+        """From now on tell ``listener`` of every change, first of all that is there as if it had just been made."""
+        self._listener = listener
+        self.backend.observe(self._observe)
+        for kind in self.backend.catalog.kinds():
+            for record in tuple(self.backend.storage.records(kind.collection)):
+                self._observe(Change(ChangeType.ADDED, record, None))
+
+    def close(self) -> None:
+        """Tell nobody any more."""
+        self._listener = None
+
+    def _observe(self, change: Change) -> None:
+        if self._listener is None:
+            return
+        before, after = _owners(change.before), _owners(change.record)
+        if change.type is ChangeType.DELETED:
+            before, after = (*before, *after), ()
+        if before != after:
+            for uid in before:
+                keys = self._dependents.get(uid)
+                if keys is not None:
+                    keys.discard(change.key)
+                    if not keys:
+                        del self._dependents[uid]
+            for uid in after:
+                self._dependents.setdefault(uid, set()).add(change.key)
+        self._listener(change)
+
+    # -- reading
+
+    def now(self) -> datetime:
+        """The control plane's clock."""
+        return self.backend.now()
+
+    def time(self) -> str:
+        """Now, as objects say it."""
+        return format_time(self.backend.now())
+
+    def get(self, key: Key) -> JsonObject | None:
+        """An object, or None; it must not be altered."""
+        return self.backend.storage.get(key)
+
+    def objects(self, collection: Collection, namespace: str = "") -> Iterable[JsonObject]:
+        """The objects of a kind, in one namespace or ("") all."""
+        return self.backend.storage.list(collection, namespace)
+
+    def dependents(self, uid: str) -> list[tuple[Key, JsonObject]]:
+        """The objects with an owner reference to this uid."""
+        found = ((key, self.get(key)) for key in sorted(self._dependents.get(uid, ())))
+        return [(key, obj) for key, obj in found if obj is not None]
+
+    def owned(self, collection: Collection, owner: JsonObject) -> Iterator[JsonObject]:
+        """The objects of a kind whose controller is ``owner``, by name."""
+        for key, obj in self.dependents(uid_of(owner)):
+            if key.collection == collection and is_controlled_by(obj, owner):
+                yield obj
+
+    def owner_key(self, namespace: str, reference: JsonObject) -> Key | None:
+        """Where an owner reference of an object in ``namespace`` ("": cluster-scoped) points; None: the kind is unknown."""
+        group = find_str(reference, "apiVersion").rpartition("/")[0]
+        kind = self.backend.catalog.find_kind(group, find_str(reference, "kind"))
+        if kind is None:
+            return None
+        return Key(kind.collection, namespace if kind.namespaced else "", find_str(reference, "name"))
+
+    # -- writing; each may raise StatusError or StorageError
+
+    def create(self, obj: JsonObject, *, manager: str = MANAGER) -> JsonObject | None:
+        """The object as stored; None where it exists already, or its namespace takes nothing more."""
+        served = self._served_kind(obj)
+        try:
+            return creation.create(
+                self.backend, served, find_str(obj, "metadata", "namespace"), obj, WriteOptions(manager)
+            ).obj
+        except StatusError as error:
+            if error.reason == "AlreadyExists" or (error.reason == "Forbidden" and _TERMINATING in error.message):
+                return None
+            raise
+
+    def update(self, key: Key, new: JsonObject, subresource: str = "", *, manager: str = MANAGER) -> JsonObject:
+        """PUT an object that was just read; one that changes nothing is no write."""
+        old = self.get(key)
+        if old is None:
+            return new
+        return updating.update(
+            self.backend, self.served(key, old), old, new, subresource, WriteOptions(manager), applied=False
+        )
+
+    def set_status(self, key: Key, obj: JsonObject, status: JsonObject, *, manager: str = MANAGER) -> JsonObject:
+        """Give an object this status; nothing where it has it."""
+        if find_object(obj, "status") == status and "status" in obj:
+            return obj
+        return self.update(key, {**obj, "status": status}, "status", manager=manager)
+
+    def apply_status(self, key: Key, intent: JsonObject, *, manager: str) -> None:
+        """Apply an intent to the status of an object, whoever owns what it says."""
+        served = self.served(key, intent)
+        options = WriteOptions(manager, force=True)
+        body = canonical_json(intent)
+        patching.patch(self.backend, served, key.namespace, key.name, "status", patching.PatchType.APPLY, body, options)
+
+    def delete(self, key: Key, obj: JsonObject, propagation: str = "Background") -> None:
+        """DELETE it, unless it is gone or another has its name."""
+        found = self.get(key)
+        if found is not None and uid_of(found) == uid_of(obj):
+            options = DeleteOptions(propagation=propagation, uid=uid_of(obj))
+            deletion.delete(self.backend, self.served(key, found), key.namespace, key.name, options)
+
+    def tell(self, obj: JsonObject, component: str, reason: str, message: str, *, warning: bool = False) -> None:
+        """Write an event about an object; one that says the same as an earlier one is counted there."""
+        now = self.now()
+        self._forget_events(now)
+        what = uid_of(obj), reason, message
+        told = self._told.get(what)
+        if told is not None:
+            event = self.get(told.key)
+            if event is not None:
+                told.count, told.at = told.count + 1, now
+                self.update(told.key, {**event, "count": told.count, "lastTimestamp": format_time(now)})
+                return
+        namespace = find_str(obj, "metadata", "namespace") or "default"
+        stamp = int(now.timestamp() * 1_000_000) * 1000 + self.backend.storage.revision % 1000
+        involved: JsonObject = {
+            "apiVersion": find_str(obj, "apiVersion"),
+            "kind": find_str(obj, "kind"),
+            "name": name_of(obj),
+            "uid": uid_of(obj),
+            "resourceVersion": find_str(obj, "metadata", "resourceVersion"),
+        }
+        if find_str(obj, "metadata", "namespace"):
+            involved["namespace"] = namespace
+        made = self.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": f"{name_of(obj)[:200]}.{stamp:x}", "namespace": namespace},
+                "involvedObject": involved,
+                "reason": reason,
+                "message": message[:1024],
+                "source": {"component": component},
+                "firstTimestamp": format_time(now),
+                "lastTimestamp": format_time(now),
+                "count": 1,
+                "type": "Warning" if warning else "Normal",
+                "reportingComponent": component,
+                "reportingInstance": "",
+            },
+            manager="kubelet" if component == "kubelet" else MANAGER,
+        )
+        if made is not None:
+            self._told[what] = _Told(key_of(EVENTS, made), 1, now)
+            self._told_order.append((now, what))
+
+    def _forget_events(self, now: datetime) -> None:
+        """Events are kept for an hour after they last happened."""
+        while self._told_order and now - self._told_order[0][0] > EVENT_LIFE:
+            _, what = self._told_order.popleft()
+            told = self._told[what]
+            if now - told.at <= EVENT_LIFE:
+                self._told_order.append((told.at, what))
+                continue
+            del self._told[what]
+            if self.get(told.key) is not None:
+                self.backend.delete(told.key)
+
+    def served(self, key: Key, obj: JsonObject) -> Served:
+        """The kind of a stored object, at the version it is stored in where that is served."""
+        version = find_str(obj, "apiVersion").rpartition("/")[2]
+        found = self.backend.catalog.find(key.collection.group, version, key.collection.plural)
+        if found is not None:
+            return found
+        for kind in self.backend.catalog.kinds():
+            if kind.collection == key.collection and kind.versions:
+                return Served(kind, kind.versions[0])
+        raise StatusError(404, "NotFound", f"{key.collection.plural} are not served", {})
+
+    def _served_kind(self, obj: JsonObject) -> Served:
+        group, _, version = find_str(obj, "apiVersion").rpartition("/")
+        kind = self.backend.catalog.find_kind(group, find_str(obj, "kind"))
+        found = None if kind is None else self.backend.catalog.find(group, version, kind.plural)
+        if found is None:
+            raise StatusError(404, "NotFound", f"{find_str(obj, 'kind')} of {version} is not served", {})
+        return found
+
+    def end_pod(self, key: Key, pod: JsonObject) -> None:
+        """Remove a Pod whose containers have ended, as a kubelet does with a grace period of 0."""
+        found = self.get(key)
+        if found is not None and uid_of(found) == uid_of(pod):
+            self.backend.delete(key)
+
+
+def _owners(record: Record | None) -> tuple[str, ...]:
+    """The uids of owners; objects without any are not decoded."""
+    return owner_uids(record.obj) if record is not None and b'"ownerReferences"' in record.body else ()

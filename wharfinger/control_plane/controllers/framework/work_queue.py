@@ -1,0 +1,136 @@
+"""What the controllers have yet to look at, the most urgent kind of work first.
+
+One task does all the work, one key at a time, so nothing is ever in hand twice. Keys wait once per controller. Of the
+controllers that have something due, the one that was made first goes first: Pods run before the set they are of counts them,
+and sets are counted before the Deployment they are of, so that each is written once where upstream writes it many times.
+"""
+
+import heapq
+import logging
+from itertools import count
+from typing import Final
+
+import trio
+
+from wharfinger.control_plane.storage.interface import Key
+
+log: Final = logging.getLogger(__name__)
+OWN_WAKES: Final = 50
+"""How often the work on a key may wake that key within :data:`WINDOW_S`; then it goes in circles, and has to wait."""
+WINDOW_S: Final = 1.0
+FIRST_PAUSE_S: Final = 0.05
+LAST_PAUSE_S: Final = 30.0
+_STALE: Final = 64
+"""Times that count no more are swept out when they are this many more than those that do."""
+
+Item = tuple[int, Key]
+
+
+class Agenda:
+    """Keys by controller (its number); times are trio's clock, and of several times of a key the earliest counts."""
+
+    def __init__(self, controllers: int) -> None:
+        self._due: list[dict[Key, None]] = [{} for _ in range(controllers)]
+        self._at: dict[Item, float] = {}
+        self._times: list[tuple[float, int, Item]] = []
+        self._serials = count()
+        self._failures: dict[Item, int] = {}
+        self._in_hand: Item | None = None
+        self._own_wakes: dict[Item, tuple[int, float]] = {}
+        """How often each woke itself, and nothing else did, since when."""
+        self._wake = trio.Event()
+
+    @property
+    def due(self) -> bool:
+        """Whether there is anything to look at now."""
+        return any(self._due)
+
+    def add(self, controller: int, key: Key) -> None:
+        """Look at ``key`` as soon as it is its turn; one that wakes itself again and again has to wait."""
+        item = (controller, key)
+        if item != self._in_hand:
+            self._own_wakes.pop(item, None)
+        elif key not in self._due[controller] and (pause_s := self._pause(item)):
+            self.add_later(controller, key, pause_s)
+            return
+        self._at.pop(item, None)
+        self._due[controller][key] = None
+        self._wake.set()
+
+    def _pause(self, item: Item) -> float:
+        """Count a key that wakes itself; how long it has to wait."""
+        now = trio.current_time()
+        wakes, since = self._own_wakes.get(item, (0, now))
+        if now >= since + WINDOW_S:
+            wakes, since = 0, now
+        self._own_wakes[item] = (wakes + 1, since)
+        if wakes < OWN_WAKES:
+            return 0.0
+        if wakes == OWN_WAKES:  # said once
+            key = item[1]
+            what = f"{key.collection.plural} {key.place.removeprefix('/')}"
+            log.warning("%s: held back, its own writes woke it %d times within %g s", what, OWN_WAKES, WINDOW_S)
+        return since + WINDOW_S - now
+
+    def add_later(self, controller: int, key: Key, delay_s: float) -> None:
+        """Look at ``key`` once ``delay_s`` has passed, unless it is looked at before."""
+        item, time = (controller, key), trio.current_time() + delay_s
+        if key in self._due[controller] or self._at.get(item, time + 1) <= time:
+            return
+        self._at[item] = time
+        heapq.heappush(self._times, (time, next(self._serials), item))
+        if len(self._times) > len(self._at) + _STALE:
+            self._times = [entry for entry in self._times if self._at.get(entry[2]) == entry[0]]
+            heapq.heapify(self._times)
+        self._wake.set()
+
+    async def take(self) -> Item:
+        """The next key and whose it is; no checkpoint where one is due."""
+        while True:
+            next_due = self._add_due()
+            for controller, keys in enumerate(self._due):
+                if keys:
+                    key = next(iter(keys))
+                    del keys[key]
+                    self._in_hand = controller, key
+                    return controller, key
+            # No await between the look above and this line: an `add` cannot be missed.
+            self._wake = trio.Event()
+            with trio.move_on_at(next_due):
+                await self._wake.wait()
+
+    def failed(self, controller: int, key: Key) -> float:
+        """Look at ``key`` again after a pause that doubles with each failure in a row; the pause in seconds."""
+        self._put_down(controller, key)
+        failures = self._failures.get((controller, key), 0)
+        self._failures[controller, key] = failures + 1
+        pause_s = min(FIRST_PAUSE_S * (1 << min(failures, 20)), LAST_PAUSE_S)
+        self.add_later(controller, key, pause_s)
+        return pause_s
+
+    def succeeded(self, controller: int, key: Key) -> None:
+        """Its failures are forgotten."""
+        self._put_down(controller, key)
+        self._failures.pop((controller, key), None)
+
+    def _put_down(self, controller: int, key: Key) -> None:
+        """The work on a key is over; one that did not wake itself goes in no circle."""
+        self._in_hand = None
+        if key not in self._due[controller] and (controller, key) not in self._at:
+            self._own_wakes.pop((controller, key), None)
+
+    def statistics(self) -> dict[str, int]:
+        """How many keys are due, wait for a time, and failed last time."""
+        return {"due": sum(map(len, self._due)), "waiting": len(self._at), "failing": len(self._failures)}
+
+    def _add_due(self) -> float:
+        """Add what is due; the time of what is due next (infinity: nothing)."""
+        now = trio.current_time()
+        while self._times:
+            time, _, item = self._times[0]
+            if self._at.get(item) == time:
+                if time > now:
+                    return time
+                self.add(*item)
+            heapq.heappop(self._times)
+        return float("inf")

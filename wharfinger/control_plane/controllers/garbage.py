@@ -1,0 +1,175 @@
+"""Garbage collection by owner references: what goes with its owners, what is set free, who waits for whom.
+
+Three ways, by what the delete of an owner asked for:
+
+* background: the owner goes at once; a dependent none of whose owners exist any more is deleted, one that has others left
+  loses the references to those that are gone;
+* orphan (finalizer ``orphan``): the references to the owner are taken out of its dependents, then the owner goes;
+* foreground (finalizer ``foregroundDeletion``): the dependents are deleted, and the owner goes when none is left that
+  says ``blockOwnerDeletion``.
+
+An owner is looked for where a reference says: by kind, by name, in the dependent's own namespace; another uid there means
+that it is gone. Source: "Garbage Collection" of the Kubernetes documentation, and the recorded behaviour.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.control_plane.controllers.framework.controller import Controller
+from wharfinger.control_plane.controllers.framework.objects import is_deleted, uid_of, with_fields
+from wharfinger.control_plane.controllers.framework.state import ClusterState
+from wharfinger.control_plane.storage.interface import Change, ChangeType, Key
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_str
+
+ORPHAN: Final = "orphan"
+FOREGROUND: Final = "foregroundDeletion"
+_LOOK_AGAIN_S: Final = 30.0
+"""How often a dependent whose owner's kind nobody serves is looked at."""
+
+_MOST_LOOKED_THROUGH: Final = 1000
+"""Objects of a kind among which an owner is looked for that is in another namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """The uids of an object's owners: those there, those that wait for their dependents, those that are gone."""
+
+    solid: frozenset[str] = frozenset()
+    waiting: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
+    unknown: bool = False
+
+
+class GarbageController:
+    """See the module."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def controller(self) -> Controller:
+        """For the runner."""
+        return Controller("garbage collector", self.reconcile, always=self.affected)
+
+    def affected(self, change: Change) -> Iterable[Key]:
+        """Objects with owners or being deleted, the dependents of what goes, and the owners that wait for them."""
+        there = change.type is not ChangeType.DELETED
+        body = change.record.body
+        owned, ends = b'"ownerReferences"' in body, b'"deletionTimestamp"' in body
+        if there and (owned or ends):
+            yield change.key
+        if not there or (ends and waits_for_dependents(change.obj)):
+            yield from (key for key, _ in self._state.dependents(uid_of(change.obj)))
+        if owned or (change.before is not None and b'"ownerReferences"' in change.before.body):
+            yield from self._ending_owners(change)
+
+    def _ending_owners(self, change: Change) -> Iterable[Key]:
+        """Owners that may have waited for what changed."""
+        for obj in (change.obj, change.previous):
+            for reference in find_list(obj, "metadata", "ownerReferences"):
+                if isinstance(reference, dict):
+                    key = self._state.owner_key(change.key.namespace, reference)
+                    if key is not None and is_deleted(self._state.get(key)):
+                        yield key
+
+    def reconcile(self, key: Key) -> float | None:
+        """One object, as an owner and as a dependent."""
+        obj = self._state.get(key)
+        if obj is None:
+            return None
+        if is_deleted(obj):
+            self._let_go(key, obj)
+            return None
+        owners = self._owners(key, obj)
+        lost = owners.waiting | owners.gone
+        if lost and owners.solid:
+            self._state.update(key, without_owners(obj, lost))
+        elif lost and not owners.unknown:
+            if owners.waiting and any(waits_for_dependents(one) for _, one in self._state.dependents(uid_of(obj))):
+                obj = self._state.update(key, blocking_nobody(obj))  # a circle: somebody has to go first
+            self._state.delete(key, obj, self._propagation(obj, owners))
+        return _LOOK_AGAIN_S if owners.unknown else None
+
+    def _propagation(self, obj: JsonObject, owners: Owners) -> str:
+        if (owners.waiting and self._state.dependents(uid_of(obj))) or has_finalizer(obj, FOREGROUND):
+            return "Foreground"
+        return "Orphan" if has_finalizer(obj, ORPHAN) else "Background"
+
+    def _let_go(self, key: Key, obj: JsonObject) -> None:
+        """An object that is being deleted: free its dependents, or go when none holds it."""
+        uid = uid_of(obj)
+        if has_finalizer(obj, ORPHAN):
+            for one, dependent in self._state.dependents(uid):
+                self._state.update(one, without_owners(dependent, frozenset({uid})))
+            self._without_finalizer(key, ORPHAN)
+        elif not any(_blocks(dependent, uid) for _, dependent in self._state.dependents(uid)):
+            self._without_finalizer(key, FOREGROUND)
+
+    def _without_finalizer(self, key: Key, finalizer: str) -> None:
+        obj = self._state.get(key)
+        if obj is not None and has_finalizer(obj, finalizer):
+            kept: list[JsonValue] = [item for item in find_list(obj, "metadata", "finalizers") if item != finalizer]
+            self._state.update(key, with_fields(obj, finalizers=kept or None))
+
+    def _owners(self, key: Key, obj: JsonObject) -> Owners:
+        solid, waiting, gone, unknown = set[str](), set[str](), set[str](), False
+        for reference in find_list(obj, "metadata", "ownerReferences"):
+            if not isinstance(reference, dict):
+                continue
+            uid = find_str(reference, "uid")
+            where = self._state.owner_key(key.namespace or "\0", reference)
+            if where is None:
+                unknown = True
+            elif where.namespace == "\0":
+                solid.add(uid)  # a cluster-scoped object with a namespaced owner says nothing of where that is
+            else:
+                owner = self._state.get(where)
+                if owner is None or uid_of(owner) != uid:
+                    gone.add(uid)
+                    self._tell_strangers(obj, where, reference, uid)
+                else:
+                    (waiting if waits_for_dependents(owner) else solid).add(uid)
+        return Owners(frozenset(solid), frozenset(waiting), frozenset(gone), unknown)
+
+    def _tell_strangers(self, obj: JsonObject, where: Key, reference: JsonObject, uid: str) -> None:
+        """An owner that is there, but in another namespace, does not count; that is worth an event."""
+        if not where.namespace or self._state.backend.storage.count(where.collection) > _MOST_LOOKED_THROUGH:
+            return
+        if any(uid_of(one) == uid for one in self._state.objects(where.collection)):
+            kind = f"{find_str(reference, 'apiVersion')}/{find_str(reference, 'kind')}"
+            which = f"[{kind}, namespace: {where.namespace}, name: {where.name}, uid: {uid}]"
+            message = f'ownerRef {which} does not exist in namespace "{where.namespace}"'
+            self._state.tell(obj, "garbage-collector-controller", "OwnerRefInvalidNamespace", message, warning=True)
+
+
+def has_finalizer(obj: JsonValue, finalizer: str) -> bool:
+    """Whether it carries the finalizer."""
+    return finalizer in find_list(obj, "metadata", "finalizers")
+
+
+def waits_for_dependents(obj: JsonValue) -> bool:
+    """Whether it is an owner that is being deleted in the foreground."""
+    return is_deleted(obj) and has_finalizer(obj, FOREGROUND)
+
+
+def without_owners(obj: JsonObject, uids: frozenset[str]) -> JsonObject:
+    """The object without the references to these owners."""
+    owners = find_list(obj, "metadata", "ownerReferences")
+    kept: list[JsonValue] = [owner for owner in owners if find_str(owner, "uid") not in uids]
+    return with_fields(obj, ownerReferences=kept or None)
+
+
+def blocking_nobody(obj: JsonObject) -> JsonObject:
+    """The object without any owner that waits for it."""
+    owners = find_list(obj, "metadata", "ownerReferences")
+    freed: list[JsonValue] = [
+        {**owner, "blockOwnerDeletion": False} if find(owner, "blockOwnerDeletion") is True else owner
+        for owner in owners
+        if isinstance(owner, dict)
+    ]
+    return with_fields(obj, ownerReferences=freed)
+
+
+def _blocks(dependent: JsonObject, owner: str) -> bool:
+    owners = find_list(dependent, "metadata", "ownerReferences")
+    return any(find(entry, "uid") == owner and find(entry, "blockOwnerDeletion") is True for entry in owners)

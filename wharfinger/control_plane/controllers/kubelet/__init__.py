@@ -1,0 +1,4 @@
+"""Pods that are scheduled and run without nodes, and simulated nodes.
+
+May import ``framework``.
+"""

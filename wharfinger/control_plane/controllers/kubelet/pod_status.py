@@ -1,0 +1,187 @@
+"""What a kubelet says of a Pod: its phase, its conditions, and how each of its containers fares."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from wharfinger.control_plane.controllers.framework.objects import generation_of, name_of, uid_of
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
+
+HOST_IP: Final = "192.168.0.2"
+
+
+class Fate(Enum):
+    """How a Pod's containers fare."""
+
+    RUNNING = "running"
+    READY = "ready"
+    DONE = "done"
+    FAILED = "failed"
+    CRASHING = "crashing"
+    PULL_FAILED = "pull failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a status is made with: the time as objects say it, the Pod's address, failures so far."""
+
+    time: str
+    ip: str
+    exit_code: int = 0
+    restarts: int = 0
+
+
+_PHASES: Final = {Fate.DONE: "Succeeded", Fate.FAILED: "Failed", Fate.PULL_FAILED: "Pending"}
+
+
+def pod_status(pod: JsonObject, fate: Fate, moment: Moment) -> JsonObject:
+    """The whole status; conditions that say what they said keep their times, and those of others stay."""
+    host_network = find(pod, "spec", "hostNetwork") is True
+    ip = HOST_IP if host_network else find_str(pod, "status", "podIP") or moment.ip
+    status: JsonObject = {
+        **find_object(pod, "status"),
+        "phase": _PHASES.get(fate, "Running"),
+        "conditions": _conditions(pod, fate, moment),
+        "hostIP": HOST_IP,
+        "hostIPs": [{"ip": HOST_IP}],
+        "podIP": ip,
+        "podIPs": [{"ip": ip}],
+        "startTime": find_str(pod, "status", "startTime") or moment.time,
+        "observedGeneration": generation_of(pod),
+        "containerStatuses": [
+            _container(pod, container, fate, moment) for container in find_list(pod, "spec", "containers")
+        ],
+    }
+    if not find_str(status, "qosClass"):
+        status["qosClass"] = "BestEffort"
+    initial = find_list(pod, "spec", "initContainers")
+    if initial:
+        status["initContainerStatuses"] = [_initial(pod, container, fate, moment) for container in initial]
+    return status
+
+
+def _conditions(pod: JsonObject, fate: Fate, moment: Moment) -> list[JsonValue]:
+    names = " ".join(name for name in (find_str(one, "name") for one in find_list(pod, "spec", "containers")))
+    over = {Fate.DONE: "PodCompleted", Fate.FAILED: "PodFailed"}.get(fate, "")
+    ready = fate is Fate.READY
+    unready = {"reason": "ContainersNotReady", "message": f"containers with unready status: [{names}]"}
+    why: JsonObject = {} if ready else {"reason": over} if over else {**unready}
+    gates = [find_str(gate, "conditionType") for gate in find_list(pod, "spec", "readinessGates")]
+    closed = [gate for gate in gates if find(_old(pod, gate), "status") != "True"]
+    if ready and closed:
+        message = "; ".join(
+            f'corresponding condition of pod readiness gate "{gate}" does not exist.' for gate in closed
+        )
+        gated: JsonObject = {"reason": "ReadinessGatesNotReady", "message": message}
+    else:
+        gated = why
+    said: dict[str, tuple[bool, JsonObject]] = {
+        "PodReadyToStartContainers": (not over, {}),
+        "Initialized": (True, {"reason": "PodCompleted"} if fate is Fate.DONE else {}),
+        "Ready": (ready and not closed, gated),
+        "ContainersReady": (ready, why),
+        "PodScheduled": (True, {}),
+    }
+    made: list[JsonValue] = [_condition(pod, kind, *what, moment.time) for kind, what in said.items()]
+    others = [one for one in find_list(pod, "status", "conditions") if find_str(one, "type") not in said]
+    return [*made, *others]
+
+
+def _condition(pod: JsonObject, kind: str, true: bool, why: JsonObject, time: str) -> JsonObject:  # noqa: FBT001
+    status = "True" if true else "False"
+    old = _old(pod, kind)
+    since = find_str(old, "lastTransitionTime") if find(old, "status") == status else ""
+    return {
+        "type": kind,
+        "status": status,
+        "lastProbeTime": None,
+        "lastTransitionTime": since or time,
+        "observedGeneration": generation_of(pod),
+        **why,
+    }
+
+
+def _old(pod: JsonObject, kind: str) -> JsonValue:
+    return next((one for one in find_list(pod, "status", "conditions") if find(one, "type") == kind), None)
+
+
+def _container(pod: JsonObject, container: JsonValue, fate: Fate, moment: Moment) -> JsonObject:
+    name, image = find_str(container, "name"), find_str(container, "image")
+    state: JsonObject
+    last: JsonObject = {}
+    started = _started(pod, name) or moment.time
+    match fate:
+        case Fate.RUNNING | Fate.READY:
+            state = {"running": {"startedAt": started}}
+        case Fate.DONE | Fate.FAILED:
+            state = _ended(pod, name, started, moment)
+        case Fate.CRASHING:
+            back_off = min(10 * (1 << min(max(moment.restarts - 1, 0), 5)), 300)
+            message = (
+                f"back-off {_go_duration(back_off)} restarting failed container={name} "
+                f"pod={name_of(pod)}_{find_str(pod, 'metadata', 'namespace')}({uid_of(pod)})"
+            )
+            state = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
+            last = _ended(pod, name, started, moment)
+        case Fate.PULL_FAILED:
+            state = {"waiting": {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{image}"'}}
+    status: JsonObject = {
+        "name": name,
+        "image": image,
+        "imageID": "" if fate is Fate.PULL_FAILED else image,
+        "ready": fate is Fate.READY,
+        "started": fate in (Fate.RUNNING, Fate.READY),
+        "restartCount": moment.restarts,
+        "state": state,
+        "lastState": last,
+    }
+    if fate is not Fate.PULL_FAILED:
+        status["containerID"] = _container_id(pod, name)
+    return status
+
+
+def _initial(pod: JsonObject, container: JsonValue, fate: Fate, moment: Moment) -> JsonObject:
+    """Init containers have done their work; those that go on (``restartPolicy: Always``) run beside the others."""
+    name = find_str(container, "name")
+    sidecar = find_str(container, "restartPolicy") == "Always" and fate in (Fate.RUNNING, Fate.READY)
+    time = find_str(pod, "status", "startTime") or moment.time
+    return {
+        "name": name,
+        "image": find_str(container, "image"),
+        "imageID": find_str(container, "image"),
+        "containerID": _container_id(pod, name),
+        "ready": True,
+        "started": sidecar,
+        "restartCount": 0,
+        "state": {"running": {"startedAt": time}} if sidecar else _ended(pod, name, time, Moment(time, "")),
+        "lastState": {},
+    }
+
+
+def _ended(pod: JsonObject, name: str, started: str, moment: Moment) -> JsonObject:
+    return {
+        "terminated": {
+            "exitCode": moment.exit_code,
+            "reason": "Error" if moment.exit_code else "Completed",
+            "startedAt": started,
+            "finishedAt": moment.time,
+            "containerID": _container_id(pod, name),
+        }
+    }
+
+
+def _started(pod: JsonObject, name: str) -> str:
+    for status in find_list(pod, "status", "containerStatuses"):
+        if find(status, "name") == name:
+            return find_str(status, "state", "running", "startedAt")
+    return ""
+
+
+def _container_id(pod: JsonObject, name: str) -> str:
+    digest = (uid_of(pod).replace("-", "") + name.encode().hex())[:64].ljust(64, "0")
+    return f"containerd://{digest}"
+
+
+def _go_duration(seconds: int) -> str:
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

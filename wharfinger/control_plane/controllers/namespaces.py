@@ -1,0 +1,167 @@
+"""The life of namespaces: what every one has, and how one that is deleted is emptied.
+
+A new namespace gets its ``default`` ServiceAccount and the ``kube-root-ca.crt`` ConfigMap, in the step that makes it. One that
+is being deleted is emptied a moment later; while objects remain (finalizers), its conditions say which, and when none is left
+the ``kubernetes`` finalizer is taken out of ``spec.finalizers`` through the ``finalize`` subresource, which lets the server
+drop it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from wharfinger.control_plane.controllers.framework.conditions import Condition, conditions
+from wharfinger.control_plane.controllers.framework.controller import Ages, Controller
+from wharfinger.control_plane.controllers.framework.objects import (
+    ACCOUNTS,
+    CONFIG_MAPS,
+    NAMESPACES,
+    PODS,
+    is_deleted,
+    key_of,
+    name_of,
+    uid_of,
+)
+from wharfinger.control_plane.controllers.framework.state import ClusterState
+from wharfinger.control_plane.storage.interface import Change, ChangeType, Key
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_list, find_object
+
+FINALIZER: Final = "kubernetes"
+ROOT_CA: Final = "kube-root-ca.crt"
+DESCRIPTION: Final = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal "
+    "service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
+)
+GRACE_S: Final = 1.0
+"""How long after its deletion a namespace is emptied: whoever is making something there has done it by then."""
+LOOK_AGAIN_S: Final = 10.0
+"""How often a namespace that does not become empty is looked at, changes or not."""
+
+
+class NamespaceController:
+    """See the module; ``root_ca`` is the certificate (PEM) that each namespace's ConfigMap is made with."""
+
+    def __init__(self, state: ClusterState, root_ca: str) -> None:
+        self._state = state
+        self._root_ca = root_ca
+        self._ages = Ages()
+
+    def controller(self) -> Controller:
+        """For the runner."""
+        return Controller("Namespace", self.reconcile, {NAMESPACES: self._of_namespace}, always=self._of_content)
+
+    def _of_namespace(self, change: Change) -> Iterable[Key]:
+        if change.type is ChangeType.ADDED:
+            self._furnish(change.key.name, change.obj)
+        return (change.key,)
+
+    def _of_content(self, change: Change) -> Iterable[Key]:
+        """Namespaces whose furniture went, or that are being deleted when something in them goes."""
+        if change.type is not ChangeType.DELETED or not change.key.namespace:
+            return
+        key = Key(NAMESPACES, "", change.key.namespace)
+        furniture = change.key.collection in (ACCOUNTS, CONFIG_MAPS) and change.key.name in ("default", ROOT_CA)
+        if furniture or is_deleted(self._state.get(key)):
+            yield key
+
+    def reconcile(self, key: Key) -> float | None:
+        """Furnish or empty one namespace."""
+        namespace = self._state.get(key)
+        if namespace is None:
+            self._ages.forget(key)
+            return None
+        if not is_deleted(namespace):
+            self._furnish(key.name, namespace)
+            return None
+        left = GRACE_S - self._ages.age(key, f"{uid_of(namespace)} deleted")
+        if left > 0:
+            return left
+        return self._empty(key, namespace)
+
+    def _furnish(self, name: str, namespace: JsonObject) -> None:
+        if is_deleted(namespace):
+            return
+        if self._state.get(Key(ACCOUNTS, name, "default")) is None:
+            metadata: JsonObject = {"name": "default", "namespace": name}
+            self._state.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+        if self._state.get(Key(CONFIG_MAPS, name, ROOT_CA)) is None:
+            annotations: JsonObject = {"kubernetes.io/description": DESCRIPTION}
+            metadata = {"name": ROOT_CA, "namespace": name, "annotations": annotations}
+            data: JsonObject = {"ca.crt": self._root_ca}
+            self._state.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+
+    def _empty(self, key: Key, namespace: JsonObject) -> float | None:
+        finalizers = find_list(namespace, "spec", "finalizers")
+        if FINALIZER not in finalizers:
+            return None
+        for one, obj in self._content(key.name):
+            if not is_deleted(obj):
+                self._state.delete(one, obj)
+                if one.collection == PODS and (left := self._state.get(one)) is not None:
+                    self._end(one, left)
+        content = self._content(key.name)
+        said = [*_SUCCESSES, _content_remaining(content), _finalizers_remaining(content)]
+        made = conditions(namespace, said, self._state.now())
+        status = find_object(namespace, "status") | {"conditions": made}
+        namespace = self._state.set_status(key, namespace, status)
+        if content:
+            return LOOK_AGAIN_S
+        kept: list[JsonValue] = [item for item in finalizers if item != FINALIZER]
+        self._state.update(key, {**namespace, "spec": {"finalizers": kept}}, "finalize")
+        return None
+
+    def _end(self, key: Key, pod: JsonObject) -> None:
+        if not find_list(pod, "metadata", "finalizers"):
+            self._state.end_pod(key, pod)
+
+    def _content(self, namespace: str) -> list[tuple[Key, JsonObject]]:
+        """All objects in a namespace, of every kind."""
+        found: list[tuple[Key, JsonObject]] = []
+        for kind in self._state.backend.catalog.kinds():
+            if kind.namespaced:
+                listed = self._state.objects(kind.collection, namespace)
+                found += ((key_of(kind.collection, obj), obj) for obj in listed if name_of(obj))
+        return found
+
+
+_SUCCESSES: Final = (
+    Condition(
+        "NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered", "All resources successfully discovered"
+    ),
+    Condition(
+        "NamespaceDeletionGroupVersionParsingFailure",
+        "False",
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    Condition(
+        "NamespaceDeletionContentFailure",
+        "False",
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+)
+
+
+def _content_remaining(content: Sequence[tuple[Key, JsonObject]]) -> Condition:
+    if not content:
+        return Condition("NamespaceContentRemaining", "False", "ContentRemoved", "All content successfully removed")
+    counts = Counter(_resource(key) for key, _ in content)
+    listed = ", ".join(f"{resource} has {count} resource instances" for resource, count in sorted(counts.items()))
+    message = f"Some resources are remaining: {listed}"
+    return Condition("NamespaceContentRemaining", "True", "SomeResourcesRemain", message)
+
+
+def _finalizers_remaining(content: Sequence[tuple[Key, JsonObject]]) -> Condition:
+    counts = Counter(str(item) for _, obj in content for item in find_list(obj, "metadata", "finalizers"))
+    if not counts:
+        message = "All content-preserving finalizers finished"
+        return Condition("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", message)
+    listed = ", ".join(f"{finalizer} in {count} resource instances" for finalizer, count in sorted(counts.items()))
+    message = f"Some content in the namespace has finalizers remaining: {listed}"
+    return Condition("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", message)
+
+
+def _resource(key: Key) -> str:
+    """``configmaps.`` or ``deployments.apps``, as upstream writes it."""
+    return f"{key.collection.plural}.{key.collection.group}"

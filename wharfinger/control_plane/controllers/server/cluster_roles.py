@@ -1,0 +1,93 @@
+"""ClusterRoles that are put together from others: their rules follow whatever their selectors find.
+
+kube-controller-manager does this some moments later; here it is part of the write that brought it about, so that nobody is
+refused in between.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from wharfinger.control_plane.access.role_rules import rules_of
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.controllers.framework.objects import selects
+from wharfinger.control_plane.storage.interface import Change, Collection
+from wharfinger.control_plane.verbs.options import WriteOptions
+from wharfinger.control_plane.verbs.patching import PatchType, patch
+from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, find, find_list, find_object, find_str
+
+log: Final = logging.getLogger(__name__)
+ROLES: Final = Collection("rbac.authorization.k8s.io", "clusterroles")
+MANAGER: Final = "clusterrole-aggregation-controller"
+MOST_ROUNDS: Final = 16
+"""Passes over all roles after one write; roles that are put together from each other in circles need not come to rest."""
+
+
+class Aggregation:
+    """Observes all writes; acts on those of ClusterRoles."""
+
+    def __init__(self, backend: Backend, served: Served) -> None:
+        self._backend = backend
+        self._served = served
+        self._under_way = False
+
+    def __call__(self, change: Change) -> None:
+        """One write was made; those that follow from it are made here, until there is none, not within each other."""
+        if change.key.collection != ROLES or self._under_way:
+            return
+        self._under_way = True
+        try:
+            for _ in range(MOST_ROUNDS):
+                if not self._round():
+                    break
+            else:
+                log.warning("ClusterRoles that are put together from each other do not come to rest")
+        finally:
+            self._under_way = False
+
+    def _round(self) -> bool:
+        """Bring every role up to date with what the others are by then; whether one was not."""
+        changed = False
+        for name in [find_str(role, "metadata", "name") for role in self._backend.storage.list(ROLES)]:
+            roles = self._backend.storage.list(ROLES)
+            role = next((item for item in roles if find_str(item, "metadata", "name") == name), {})
+            selectors = find_list(find_object(role, "aggregationRule"), "clusterRoleSelectors")
+            if selectors and find(role, "metadata", "deletionTimestamp") is None:
+                changed |= self._bring_about(role, _rules(role, roles, selectors))
+        return changed
+
+    def _bring_about(self, role: JsonObject, rules: list[JsonValue]) -> bool:
+        changed = rules != find_list(role, "rules")
+        if changed:
+            name = find_str(role, "metadata", "name")
+            body: JsonObject = {
+                "apiVersion": self._served.api_version,
+                "kind": self._served.kind.kind,
+                "metadata": {"name": name},
+                "rules": rules,
+            }
+            options = WriteOptions(MANAGER, force=True, own=True)
+            patch(self._backend, self._served, "", name, "", PatchType.APPLY, encode_json(body), options)
+        return changed
+
+
+def _rules(role: JsonObject, roles: Sequence[JsonObject], selectors: list[JsonValue]) -> list[JsonValue]:
+    """The rules of all roles that a selector meets, in order of their names, each rule once."""
+    found: dict[bytes, JsonValue] = {}
+    name = find_str(role, "metadata", "name")
+    left = {other: item for item in roles if (other := find_str(item, "metadata", "name")) != name}
+    labels = {other: find_object(left[other], "metadata", "labels") for other in sorted(left)}
+    for selector in {encode_json(selector): selector for selector in selectors}.values():
+        if not _names_labels(selector, labels):
+            continue
+        for other in [other for other, its_labels in labels.items() if selects(selector, its_labels)]:
+            found |= {key: rule for rule in rules_of(left[other]) if (key := encode_json(rule)) not in found}
+            del labels[other]
+    return list(found.values())
+
+
+def _names_labels(selector: JsonValue, labels: Mapping[str, JsonObject]) -> bool:
+    """Whether any of the roles has the label that a selector asks for first, so that it is worth asking all."""
+    wanted = next(iter(find_object(selector, "matchLabels").items()), None)
+    return wanted is None or any(own.get(wanted[0]) == wanted[1] for own in labels.values())

@@ -1,0 +1,161 @@
+"""How far a Deployment is: counts over its ReplicaSets, and its conditions. Pure.
+
+Source of reasons, messages and the order of conditions: kube-controller-manager's deployment controller.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from wharfinger.control_plane.controllers.framework.objects import condition_of, generation_of, name_of, replicas_of
+from wharfinger.control_plane.controllers.workloads import rolling
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
+from wharfinger.kube.times import format_time, parse_time
+
+_NO_DEADLINE = 2147483647
+
+
+def progressing_condition(status: str, reason: str, message: str, time: str) -> JsonObject:
+    """A condition ``Progressing`` that is new."""
+    return _condition("Progressing", status, reason, message, time)
+
+
+def paused_condition(deployment: JsonObject, time: str) -> list[JsonValue] | None:
+    """The conditions of one that was paused or resumed since they were written, else None."""
+    if not _has_deadline(deployment):
+        return None
+    reason = find_str(condition_of(deployment, "Progressing"), "reason")
+    paused = find(deployment, "spec", "paused") is True
+    if reason == "ProgressDeadlineExceeded" or paused == (reason == "DeploymentPaused"):
+        return None
+    why = ("DeploymentPaused", "Deployment is paused") if paused else ("DeploymentResumed", "Deployment is resumed")
+    return _set(find_list(deployment, "status", "conditions"), progressing_condition("Unknown", *why, time))
+
+
+def complete(deployment: JsonValue, status: JsonValue = None) -> bool:
+    """Whether all replicas are of the present template and available."""
+    status = find(deployment, "status") if status is None else status
+    wanted = replicas_of(deployment)
+    counts = {find_int(status, name) for name in ("updatedReplicas", "replicas", "availableReplicas")}
+    return counts == {wanted} and find_int(status, "observedGeneration") >= generation_of(deployment)
+
+
+def status_of(
+    deployment: JsonObject,
+    new: JsonObject | None,
+    sets: Sequence[JsonObject],
+    now: datetime,
+    *,
+    rolls: bool = True,
+) -> tuple[JsonObject, float | None]:
+    """The whole status, and after how many seconds its progress deadline has to be looked at.
+
+    Nothing is said of the progress of one that does not roll now (``rolls``): it is paused, scaled or deleted.
+    """
+    time = format_time(now)
+    counts = {
+        "replicas": _sum(sets, "replicas"),
+        "updatedReplicas": find_int(new, "status", "replicas"),
+        "readyReplicas": _sum(sets, "readyReplicas"),
+        "availableReplicas": _sum(sets, "availableReplicas"),
+    }
+    counts["unavailableReplicas"] = max(rolling.total(sets) - counts["availableReplicas"], 0)
+    status: JsonObject = {
+        "observedGeneration": generation_of(deployment),
+        "terminatingReplicas": _sum(sets, "terminatingReplicas"),
+        **{name: count for name, count in counts.items() if count},
+    }
+    collisions = find(deployment, "status", "collisionCount")
+    if collisions is not None:
+        status["collisionCount"] = collisions
+    conditions = _with_availability(deployment, counts["availableReplicas"], time)
+    if not rolls:
+        return status | {"conditions": conditions}, None
+    conditions, again_s = _with_progress(deployment, new, status, conditions, now)
+    failures = [found for found in (condition_of(one, "ReplicaFailure") for one in sets) if found is not None]
+    conditions = [one for one in conditions if find(one, "type") != "ReplicaFailure" or failures]
+    if failures:
+        why = find_str(failures[0], "reason"), find_str(failures[0], "message")
+        conditions = _set(conditions, _condition("ReplicaFailure", "True", *why, time))
+    status["conditions"] = conditions
+    return status, again_s
+
+
+def _with_availability(deployment: JsonObject, available: int, time: str) -> list[JsonValue]:
+    conditions = find_list(deployment, "status", "conditions")
+    if available >= replicas_of(deployment) - rolling.bounds(deployment)[1]:
+        message = "Deployment has minimum availability."
+        said = _condition("Available", "True", "MinimumReplicasAvailable", message, time)
+    else:
+        message = "Deployment does not have minimum availability."
+        said = _condition("Available", "False", "MinimumReplicasUnavailable", message, time)
+    return _set(conditions, said)
+
+
+def _with_progress(
+    deployment: JsonObject, new: JsonObject | None, status: JsonObject, conditions: list[JsonValue], now: datetime
+) -> tuple[list[JsonValue], float | None]:
+    if not _has_deadline(deployment):
+        return [one for one in conditions if find(one, "type") != "Progressing"], None
+    if find(deployment, "spec", "paused") is True:
+        return conditions, None  # what pausing said of progress stays said
+    current = condition_of(deployment, "Progressing")
+    settled = find_int(status, "replicas") == find_int(status, "updatedReplicas")
+    if settled and find(current, "reason") == "NewReplicaSetAvailable":
+        return conditions, None
+    time = format_time(now)
+    what = f'ReplicaSet "{name_of(new)}"' if new is not None else f'Deployment "{name_of(deployment)}"'
+    if complete(deployment, status):
+        said = progressing_condition("True", "NewReplicaSetAvailable", f"{what} has successfully progressed.", time)
+        return _set(conditions, said), None
+    if _moved(find_object(deployment, "status"), status):
+        said = progressing_condition("True", "ReplicaSetUpdated", f"{what} is progressing.", time)
+        if find(current, "status") == "True":
+            said["lastTransitionTime"] = find(current, "lastTransitionTime")
+        others = [one for one in conditions if find(one, "type") != "Progressing"]
+        return [*others, said], _left(deployment, said, now)
+    left = _left(deployment, current, now)
+    if current is None or find(current, "reason") in {"ProgressDeadlineExceeded", "DeploymentPaused"}:
+        return conditions, None
+    if left is not None and left <= 0:
+        said = progressing_condition("False", "ProgressDeadlineExceeded", f"{what} has timed out progressing.", time)
+        return _set(conditions, said), None
+    return conditions, left
+
+
+def _moved(old: JsonObject, new: JsonObject) -> bool:
+    """Whether more is updated, ready or available than was, or less of what is old is left."""
+    before, after = (find_int(one, "replicas") - find_int(one, "updatedReplicas") for one in (old, new))
+    grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
+    return after < before or any(find_int(new, name) > find_int(old, name) for name in grown)
+
+
+def _left(deployment: JsonObject, condition: JsonValue, now: datetime) -> float | None:
+    """Seconds until the progress deadline; None where it does not run."""
+    since = parse_time(find_str(condition, "lastUpdateTime"))
+    if since is None or find(deployment, "spec", "paused") is True:
+        return None
+    return find_int(deployment, "spec", "progressDeadlineSeconds", default=600) - (now - since).total_seconds()
+
+
+def _has_deadline(deployment: JsonObject) -> bool:
+    deadline = find(deployment, "spec", "progressDeadlineSeconds")
+    return isinstance(deadline, int) and deadline != _NO_DEADLINE
+
+
+def _sum(sets: Sequence[JsonObject], name: str) -> int:
+    return sum(find_int(one, "status", name) for one in sets)
+
+
+def _condition(kind: str, status: str, reason: str, message: str, time: str) -> JsonObject:
+    said: JsonObject = {"type": kind, "status": status, "lastUpdateTime": time, "lastTransitionTime": time}
+    return said | {"reason": reason, "message": message}
+
+
+def _set(conditions: list[JsonValue], said: JsonObject) -> list[JsonValue]:
+    """Conditions with one more; one of the same status and reason stays as it is, another moves to the end."""
+    old = next((one for one in conditions if find(one, "type") == said["type"]), None)
+    if find(old, "status") == said["status"] and find(old, "reason") == said["reason"]:
+        return conditions
+    if old is not None and find(old, "status") == said["status"]:
+        said = {**said, "lastTransitionTime": find(old, "lastTransitionTime")}
+    return [*(one for one in conditions if find(one, "type") != said["type"]), said]

@@ -1,0 +1,180 @@
+"""ReplicaSets and ReplicationControllers: as many Pods of a template as are wanted, and how many of them are ready.
+
+Source of texts, field order and the order in which surplus Pods go: kube-controller-manager's replicaset controller.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from wharfinger.control_plane.controllers.framework.controller import Controller, itself
+from wharfinger.control_plane.controllers.framework.objects import (
+    CONTROLLERS,
+    PODS,
+    REPLICA_SETS,
+    condition_of,
+    controller_of,
+    generation_of,
+    is_deleted,
+    is_over,
+    is_true,
+    key_of,
+    labels_of,
+    name_of,
+    owner_reference,
+    replicas_of,
+    selects,
+    with_fields,
+)
+from wharfinger.control_plane.controllers.framework.state import ClusterState
+from wharfinger.control_plane.controllers.workloads.pod_making import created_pod
+from wharfinger.control_plane.storage.interface import Change, Collection, Key
+from wharfinger.control_plane.wire.status import StatusError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
+from wharfinger.kube.times import parse_time
+
+MOST_PODS: Final = 500
+"""A set never has more Pods than this, whatever is asked for: the simulation stays within the memory of a laptop."""
+_COMPONENT: Final = {"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller"}
+
+
+class ReplicaSetController:
+    """One for each of the two kinds."""
+
+    def __init__(self, state: ClusterState, collection: Collection) -> None:
+        self._state = state
+        self._collection = collection
+
+    def controller(self) -> Controller:
+        """For the runner."""
+        return Controller(self._collection.plural, self.reconcile, {self._collection: itself, PODS: self._of_pod})
+
+    def reconcile(self, key: Key) -> float | None:
+        """Make or delete Pods, and count."""
+        one = self._state.get(key)
+        if one is None:
+            return None
+        pods = self._pods(one)
+        failure: StatusError | None = None
+        if not is_deleted(one):
+            failure = self._manage(one, [pod for pod in pods if not is_deleted(pod)])
+            one = self._state.get(key)
+            if one is None:
+                return None
+            pods = self._pods(one)
+        status, again_s = _status(one, pods, self._state.now())
+        conditions = _failure_condition(one, failure, self._state.time())
+        if conditions:
+            status["conditions"] = conditions
+        self._state.set_status(key, one, status)
+        if failure is not None:
+            raise failure
+        return again_s
+
+    def _pods(self, one: JsonObject) -> list[JsonObject]:
+        """Its Pods that have not ended, orphans that its selector takes adopted."""
+        owned = [pod for pod in self._state.owned(PODS, one) if not is_over(pod)]
+        if not is_deleted(one):
+            for pod in self._orphans(one):
+                references = [*find_list(pod, "metadata", "ownerReferences"), owner_reference(one)]
+                adopted = with_fields(pod, ownerReferences=references)
+                owned.append(self._state.update(key_of(PODS, pod), adopted))
+        return owned
+
+    def _orphans(self, one: JsonObject) -> Iterable[JsonObject]:
+        namespace, selector = find_str(one, "metadata", "namespace"), selector_of(one)
+        return [
+            pod
+            for pod in self._state.objects(PODS, namespace)
+            if controller_of(pod) is None
+            and not is_deleted(pod)
+            and not is_over(pod)
+            and selects(selector, labels_of(pod))
+        ]
+
+    def _of_pod(self, change: Change) -> Iterable[Key]:
+        reference = controller_of(change.obj)
+        if reference is not None:
+            key = self._state.owner_key(change.key.namespace, reference)
+            if key is not None and key.collection == self._collection:
+                yield key
+        else:
+            for one in self._state.objects(self._collection, change.key.namespace):
+                if selects(selector_of(one), labels_of(change.obj)):
+                    yield key_of(self._collection, one)
+
+    def _manage(self, one: JsonObject, pods: list[JsonObject]) -> StatusError | None:
+        """Make what is missing, delete what is too much; what refused a Pod."""
+        wanted = min(replicas_of(one), MOST_PODS)
+        component = _COMPONENT[find_str(one, "kind")]
+        for _ in range(wanted - len(pods)):
+            try:
+                pod = created_pod(self._state, one)
+            except StatusError as error:
+                message = f"Error creating: {error.message}"
+                self._state.tell(one, component, "FailedCreate", message, warning=True)
+                return error
+            if pod is None:
+                return None
+            self._state.tell(one, component, "SuccessfulCreate", f"Created pod: {name_of(pod)}")
+        for pod in sorted(pods, key=_rank)[: max(len(pods) - wanted, 0)]:
+            self._state.delete(key_of(PODS, pod), pod)
+            self._state.tell(one, component, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
+        return None
+
+
+def selector_of(one: JsonObject) -> JsonValue:
+    """The label selector; that of a ReplicationController is a map of labels."""
+    if find_str(one, "kind") == "ReplicationController":
+        return {"matchLabels": find_object(one, "spec", "selector")}
+    return find(one, "spec", "selector")
+
+
+def _rank(pod: JsonObject) -> tuple[bool, bool, str]:
+    """The first goes first: unscheduled before scheduled, not ready before ready, then the youngest by name."""
+    return bool(find_str(pod, "spec", "nodeName")), is_true(pod, "Ready"), name_of(pod)
+
+
+def available_in_s(pod: JsonObject, wait_s: int, now: datetime) -> float | None:
+    """Seconds until a Pod counts as available, ready for ``wait_s`` then; None where it is not ready."""
+    ready = condition_of(pod, "Ready")
+    if find(ready, "status") != "True":
+        return None
+    since = parse_time(find_str(ready, "lastTransitionTime"))
+    if not wait_s or since is None:
+        return 0.0
+    return max(wait_s - (now - since).total_seconds(), 0.0)
+
+
+def _status(one: JsonObject, pods: list[JsonObject], now: datetime) -> tuple[JsonObject, float | None]:
+    """The counts, and when they may change by time alone."""
+    living = [pod for pod in pods if not is_deleted(pod)]
+    wait_s = find_int(one, "spec", "minReadySeconds")
+    lefts = [available_in_s(pod, wait_s, now) for pod in living]
+    labels = find_object(one, "spec", "template", "metadata", "labels")
+    counts = {
+        "fullyLabeledReplicas": sum(labels.items() <= labels_of(pod).items() for pod in living),
+        "readyReplicas": sum(left is not None for left in lefts),
+        "availableReplicas": sum(left == 0 for left in lefts),
+    }
+    status: JsonObject = {"replicas": len(living), "observedGeneration": generation_of(one)}
+    if find_str(one, "kind") == "ReplicaSet":
+        status["terminatingReplicas"] = len(pods) - len(living)
+    waits = [left for left in lefts if left]
+    return status | {name: count for name, count in counts.items() if count}, min(waits, default=None)
+
+
+def _failure_condition(one: JsonObject, failure: StatusError | None, time: str) -> list[JsonValue]:
+    others = [entry for entry in find_list(one, "status", "conditions") if find(entry, "type") != "ReplicaFailure"]
+    if failure is None:
+        return others
+    old = condition_of(one, "ReplicaFailure")
+    if old is not None:
+        return [*others, old]
+    failed: JsonObject = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": time}
+    return [*others, failed | {"reason": "FailedCreate", "message": failure.message}]
+
+
+def replica_set_controllers(state: ClusterState) -> list[Controller]:
+    """Of both kinds."""
+    return [ReplicaSetController(state, one).controller() for one in (REPLICA_SETS, CONTROLLERS)]

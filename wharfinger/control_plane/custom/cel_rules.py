@@ -1,0 +1,290 @@
+"""Rules in CEL at work (``x-kubernetes-validations``): each value is judged with what it was before, under one budget for all.
+
+A rule that speaks of ``oldSelf`` is left out where there was nothing, unless it takes it as an optional. Where a value, or
+what holds it, is as it was, a failed rule that does not speak of ``oldSelf`` is but a warning. What cannot be evaluated
+has failed.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.control_plane.cel.schema_rules import OLD, SELF, Compiled, Scope
+from wharfinger.control_plane.cel.values.objects import viewed
+from wharfinger.control_plane.cel.values.schema_types import with_meta
+from wharfinger.control_plane.cel.values.types import BOOL, STRING
+from wharfinger.control_plane.cel.values.values import NONE, CelError, CostError, Optional, Value
+from wharfinger.control_plane.custom.correlation import Pair, item_key, keyed_items
+from wharfinger.control_plane.custom.schema_paths import FieldPathError, valid_field_path
+from wharfinger.control_plane.kinds import schema_nodes as schemas
+from wharfinger.control_plane.kinds.field_paths import indexed, joined, keyed
+from wharfinger.control_plane.wire.field_errors import duplicate, forbidden, invalid, required
+from wharfinger.control_plane.wire.status import FieldError
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+BUDGET: Final = 10_000_000
+_MESSAGE_BYTES: Final = 5 * 1024
+_ROOT: Final = "<nil>"
+_SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was found, and what is left of the budget; less than 0: it was too little."""
+
+    errors: list[FieldError]
+    left: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, compiled."""
+
+    document: JsonObject
+    compiled: Compiled
+    message: Compiled | None
+    field: str
+
+    @property
+    def said(self) -> str:
+        """What the rule is called in errors: its message, else itself."""
+        return (schemas.text(self.document, "message") or schemas.text(self.document, "rule")).strip()
+
+    @property
+    def optional_old(self) -> bool:
+        """Whether it takes what was before as an optional."""
+        return schemas.flag(self.document, "optionalOldSelf")
+
+
+@dataclass(slots=True)
+class _Node:
+    """The rules of a schema and of what is inside it, where there are any."""
+
+    schema: JsonObject
+    root: bool
+    rules: list[Rule]
+    members: dict[str, "_Node"] = field(default_factory=dict)
+    additional: "_Node | None" = None
+    items: "_Node | None" = None
+
+    def any(self) -> bool:
+        """Whether there is any rule."""
+        return bool(self.rules or self.members or self.additional or self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ratchet:
+    """What a value was before; without it, what the nearest holder was that can be told."""
+
+    current: Pair | None
+    nearest: Pair | None
+
+    def member(self, name: str) -> "_Ratchet":
+        if self.current is None:
+            return self
+        if self.nearest is None and name in {"apiVersion", "kind"}:
+            return _Ratchet(None, None)
+        return _Ratchet(self.current.member(name), self.current)
+
+    def item(self, index: int) -> "_Ratchet":
+        return self if self.current is None else _Ratchet(self.current.item(index), self.current)
+
+    def same(self) -> bool:
+        pair = self.current or self.nearest
+        return pair is not None and pair.same()
+
+
+def compiled_rules(schema: JsonObject, scope: Scope) -> list[Rule]:
+    """The rules of one node, compiled."""
+    found = []
+    for document in schemas.rules(schema):
+        text, expression = schemas.text(document, "rule"), schemas.text(document, "messageExpression")
+        if not text.strip():
+            found.append(Rule(document, Compiled(), None, ""))
+            continue
+        old = schemas.flag(document, "optionalOldSelf")
+        compiled = scope.compiled(text, BOOL, optional_old=old)
+        message = None
+        if expression and not compiled.problem:
+            message = scope.compiled(expression, STRING, optional_old=old, message=True)
+        found.append(Rule(document, compiled, message, _field_path(document, schema)))
+    return found
+
+
+def _field_path(document: JsonObject, schema: JsonObject) -> str:
+    text = schemas.text(document, "fieldPath")
+    try:
+        return valid_field_path(text, schema)[1] if text else ""
+    except FieldPathError:
+        return ""
+
+
+class RuleSet:
+    """The rules of a schema; false where there are none. ``root``: it is that of an object with metadata."""
+
+    def __init__(self, schema: JsonObject, *, root: bool) -> None:
+        self._node: _Node | None = None
+        if schemas.has(schema, lambda node: bool(schemas.rules(node))):
+            self._node = _node(schema, root=root)
+
+    def __bool__(self) -> bool:
+        return self._node is not None and self._node.any()
+
+    def errors(
+        self, value: JsonValue, old: JsonValue, budget: int, *, path: str = "", pair: Pair | None = None
+    ) -> Outcome:
+        """What the rules say of a value; ``pair`` is it with what was stored, where it was."""
+        if self._node is None:
+            return Outcome([], budget)
+        run = _Run(budget, ratcheting=pair is not None)
+        run.node(self._node, value, old, path, _Ratchet(pair, None))
+        return Outcome(run.errors, run.left, tuple(run.warnings))
+
+
+def _node(schema: JsonObject, *, root: bool) -> _Node:
+    rules = compiled_rules(schema, Scope(schema, root=root)) if schemas.rules(schema) else []
+    node = _Node(schema, root, rules)
+
+    def inner(child: JsonObject | None) -> _Node | None:
+        if child is None or not schemas.has(child, lambda one: bool(schemas.rules(one))):
+            return None
+        return _node(child, root=schemas.flag(child, schemas.EMBEDDED))
+
+    for name, child in schemas.properties(schema).items():
+        found = inner(child)
+        if found is not None:
+            node.members[name] = found
+    node.additional, node.items = inner(schemas.additional(schema)), inner(schemas.items(schema))
+    return node
+
+
+class _Run:
+    def __init__(self, budget: int, *, ratcheting: bool) -> None:
+        self.left = budget
+        self.errors: list[FieldError] = []
+        self.warnings: list[str] = []
+        self._ratcheting = ratcheting
+
+    def node(self, node: _Node, value: JsonValue, old: JsonValue, path: str, was: _Ratchet) -> None:
+        """Judge a value and what is in it, until the budget is spent."""
+        if value is None:
+            return
+        self._rules(node, value, old, path, was)
+        if isinstance(value, list):
+            self._items(node, value, old, path, was)
+        elif isinstance(value, dict):
+            before = old if isinstance(old, dict) else {}
+            for name, member in sorted(value.items()) if node.additional is not None or node.members else ():
+                inner = node.members.get(name)
+                place = joined(path, name) if inner is not None else keyed(path, name)
+                inner = inner or (
+                    node.additional if name not in (schemas.child(node.schema, "properties") or {}) else None
+                )
+                if inner is not None and self.left >= 0:
+                    self.node(inner, member, before.get(name), place, was.member(name))
+
+    def _items(self, node: _Node, value: list[JsonValue], old: JsonValue, path: str, was: _Ratchet) -> None:
+        if node.items is None:
+            return
+        before = keyed_items(node.schema, old)
+        for index, item in enumerate(value):
+            if self.left < 0:
+                return
+            key = item_key(node.schema, item) if before else None
+            self.node(node.items, item, before.get(key) if key else None, indexed(path, index), was.item(index))
+
+    def _rules(self, node: _Node, value: JsonValue, old: JsonValue, path: str, was: _Ratchet) -> None:
+        kind = schemas.text(node.schema, "type")
+        view: Value = None
+        before: Value = None
+        for index, rule in enumerate(node.rules):
+            if self.left < 0:
+                return
+            if rule.compiled.problem:
+                self.errors.append(invalid(path or _ROOT, kind, f"rule compile error: {rule.compiled.problem}"))
+                continue
+            if rule.compiled.program is None or (rule.compiled.uses_old and old is None and not rule.optional_old):
+                continue
+            if self.left <= 0:
+                self._spent(path, kind, _SPENT)
+                return
+            if index == 0 or view is None:
+                schema = with_meta(node.schema) if node.root else node.schema
+                view = _view(value, schema)
+                before = None if old is None else _view(old, schema)
+            names: dict[str, Value] = {SELF: view, OLD: before}
+            if rule.optional_old:
+                names[OLD] = NONE if old is None else Optional(present=True, value=before)
+            self._one(rule, names, value, path, kind, was)
+
+    def _spent(self, path: str, kind: str, why: str) -> None:
+        self.errors.append(invalid(path or _ROOT, kind, why))
+        self.left = -1
+
+    def _one(self, rule: Rule, names: dict[str, Value], value: JsonValue, path: str, kind: str, was: _Ratchet) -> None:
+        program = rule.compiled.program
+        if program is None:
+            return
+        result, cost = program.evaluate(names)
+        if cost > self.left:
+            self._spent(path, kind, _SPENT)
+            return
+        self.left -= cost
+        if isinstance(result, CelError):
+            self._failed(rule, result, path, kind)
+            return
+        if result is True:
+            return
+        place = path
+        if rule.field:
+            place = f"{path}.{rule.field}" if path else rule.field
+        detail = self._detail(rule, names)
+        error = _said(place or _ROOT, kind, value, detail, rule.document.get("reason"))
+        if self._ratcheting and not rule.compiled.uses_old and was.same():
+            self.warnings.append(str(error))
+        else:
+            self.errors.append(error)
+
+    def _failed(self, rule: Rule, error: CelError, path: str, kind: str) -> None:
+        """A rule that has no value."""
+        text = str(error)
+        if text.startswith("no such overload"):
+            why = "call arguments did not match a supported operator, function or macro signature for rule"
+            self.errors.append(invalid(path or _ROOT, kind, f"'{text}': {why}: {rule.said}"))
+        elif isinstance(error, CostError):
+            why = "no further validation rules will be run due to call cost exceeds limit for rule"
+            self._spent(path, kind, f"'{text}': {why}: {rule.said}")
+        else:
+            self.errors.append(invalid(path or _ROOT, kind, f"{text} evaluating rule: {rule.said}"))
+
+    def _detail(self, rule: Rule, names: dict[str, Value]) -> str:
+        message = rule.message
+        if message is not None and message.program is not None:
+            result, cost = message.program.evaluate(names)
+            self.left -= cost
+            text = result.strip() if isinstance(result, str) else ""
+            if text and "\n" not in text and len(text.encode()) <= _MESSAGE_BYTES:
+                return text
+        own = schemas.text(rule.document, "message")
+        return own.strip() if own else f"failed rule: {rule.said}"
+
+
+def _view(value: JsonValue, schema: JsonObject) -> Value:
+    """A value as rules see it; one that its schema does not fit fails every rule that looks at it."""
+    try:
+        return viewed(value, schema)
+    except CelError as error:
+        return error
+
+
+def _said(path: str, kind: str, value: JsonValue, detail: str, reason: JsonValue) -> FieldError:
+    shown = kind not in {"object", "array"}
+    if reason == "FieldValueForbidden":
+        return forbidden(path, detail)
+    if reason == "FieldValueRequired":
+        return required(path, detail)
+    if reason == "FieldValueDuplicate":
+        return duplicate(path, value) if shown else FieldError(path, "FieldValueDuplicate", "Duplicate value")
+    if shown:
+        return invalid(path, value, detail)
+    return FieldError(path, "FieldValueInvalid", f"Invalid value: {detail}")

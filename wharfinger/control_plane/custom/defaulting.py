@@ -1,0 +1,93 @@
+"""Nulls and defaults of structural schemas, as objects are given them when they are written and when they are read.
+
+A null that the schema does not allow goes, or becomes the default where there is one. Defaults are not looked for inside what
+``additionalProperties`` declares but for what is there. What the defaults come to is bounded: a small object can have large ones.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.control_plane.kinds import schema_nodes as schemas
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, encode_json
+
+_MOST: Final = 16 * 1024 * 1024
+"""Bytes of defaults in one object."""
+
+
+def defaulted(schema: JsonObject, obj: JsonObject) -> JsonObject:
+    """The object with its defaults and without nulls that are not allowed. Raises ShapeError for too many."""
+    result = _filled(schema, without_nulls(schema, obj), _Budget(_MOST))
+    return result if isinstance(result, dict) else obj
+
+
+@dataclass(slots=True)
+class _Budget:
+    left: int
+
+    def copied(self, value: JsonValue) -> JsonValue:
+        """A default; values are never altered in place, so it need not be copied."""
+        self.left -= len(encode_json(value))
+        if self.left < 0:
+            raise ShapeError(f"the defaults of the schema come to more than {_MOST} bytes")
+        return value
+
+
+def _node(schema: JsonObject | None, name: str) -> JsonObject | None:
+    """The schema of a member."""
+    if schema is None:
+        return None
+    return schemas.child(schemas.child(schema, "properties") or {}, name) or schemas.additional(schema)
+
+
+def _is_unwanted(value: JsonValue, schema: JsonObject | None) -> bool:
+    return value is None and schema is not None and not schemas.flag(schema, "nullable")
+
+
+def without_nulls(schema: JsonObject | None, value: JsonValue) -> JsonValue:
+    """The value without nulls that are not allowed and for which there is no default."""
+    if isinstance(value, dict):
+        kept: JsonObject = {}
+        for name, member in value.items():
+            node = _node(schema, name)
+            if not (_is_unwanted(member, node) and node is not None and node.get("default") is None):
+                kept[name] = without_nulls(node, member) if isinstance(member, dict | list) else member
+        return kept
+    if isinstance(value, list):
+        items = None if schema is None else schemas.items(schema)
+        return [without_nulls(items, item) if isinstance(item, dict | list) else item for item in value]
+    return value
+
+
+def _filled(schema: JsonObject | None, value: JsonValue, budget: _Budget) -> JsonValue:
+    if schema is None:
+        return value
+    if isinstance(value, dict):
+        return _members(schema, value, budget)
+    if isinstance(value, list):
+        items = schemas.items(schema)
+        return value if items is None else [_given(items, item, budget) for item in value]
+    return value
+
+
+def _members(schema: JsonObject, value: JsonObject, budget: _Budget) -> JsonObject:
+    declared = schemas.child(schema, "properties") or {}
+    additional = schemas.additional(schema)
+    result = dict(value)
+    for name, node in declared.items():
+        default = node.get("default") if isinstance(node, dict) else None
+        if default is not None and (name not in result or _is_unwanted(result[name], schemas.child(declared, name))):
+            result[name] = budget.copied(default)
+    for name, member in result.items():
+        node = schemas.child(declared, name)
+        if node is not None:
+            result[name] = _filled(node, member, budget)
+        elif additional is not None and name not in declared:
+            result[name] = _given(additional, member, budget)
+    return result
+
+
+def _given(schema: JsonObject, value: JsonValue, budget: _Budget) -> JsonValue:
+    """An item or an additional member, which is only replaced where it is a null."""
+    if _is_unwanted(value, schema):
+        value = budget.copied(schema.get("default"))
+    return _filled(schema, value, budget)

@@ -1,0 +1,112 @@
+"""Objects inside objects (``x-kubernetes-embedded-resource``): they have a kind, an API version and metadata of their own."""
+
+from dataclasses import replace
+
+from wharfinger.control_plane.kinds import schema_nodes as schemas
+from wharfinger.control_plane.kinds.field_paths import indexed, joined, keyed
+from wharfinger.control_plane.kinds.type_shapes import metadata_list_types
+from wharfinger.control_plane.kinds.undeclared_fields import prune
+from wharfinger.control_plane.objects.metadata import core_meta_errors
+from wharfinger.control_plane.objects.name_rules import segment_name
+from wharfinger.control_plane.objects.names import dns_1035_label_problems
+from wharfinger.control_plane.wire.field_errors import invalid, required
+from wharfinger.control_plane.wire.status import FieldError
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+
+def embedded_errors(schema: JsonObject, value: JsonValue, path: str = "", *, root: bool = False) -> list[FieldError]:
+    """What is wrong with the objects inside a value; ``root``: the value is one of them."""
+    errors: list[FieldError] = []
+    if isinstance(value, dict):
+        if root or schemas.flag(schema, schemas.EMBEDDED):
+            errors += _object_errors(value, path)
+        declared = schemas.child(schema, "properties") or {}
+        additional = schemas.additional(schema)
+        for name, member in sorted(value.items()):
+            node = schemas.child(declared, name)
+            if node is not None:
+                errors += embedded_errors(node, member, joined(path, name))
+            elif additional is not None and name not in declared:
+                errors += embedded_errors(additional, member, keyed(path, name))
+    elif isinstance(value, list):
+        items = schemas.items(schema)
+        if items is not None:
+            for index, item in enumerate(value):
+                errors += embedded_errors(items, item, indexed(path, index))
+    return errors
+
+
+def _object_errors(obj: JsonObject, path: str) -> list[FieldError]:
+    errors = [required(joined(path, name)) for name in ("apiVersion", "kind") if name not in obj]
+    for name in sorted(obj.keys() & {"apiVersion", "kind"}):
+        errors += _name_errors(name, obj[name], joined(path, name))
+    metadata = obj.get("metadata")
+    if isinstance(metadata, dict):
+        errors += _metadata_errors(metadata, joined(path, "metadata"))
+    return errors
+
+
+def _metadata_errors(metadata: JsonObject, path: str) -> list[FieldError]:
+    """As of any object, except that it need have no name."""
+    named: JsonObject = {"metadata": {**metadata, "name": metadata.get("name") or "unnamed"}}
+    found = core_meta_errors(named, namespaced=bool(metadata.get("namespace")), name=segment_name, finalizers=False)
+    return [replace(error, field=path + error.field.removeprefix("metadata")) for error in found]
+
+
+def _name_errors(name: str, value: JsonValue, path: str) -> list[FieldError]:
+    if not isinstance(value, str):
+        return [invalid(path, value, "must be a string")]
+    if not value:
+        return [invalid(path, value, "must not be empty")]
+    if name == "apiVersion":
+        return [invalid(path, value, f"unexpected GroupVersion string: {value}")] if value.count("/") > 1 else []
+    problems = dns_1035_label_problems(value.lower())
+    why = "may have mixed case, but should otherwise match: " + ",".join(problems)
+    return [invalid(path, value, why)] if problems else []
+
+
+def coerced(schema: JsonObject, value: JsonValue, path: str = "", *, root: bool = False) -> FieldError | None:
+    """The first member of an embedded object's type that is no text."""
+    if isinstance(value, dict):
+        embedded = root or schemas.flag(schema, schemas.EMBEDDED)
+        declared = schemas.child(schema, "properties") or {}
+        for name, member in sorted(value.items()):
+            if embedded and name in {"apiVersion", "kind"} and not isinstance(member, str):
+                return invalid(joined(path, name), member, "must be a string")
+            node = schemas.child(declared, name) or schemas.additional(schema)
+            found = None if node is None else coerced(node, member, joined(path, name))
+            if found is not None:
+                return found
+    elif isinstance(value, list) and (items := schemas.items(schema)) is not None:
+        for index, item in enumerate(value):
+            found = coerced(items, item, indexed(path, index))
+            if found is not None:
+                return found
+    return None
+
+
+def coerced_metadata(schema: JsonObject, value: JsonValue) -> tuple[JsonValue, list[str]]:
+    """The value with the metadata of the objects inside it as metadata is, and what was unknown in it, sorted."""
+    unknown: list[str] = []
+    if not schemas.has(schema, lambda node: schemas.flag(node, schemas.EMBEDDED)):
+        return value, unknown  # nearly always
+    kept = _coerced_metadata(schema, value, "", unknown)
+    return kept, sorted(unknown)
+
+
+def _coerced_metadata(schema: JsonObject, value: JsonValue, path: str, unknown: list[str]) -> JsonValue:
+    if isinstance(value, dict):
+        kept = dict(value)
+        declared, additional = schemas.child(schema, "properties") or {}, schemas.additional(schema)
+        for name, member in value.items():
+            node = schemas.child(declared, name) or (additional if name not in declared else None)
+            if name == "metadata" and schemas.flag(schema, schemas.EMBEDDED) and isinstance(member, dict):
+                kept[name], more = prune(member, metadata_list_types())
+                unknown += [joined(joined(path, name), field) for field in more]
+            if node is not None:
+                kept[name] = _coerced_metadata(node, kept[name], joined(path, name), unknown)
+        return kept
+    items = schemas.items(schema)
+    if isinstance(value, list) and items is not None:
+        return [_coerced_metadata(items, item, indexed(path, index), unknown) for index, item in enumerate(value)]
+    return value

@@ -1,0 +1,67 @@
+"""Lists that are sets or maps (``x-kubernetes-list-type``): each item, or each key, may be there once."""
+
+from wharfinger.control_plane.kinds import schema_nodes as schemas
+from wharfinger.control_plane.kinds.field_paths import indexed, joined, keyed
+from wharfinger.control_plane.wire.field_errors import duplicate, invalid
+from wharfinger.control_plane.wire.status import FieldError
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
+
+
+def list_errors(schema: JsonObject, obj: JsonValue, path: str = "") -> list[FieldError]:
+    """What is there twice, anywhere in a value."""
+    if isinstance(obj, list):
+        return _array_errors(schema, obj, path)
+    errors: list[FieldError] = []
+    if isinstance(obj, dict):
+        additional = schemas.additional(schema)
+        if additional is not None:
+            for name, member in sorted(obj.items()):
+                errors += list_errors(additional, member, keyed(path, name))
+        declared = schemas.child(schema, "properties") or {}
+        for name in sorted(declared.keys() & obj.keys()):
+            node = declared[name]
+            if isinstance(node, dict):
+                errors += list_errors(node, obj[name], joined(path, name))
+    return errors
+
+
+def _array_errors(schema: JsonObject, items: list[JsonValue], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    kind = schemas.list_type(schema)
+    if kind == "set":
+        errors += [duplicate(indexed(path, index), items[index]) for index in _repeated(list(map(_same_as, items)))]
+    elif kind == "map":
+        errors += _map_errors(schemas.strings(schema, schemas.LIST_KEYS), items, path)
+    inner = schemas.items(schema)
+    if inner is not None:
+        for index, item in enumerate(items):
+            if isinstance(item, dict | list):
+                errors += list_errors(inner, item, indexed(path, index))
+    return errors
+
+
+def _same_as(value: JsonValue) -> tuple[str, bytes]:
+    """What equal values have in common: in Go 1 is not 1.0, and true is no number."""
+    return type(value).__name__, canonical_json(value)
+
+
+def _repeated(keys: list[tuple[str, bytes]]) -> list[int]:
+    """Where something stands for the second time; a third time is not said."""
+    seen: dict[tuple[str, bytes], int] = {}
+    found = []
+    for index, key in enumerate(keys):
+        seen[key] = seen.get(key, 0) + 1
+        if seen[key] == 2:
+            found.append(index)
+    return found
+
+
+def _map_errors(keys: list[str], items: list[JsonValue], path: str) -> list[FieldError]:
+    for index, item in enumerate(items):
+        if item is not None and not isinstance(item, dict):
+            return [invalid(indexed(path, index), item, "must be an object for an array of list-type map")]
+    found: list[JsonValue] = []
+    for item in items:
+        entry = item if isinstance(item, dict) else {}
+        found.append({key: entry[key] for key in sorted(keys) if key in entry})
+    return [duplicate(indexed(path, index), found[index]) for index in _repeated(list(map(_same_as, found)))]

@@ -1,0 +1,44 @@
+"""The OpenAPI documents of built-in kinds, as a kube-apiserver v1.36 sends them, byte by byte.
+
+They are one compressed file (``openapi.xz``, made by ``generate_documents.py``), opened when a client first asks.
+"""
+
+import lzma
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, as_object, decode_json, find_list
+
+DATA: Final = Path(__file__).with_name("openapi.xz")
+MAX_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of all documents together."""
+
+
+@cache
+def _archive() -> tuple[JsonObject, bytes]:
+    reader = lzma.LZMADecompressor()
+    data = reader.decompress(DATA.read_bytes(), MAX_BYTES)
+    line, _, documents = data.partition(b"\n")
+    return as_object(decode_json(line, max_bytes=MAX_BYTES, what=DATA.name), DATA.name), documents
+
+
+def version_3_names() -> list[str]:
+    """``api/v1``, ``apis/apps/v1``, ``version`` …: what there is a document of."""
+    return [name.removeprefix("v3/") for name in _archive()[0] if name.startswith("v3/")]
+
+
+def raw_document(name: str) -> bytes | None:
+    """A document by name: ``v2``, ``v3/<name>``, ``custom/v2`` or ``custom/v3``; None where there is none."""
+    index, documents = _archive()
+    place = [number for number in find_list(index, name) if isinstance(number, int)] if name in index else []
+    return documents[place[0] : place[0] + place[1]] if len(place) == 2 else None
+
+
+@cache
+def document(name: str) -> JsonObject:
+    """A document that there is, read; not to be changed. Raises LookupError."""
+    data = raw_document(name)
+    if data is None:
+        raise LookupError(name)
+    return as_object(decode_json(data, max_bytes=MAX_BYTES, what=name), name)

@@ -1,0 +1,52 @@
+"""Decides, request by request, which faults there are: pure, and the same again for the same seed and the same requests."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from wharfinger.control_plane.faults.rule import Call, Partition, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class PlanState:
+    """How often each rule was asked, and how often it hit."""
+
+    asked: tuple[int, ...]
+    hits: tuple[int, ...]
+
+
+def first_state(rules: Sequence[Rule]) -> PlanState:
+    """Nothing was asked yet."""
+    return PlanState((0,) * len(rules), (0,) * len(rules))
+
+
+def step(
+    rules: Sequence[Rule], state: PlanState, call: Call, now_s: float, *, seed: int
+) -> tuple[PlanState, tuple[int, ...]]:
+    """The state after a request, and the indexes of the rules that hit it, in their order.
+
+    ``now_s`` counts from when the control plane began. A partition hits for as long as it is there, whatever the counts.
+    """
+    asked, hits, found = list(state.asked), list(state.hits), list[int]()
+    for index, rule in enumerate(rules):
+        if not rule.selection.fits(call):
+            continue
+        if isinstance(rule.fault, Partition):
+            if rule.fault.until(now_s) is None:
+                continue
+        elif not _hit(rule, index, asked[index], hits[index], seed):
+            asked[index] += 1
+            continue
+        asked[index] += 1
+        hits[index] += 1
+        found.append(index)
+    return replace(state, asked=tuple(asked), hits=tuple(hits)), tuple(found)
+
+
+def _hit(rule: Rule, index: int, asked: int, hits: int, seed: int) -> bool:
+    if asked < rule.skip or (asked - rule.skip) % rule.every:
+        return False
+    if rule.times is not None and hits >= rule.times:
+        return False
+    # A generator for each decision: what others ask in between changes nothing.
+    return rule.chance >= 1 or random.Random(f"{seed} {index} {asked}").random() < rule.chance  # noqa: S311 - no secret

@@ -1,0 +1,101 @@
+"""Which methods a path takes, by the kind that it names.
+
+Built-in and custom kinds differ, as in the kube-apiserver, where two programs answer for them: a path of a built-in group at
+which there is nothing is a Status (404), one of a custom group is plain text; and a method that is not taken is 405 of the
+path for the first, while the second looks at nothing but the verb.
+"""
+
+from functools import lru_cache
+from typing import Final
+
+from wharfinger.control_plane.catalog.builtin_kinds import GROUP_ORDER
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.kinds.kind import Kind
+from wharfinger.control_plane.wire import status
+from wharfinger.control_plane.wire.routes import ResourceRoute
+
+_OBJECT: Final = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+_COLLECTION: Final = {"list": "GET", "create": "POST", "deletecollection": "DELETE"}
+_CONNECT: Final = {**_OBJECT, "create": "POST"}
+_VERBS: Final = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+class NotServedError(Exception):
+    """The path names nothing that is served; the answer is plain text."""
+
+
+def nothing_there(group: str) -> Exception:
+    """What to raise for a resource that is not served."""
+    return status.no_such_resource() if group in GROUP_ORDER else NotServedError()
+
+
+def check_method(served: Served, route: ResourceRoute, method: str) -> None:
+    """Refuse a method where it is not taken. Raises StatusError (404, 405), or NotServedError."""
+    if served.kind.custom:
+        _check_custom(served, route, method)
+        return
+    taken = _builtin(served, route)
+    if taken is None:
+        raise status.no_such_resource()
+    if method not in taken:
+        raise status.method_not_allowed()
+
+
+def _builtin(served: Served, route: ResourceRoute) -> frozenset[str] | None:
+    kind = served.kind
+    if route.namespace and not kind.namespaced:
+        return None
+    elsewhere = kind.namespaced and not route.namespace
+    if route.watch:
+        at_none = route.subresource or "watch" not in kind.verbs or (route.name and elsewhere)
+        return None if at_none else frozenset({"GET"})
+    if not route.name:
+        return _taken(kind.verbs, {"list": "GET"} if elsewhere else _COLLECTION)
+    if elsewhere:
+        return None
+    return _below(served, route.subresource) if route.subresource else _taken(kind.verbs, _OBJECT)
+
+
+def _below(served: Served, path: str) -> frozenset[str] | None:
+    name, _, rest = path.partition("/")
+    found = next((item for item in served.version.subresources if item.name == name), None)
+    if found is None or (rest and name != "proxy"):
+        return None
+    taken = _taken(found.verbs, _CONNECT)
+    return taken | {"HEAD", "OPTIONS"} if taken is not None and name == "proxy" else taken
+
+
+@lru_cache(maxsize=256)
+def _methods(verbs: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> frozenset[str] | None:
+    return frozenset(method for verb, method in table if verb in verbs) or None
+
+
+def _taken(verbs: tuple[str, ...], table: dict[str, str]) -> frozenset[str] | None:
+    return _methods(verbs, tuple(table.items()))
+
+
+def _check_custom(served: Served, route: ResourceRoute, method: str) -> None:
+    """A POST may name an object (and creates what its body names), and a HEAD is a GET; only a GET watches."""
+    kind = served.kind
+    if route.watch and method not in {"GET", "HEAD"}:
+        raise status.method_not_allowed()
+    if route.namespace and not kind.namespaced:
+        raise NotServedError
+    verb = "watch" if route.watch else _VERBS.get(method, "")
+    reads_all = verb in {"get", "watch"} and not route.name
+    if kind.namespaced and not route.namespace and not reads_all:
+        raise NotServedError
+    if route.subresource:
+        if route.subresource not in {item.name for item in served.version.subresources}:
+            raise status.not_found(kind, route.name)
+        if verb not in {"get", "update", "patch"}:
+            raise _not_supported(kind, verb)
+    elif not verb:
+        raise _not_supported(kind, verb)
+    elif not route.name and verb in {"update", "patch"}:
+        raise status.bad_request("name must be provided")
+
+
+def _not_supported(kind: Kind, verb: str) -> status.StatusError:
+    message = f'{verb} is not supported on resources of kind "{kind.resource}"'
+    return status.StatusError(405, "MethodNotAllowed", message, {"group": kind.group, "kind": kind.plural})

@@ -1,0 +1,172 @@
+"""The control plane as an HTTP handler: routes, who asks, and every answer's form."""
+
+import logging
+import re
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from time import monotonic
+from typing import Final
+
+from wharfinger.control_plane.access.impersonation import impersonated, impersonates
+from wharfinger.control_plane.access.request_authorization import attributes_of, authorize
+from wharfinger.control_plane.access.role_rules import Attributes
+from wharfinger.control_plane.access.users import Authenticator, User, misplaced_space
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.discovery.health import PLAIN
+from wharfinger.control_plane.http.allowed_methods import NotServedError
+from wharfinger.control_plane.http.commits import Commits
+from wharfinger.control_plane.http.document_requests import Documents
+from wharfinger.control_plane.http.metrics import Metrics, Series, series_of
+from wharfinger.control_plane.http.object_requests import Answer, WatchAnswer, handle_resource, verb_of
+from wharfinger.control_plane.http.response_forms import document_response, with_common_headers
+from wharfinger.control_plane.storage.interface import StorageError
+from wharfinger.control_plane.verbs.watching import Bells, watch_events
+from wharfinger.control_plane.wire import status
+from wharfinger.control_plane.wire.negotiation import Encoding, Representation, error_representation
+from wharfinger.control_plane.wire.routes import BrokenRoute, ResourceRoute, Route, parse_route
+from wharfinger.httpd.messages import Request, Response, StreamingResponse
+
+log: Final = logging.getLogger(__name__)
+WARNINGS_CHARS: Final = 4096
+"""Characters of all warnings of one answer, as in the kube-apiserver; what is over is left out."""
+WARNING_CHARS: Final = 256
+"""Characters of one warning, where there are too many of all."""
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
+_PAGE_NOT_FOUND: Final = Response(404, b"404 page not found\n", PLAIN, (("x-content-type-options", "nosniff"),))
+
+
+class ControlPlaneHandler:
+    """Answers requests; a ``Handler`` of :mod:`wharfinger.httpd.messages`."""
+
+    def __init__(self, backend: Backend, bells: Bells, authenticator: Authenticator) -> None:
+        self._backend = backend
+        self._bells = bells
+        self._authenticator = authenticator
+        self.metrics = Metrics()
+        self.documents = Documents(backend, self.metrics)
+        self._commits = Commits(backend)
+
+    @property
+    def address(self) -> str:
+        """What ``/api`` names as the server's address."""
+        return self.documents.address
+
+    @address.setter
+    def address(self, address: str) -> None:
+        self.documents.address = address
+
+    def reading(self, backend: Backend) -> "ControlPlaneHandler":
+        """One that answers from another state, and is counted here."""
+        other = ControlPlaneHandler(backend, self._bells, self._authenticator)
+        other.metrics, other.documents = self.metrics, self.documents
+        return other
+
+    def pace_watches(self, seconds: float) -> None:
+        """Let watches of a busy collection gather their events (``Bells.pace_s``)."""
+        self._bells.pace_s = seconds
+
+    async def __call__(self, request: Request) -> Response | StreamingResponse:
+        began = monotonic()
+        route = parse_route(request.path)
+        self.metrics.in_flight(request.method, 1)
+        try:
+            response = self._answered(route, request)
+            try:
+                await self._commits.settle()
+            except StorageError as error:
+                response = _unkept(request, error)
+        finally:
+            self.metrics.in_flight(request.method, -1)
+        self.metrics.count(series_of(self._backend.catalog, route, request), response.status, monotonic() - began)
+        return with_common_headers(request, response)
+
+    def _answered(self, route: Route, request: Request) -> Response | StreamingResponse:
+        try:
+            return self._answer(route, request)
+        except status.StatusError as error:
+            log.debug("%s %s: %d %s", request.method, request.path, error.code, error.message)
+            return _failure(request, error)
+        except NotServedError:
+            return _PAGE_NOT_FOUND
+        except StorageError as error:
+            return _unkept(request, error)
+
+    def _answer(self, route: Route, request: Request) -> Response | StreamingResponse:
+        if isinstance(route, BrokenRoute):
+            return _broken(request.path)
+        user = self._authorized(route, request)
+        if isinstance(route, ResourceRoute):
+            answer = handle_resource(self._backend, user, route, request)
+            if isinstance(answer, WatchAnswer):
+                return self._stream(answer, series_of(self._backend.catalog, route, request))
+            return _whole(request, answer)
+        return self.documents.answer(route, request)
+
+    def _authorized(self, route: Route, request: Request) -> User:
+        """Who asks, and may. Raises StatusError (401, 403)."""
+        user = self._authenticator.user(request.headers)
+        if user.administrator and not impersonates(request.headers):
+            return user
+        if isinstance(route, ResourceRoute):
+            asked = attributes_of(user, route, verb_of(route, request), request.arg("fieldSelector"))
+        else:
+            asked = Attributes(user=user, verb=request.method.lower(), path=request.path)
+        user = impersonated(self._backend, user, request.headers, asked)
+        authorize(self._backend, asked if user is asked.user else replace(asked, user=user))
+        return user
+
+    def _stream(self, answer: WatchAnswer, series: Series) -> StreamingResponse:
+        @asynccontextmanager
+        async def open_chunks() -> AsyncIterator[AsyncIterator[bytes]]:
+            self.metrics.watches[series] += 1
+            try:
+                async with aclosing(watch_events(self._backend, self._bells, answer.watch, answer.render)) as events:
+                    yield events
+            finally:
+                self.metrics.watches[series] -= 1
+
+        return StreamingResponse(200, open_chunks, answer.representation.content_type, _warnings(answer.warnings))
+
+
+def _warnings(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Warning headers (RFC 7234 §5.5) as clients print them, each once; where all are too long, each is cut and fewer go."""
+    texts = tuple(text for text in dict.fromkeys(texts) if text and not _CONTROL.search(text))
+    if sum(map(len, texts)) > WARNINGS_CHARS:
+        texts = tuple(text[:WARNING_CHARS] for text in texts)
+    headers, written = [], 0
+    for text in texts:
+        if written >= WARNINGS_CHARS:
+            break
+        written += len(text)
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+        headers.append(("warning", f'299 - "{escaped}"'))
+    return tuple(headers)
+
+
+def _broken(path: str) -> Response:
+    why = f"failed to create RequestInfo: unable to determine kind and namespace from url, {path}"
+    return Response(500, f'Internal Server Error: "{path}": {why}\n'.encode(), PLAIN, _PAGE_NOT_FOUND.headers)
+
+
+def _whole(request: Request, answer: Answer) -> Response:
+    if answer.text == "":
+        return Response(204, b"", "", _warnings(answer.warnings))
+    if answer.text is not None:
+        return Response(answer.code, answer.text.encode(), "text/plain", _warnings(answer.warnings))
+    return document_response(request, answer.document, answer.representation, answer.code, _warnings(answer.warnings))
+
+
+def _unkept(request: Request, error: StorageError) -> Response:
+    log.warning("%s %s: %s", request.method, request.path, error)
+    return _failure(request, status.internal(str(error)))
+
+
+def _failure(request: Request, error: status.StatusError) -> Response:
+    headers = (("retry-after", str(error.retry_after)),) if error.retry_after else ()
+    spaced = misplaced_space(request.headers.get("authorization", ""))
+    headers = (*headers, *_warnings((_SPACE, *error.warnings) if spaced else error.warnings))
+    found = error_representation(request.headers.get("accept", ""))
+    representation = Representation(Encoding.JSON, pretty=True) if found is None else found
+    return document_response(request, error.body(), representation, error.code, headers)

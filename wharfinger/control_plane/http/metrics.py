@@ -1,0 +1,220 @@
+"""What the control plane counts, in Prometheus' text format 0.0.4.
+
+Names, labels and buckets are the kube-apiserver's, so that dashboards find them. A request for what there is no kind for is
+counted without its path: strangers make no series.
+"""
+
+import os
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.catalog.catalog import Catalog
+from wharfinger.control_plane.verbs.options import asks_to_watch
+from wharfinger.control_plane.wire.routes import HealthRoute, MetricsRoute, ResourceRoute, Route, UnknownRoute
+from wharfinger.httpd.messages import Request
+
+METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+BUCKETS: Final = (
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+)  # fmt: skip
+"""Upper bounds of durations in seconds."""
+_VERBS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
+_STARTED: Final = time.time()
+_PROC: Final = Path("/proc/self")
+
+
+class Series(NamedTuple):
+    """What requests are counted by, beside their answers' codes."""
+
+    component: str = ""
+    dry_run: str = ""
+    group: str = ""
+    resource: str = ""
+    scope: str = ""
+    subresource: str = ""
+    verb: str = ""
+    version: str = ""
+
+
+_OTHER: Final = Series(verb="other")
+
+
+def series_of(catalog: Catalog, route: Route, request: Request) -> Series:
+    """What a request is counted by."""
+    if isinstance(route, ResourceRoute):
+        served = catalog.find(route.group, route.version, route.plural)
+        if served is None or request.method not in _VERBS:
+            return _OTHER
+        scope = "resource" if route.name or request.method == "POST" else "namespace" if route.namespace else "cluster"
+        known = {item.name for item in served.version.subresources} if route.subresource else ()
+        return Series(
+            "apiserver",
+            "All" if request.arg("dryRun") == "All" else "",
+            route.group,
+            route.plural,
+            scope,
+            route.subresource if route.subresource in known else "",
+            _verb(route, request),
+            route.version,
+        )
+    if isinstance(route, UnknownRoute) or request.method not in _VERBS:
+        return _OTHER
+    path = request.path if isinstance(route, (HealthRoute, MetricsRoute)) else f"/{request.path.split('/')[1]}"
+    return Series(subresource=path if len(path) < 80 else "", verb=request.method)
+
+
+def _verb(route: ResourceRoute, request: Request) -> str:
+    method = request.method
+    if method == "GET":
+        if route.watch or (not route.name and asks_to_watch(request.query)):
+            return "WATCH"
+        return "GET" if route.name else "LIST"
+    if method == "PATCH":
+        return "APPLY" if "apply-patch" in request.headers.get("content-type", "") else "PATCH"
+    return "DELETECOLLECTION" if method == "DELETE" and not route.name else method
+
+
+@dataclass(slots=True)
+class Durations:
+    """How long requests of one series took."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    seconds: float = 0.0
+
+    def lines(self, name: str, labels: str) -> Iterator[str]:
+        """The histogram."""
+        total = 0
+        for bound, count in zip((*BUCKETS, "+Inf"), self.counts, strict=True):
+            total += count
+            yield f'{name}_bucket{{{labels},le="{bound}"}} {total}'
+        yield f"{name}_sum{{{labels}}} {self.seconds:.9f}"
+        yield f"{name}_count{{{labels}}} {total}"
+
+
+class Metrics:
+    """Requests by what they are for and their code, how long they took, and watches that are open."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[Series, int]] = Counter()
+        self.durations: dict[Series, Durations] = {}
+        self.watches: Counter[Series] = Counter()
+        self.faults: Counter[str] = Counter()
+        """Faults that were made on purpose, by the name of their rule."""
+        self._in_flight: Counter[str] = Counter()
+
+    def in_flight(self, method: str, more: int) -> None:
+        """Count a request in (1) when it begins to be answered, and out (-1) when it is."""
+        self._in_flight["readOnly" if method == "GET" else "mutating"] += more
+
+    def count(self, series: Series, code: int, seconds: float) -> None:
+        """Count a request that was answered; a watch's length says nothing."""
+        self.requests[series, code] += 1
+        durations = self.durations.get(series)
+        if durations is None:
+            durations = self.durations[series] = Durations()
+        durations.counts[bisect_left(BUCKETS, seconds)] += 1
+        durations.seconds += seconds
+
+    def text(self, backend: Backend) -> str:
+        """The exposition; metric names are the kube-apiserver's where the meaning is."""
+        kinds = [
+            (kind, count)
+            for kind in backend.catalog.kinds()
+            if kind.stored is None and (count := backend.storage.count(kind.collection))
+        ]
+        lines = [
+            *_metric(
+                "apiserver_current_inflight_requests",
+                "gauge",
+                "Requests that are being answered.",
+                (f'{{request_kind="{kind}"}} {self._in_flight[kind]}' for kind in ("mutating", "readOnly")),
+            ),
+            *_metric(
+                "apiserver_longrunning_requests",
+                "gauge",
+                "Watches that are open.",
+                (f"{{{_labels(series, skipped='dry_run')}}} {count}" for series, count in sorted(self.watches.items())),
+            ),
+            "# HELP apiserver_request_duration_seconds How long requests took, in seconds.",
+            "# TYPE apiserver_request_duration_seconds histogram",
+            *(
+                line
+                for series, durations in sorted(self.durations.items(), key=lambda item: item[0])
+                for line in durations.lines("apiserver_request_duration_seconds", _labels(series))
+            ),
+            *_metric(
+                "apiserver_request_total",
+                "counter",
+                "Requests by what they are for and the code of their answer.",
+                (
+                    f'{{code="{code}",{_labels(series)}}} {count}'
+                    for (series, code), count in sorted(self.requests.items())
+                ),
+            ),
+            *_metric(
+                "apiserver_resource_objects",
+                "gauge",
+                "Objects stored, by resource.",
+                (f'{{group="{kind.group}",resource="{kind.plural}"}} {count}' for kind, count in kinds),
+            ),
+            *_metric(
+                "apiserver_storage_objects",
+                "gauge",
+                "Objects stored, by resource.",
+                (f'{{resource="{kind.resource}"}} {count}' for kind, count in kinds),
+            ),
+            *process_lines(),
+            *_metric(
+                "wharfinger_faults_injected_total",
+                "counter",
+                "Faults made on purpose.",
+                (f'{{fault="{name}"}} {count}' for name, count in sorted(self.faults.items())),
+            ),
+            *_metric(
+                "wharfinger_storage_revision",
+                "counter",
+                "The revision of the latest write.",
+                (f" {backend.storage.revision}",),
+            ),
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def _metric(name: str, type_: str, about: str, samples: Iterable[str]) -> list[str]:
+    """A metric with its samples (labels and value); nothing where there are none."""
+    lines = [f"{name}{sample}" for sample in samples]
+    return [f"# HELP {name} {about}", f"# TYPE {name} {type_}", *lines] if lines else []
+
+
+def _labels(series: Series, *, skipped: str = "") -> str:
+    return ",".join(
+        f'{name}="{_escaped(value)}"' for name, value in zip(Series._fields, series, strict=True) if name != skipped
+    )
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def process_lines() -> list[str]:
+    """What the process takes of the machine; nothing where there is no /proc."""
+    used = os.times()
+    lines = _metric(
+        "process_cpu_seconds_total", "counter", "Processor time in seconds.", (f" {used[0] + used[1]:.2f}",)
+    )
+    lines += _metric("process_start_time_seconds", "gauge", "When the process started.", (f" {_STARTED:.2f}",))
+    try:
+        virtual, resident = (int(item) for item in (_PROC / "statm").read_text().split()[:2])
+        files = len(os.listdir(_PROC / "fd"))  # noqa: PTH208 - only their number
+    except (OSError, ValueError):
+        return lines
+    page = os.sysconf("SC_PAGE_SIZE")
+    lines += _metric("process_open_fds", "gauge", "Open file descriptors.", (f" {files}",))
+    lines += _metric("process_resident_memory_bytes", "gauge", "Resident memory in bytes.", (f" {resident * page}",))
+    return lines + _metric("process_virtual_memory_bytes", "gauge", "Virtual memory in bytes.", (f" {virtual * page}",))

@@ -1,0 +1,106 @@
+"""The last form of an answer: JSON for people to read, compressed where it is long, and the headers that every answer has.
+
+Rules and figures are the kube-apiserver's: whoever says ``pretty``, or looks like a person by the User-Agent, gets JSON over
+many lines; answers over 128 KiB are compressed for those who take gzip; errors that fit nothing a client accepts are JSON.
+"""
+
+import gzip
+import json
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from wharfinger.control_plane.wire.bodies import encode
+from wharfinger.control_plane.wire.negotiation import Encoding, Representation
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.httpd.messages import Request, Response, StreamingResponse
+
+COMPRESSED_BYTES: Final = 128 * 1024
+"""Answers that are longer are worth compressing."""
+_COMPRESSION: Final = 1
+_PEOPLE: Final = ("curl", "Wget", "Mozilla/5.0")
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_ESCAPED: Final = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
+_AUDIT_ID_CHARS: Final = 64
+_PRIVATE: Final = ("cache-control", "no-cache, private")
+Headers = tuple[tuple[str, str], ...]
+
+
+def for_people(request: Request) -> bool:
+    """Whether JSON goes over many lines where the Accept header does not say it."""
+    asked = request.query.get("pretty")
+    if asked and asked[0]:
+        return asked[0] in _TRUE
+    return request.headers.get("user-agent", "").startswith(_PEOPLE)
+
+
+def document_response(
+    request: Request, document: JsonValue, representation: Representation, code: int = 200, headers: Headers = ()
+) -> Response:
+    """An object, a list or a document of discovery as an answer."""
+    body = encode(document, representation.encoding)
+    if representation.encoding is Encoding.JSON:
+        body = _escaped(body)
+        if representation.pretty or for_people(request):
+            body = indented(body)
+    return compressed(request, Response(code, body, representation.content_type, headers))
+
+
+def indented(body: bytes) -> bytes:
+    """JSON over many lines, without a line feed at its end."""
+    return _escaped(json.dumps(json.loads(body), indent=2, ensure_ascii=False).encode())
+
+
+def compressed(request: Request, response: Response) -> Response:
+    """A long answer compressed, where the client takes that."""
+    return compressed_always(request, response, vary=True) if len(response.body) > COMPRESSED_BYTES else response
+
+
+def compressed_always(request: Request, response: Response, *, vary: bool = False) -> Response:
+    """An answer compressed whatever its length, where the client takes that."""
+    if not takes_gzip(request):
+        return response
+    body = gzip.compress(response.body, _COMPRESSION, mtime=0)
+    varies = (("vary", "Accept-Encoding"),) if vary else ()
+    headers = (*response.headers, ("content-encoding", "gzip"), *varies)
+    return Response(response.status, body, response.content_type, headers)
+
+
+def takes_gzip(request: Request) -> bool:
+    """Whether gzip is among the encodings, named without a weight."""
+    return "gzip" in (item.strip() for item in request.headers.get("accept-encoding", "").split(","))
+
+
+def common_headers(request: Request, given: Sequence[tuple[str, str]], flow: Headers = ()) -> Headers:
+    """The headers of an answer with those that all have: the request's id, and that nobody is to keep it."""
+    audit_id = request.headers.get("audit-id", "")
+    if not audit_id or len(audit_id) > _AUDIT_ID_CHARS:
+        audit_id = _new_id()
+    kept = () if given and any(name == "cache-control" for name, _ in given) else (_PRIVATE,)
+    return (("audit-id", audit_id), *kept, *flow, *given)
+
+
+def _new_id() -> str:
+    """A random UUID (RFC 9562 §5.4), made for each answer."""
+    digits = os.urandom(16).hex()
+    return (
+        f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{'89ab'[int(digits[16], 16) % 4]}{digits[17:20]}-{digits[20:]}"
+    )
+
+
+def with_common_headers(
+    request: Request, answer: Response | StreamingResponse, flow: Headers = ()
+) -> Response | StreamingResponse:
+    """An answer with the headers that all have."""
+    headers = common_headers(request, answer.headers, flow)
+    if isinstance(answer, Response):
+        return Response(answer.status, answer.body, answer.content_type, headers)
+    return StreamingResponse(answer.status, answer.open_chunks, answer.content_type, headers)
+
+
+def _escaped(body: bytes) -> bytes:
+    """What HTML would read otherwise is escaped, as Go does in strings; it stands nowhere else in JSON."""
+    for character, escape in _ESCAPED:
+        if character in body:
+            body = body.replace(character, escape)
+    return body

@@ -1,0 +1,155 @@
+"""What a served kind is: names, versions, subresources, columns and the few switches by which kinds differ.
+
+Built-in kinds are rows of one table (:mod:`~wharfinger.control_plane.catalog.builtin_kinds`), custom ones are made of their
+definitions (:mod:`~wharfinger.control_plane.catalog.custom_kinds`); everything after that treats both alike.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from wharfinger.control_plane.kinds.type_shapes import ListTypes
+from wharfinger.control_plane.storage.interface import Collection
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
+ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+
+class Deletion(StrEnum):
+    """What a delete that is done answers with."""
+
+    STATUS = "status"
+    OBJECT = "object"
+
+
+class Generation(StrEnum):
+    """How ``metadata.generation`` is kept."""
+
+    NONE = "none"
+    """Not at all: what a client wrote stays."""
+    SPEC = "spec"
+    """1 at creation, one more with each change outside metadata and status."""
+    FIRST = "first"
+    """1 at creation, and ever after."""
+    LATER = "later"
+    """None at creation; then as ``SPEC``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a Table; ``cell`` computes its value of an object at a time."""
+
+    name: str
+    cell: Callable[[JsonObject, datetime], JsonValue]
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where ``scale`` finds its numbers: dotted paths such as ``.spec.replicas``; ``selector`` may be "" for none."""
+
+    replicas: str
+    status_replicas: str
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A subresource as discovery lists it; ``group`` and ``version`` are "" where its kind is of those around it."""
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KindVersion:
+    """One served version of a kind."""
+
+    name: str
+    columns: tuple[Column, ...]
+    lists: ListTypes
+    schema: JsonObject = field(default_factory=dict)
+    """``openAPIV3Schema`` of a custom kind; empty for built-in ones."""
+    status: bool = False
+    """Whether ``status`` is a subresource."""
+    scale: ScalePaths | None = None
+    warning: str = ""
+    """What every use of a deprecated version is warned with; "" for none."""
+    selectable: tuple[str, ...] = ()
+    """Dotted paths a field selector may name, beside name and namespace."""
+    subresources: tuple[Subresource, ...] = ()
+    """By name, all that discovery lists, answered or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind and all its served versions, the preferred one first."""
+
+    group: str
+    kind: str
+    plural: str
+    singular: str
+    list_kind: str
+    namespaced: bool
+    versions: tuple[KindVersion, ...]
+    storage_version: str
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    custom: bool = False
+    generation: Generation = Generation.NONE
+    deletion: Deletion = Deletion.STATUS
+    initial_status: JsonObject | None = None
+    """What ``status`` is at creation where the server sets one."""
+    create_on_update: bool = False
+    """Whether a PUT of an absent object creates it."""
+    unconditional_update: bool = True
+    """Whether a PUT may leave ``metadata.resourceVersion`` out."""
+    virtual: bool = False
+    """Whether it is only asked (reviews, bindings): nothing of it is stored."""
+    storage_hash: str = ""
+    """What discovery calls the storage version's hash; "" to compute it."""
+    unserved: tuple[KindVersion, ...] = ()
+    """Versions of a custom kind that are only stored."""
+    stored: Collection | None = None
+    """Where its objects are, for a kind whose objects are another kind's (events.k8s.io)."""
+
+    resource: str = field(init=False, compare=False)
+    """``deployments.apps``, or ``pods`` for the core group."""
+    group_kind: str = field(init=False, compare=False)
+    """``Deployment.apps``, or ``Pod`` for the core group."""
+    collection: Collection = field(init=False, compare=False)
+    """Where its objects are in storage."""
+    stored_api_version: str = field(init=False, compare=False)
+    """The apiVersion of its objects in storage."""
+
+    def __post_init__(self) -> None:
+        """What follows from the rest is asked for many times in every request."""
+        group = self.group if self.stored is None else self.stored.group
+        version = self.storage_version
+        follows: dict[str, str | Collection] = {
+            "resource": f"{self.plural}.{self.group}" if self.group else self.plural,
+            "group_kind": f"{self.kind}.{self.group}" if self.group else self.kind,
+            "collection": self.stored or Collection(self.group, self.plural),
+            "stored_api_version": f"{group}/{version}" if group else version,
+        }
+        for name, value in follows.items():
+            object.__setattr__(self, name, value)
+
+    def version(self, name: str) -> KindVersion | None:
+        """The served version of that name."""
+        return next((version for version in self.versions if version.name == name), None)
+
+    def api_version(self, version: str) -> str:
+        """``apps/v1``, or ``v1`` for the core group."""
+        return f"{self.group}/{version}" if self.group else version

@@ -1,0 +1,124 @@
+"""Looking into one node of a schema (``JSONSchemaProps``); what has the wrong type reads as absent.
+
+Bodies are decoded before they come here, so a wrong type is not somebody's mistake that had to be told.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+VALIDATIONS: Final = "x-kubernetes-validations"
+PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+EMBEDDED: Final = "x-kubernetes-embedded-resource"
+INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+LIST_TYPE: Final = "x-kubernetes-list-type"
+LIST_KEYS: Final = "x-kubernetes-list-map-keys"
+MAP_TYPE: Final = "x-kubernetes-map-type"
+BRANCHES: Final = ("allOf", "oneOf", "anyOf")
+MAPS: Final = ("properties", "patternProperties", "definitions")
+
+
+def text(schema: JsonObject, name: str) -> str:
+    """A string, "" where there is none."""
+    found = schema.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def flag(schema: JsonObject, name: str) -> bool:
+    """A boolean, False where there is none."""
+    return schema.get(name) is True
+
+
+def whole(schema: JsonObject, name: str) -> int | None:
+    """An integer such as ``maxLength``."""
+    found = schema.get(name)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def number(schema: JsonObject, name: str) -> float | None:
+    """A number such as ``maximum``, which Go keeps as a float64."""
+    found = schema.get(name)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return None
+    try:
+        return float(found)
+    except OverflowError:
+        return None
+
+
+def strings(schema: JsonObject, name: str) -> list[str]:
+    """A list of strings such as ``required``."""
+    found = schema.get(name)
+    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+
+
+def values(schema: JsonObject, name: str) -> list[JsonValue]:
+    """A list of anything such as ``enum``."""
+    found = schema.get(name)
+    return found if isinstance(found, list) else []
+
+
+def child(schema: JsonObject, name: str) -> JsonObject | None:
+    """One schema such as ``not``."""
+    found = schema.get(name)
+    return found if isinstance(found, dict) else None
+
+
+def children(schema: JsonObject, name: str) -> dict[str, JsonObject]:
+    """Schemas by name such as ``properties``, by name: Go has no order of its own."""
+    found = schema.get(name)
+    if not isinstance(found, dict):
+        return {}
+    return {key: node for key, node in sorted(found.items()) if isinstance(node, dict)}
+
+
+def properties(schema: JsonObject | None) -> dict[str, JsonObject]:
+    """``properties``."""
+    return {} if schema is None else children(schema, "properties")
+
+
+def branches(schema: JsonObject, name: str) -> list[JsonObject]:
+    """A list of schemas such as ``anyOf``."""
+    return [node for node in values(schema, name) if isinstance(node, dict)]
+
+
+def items(schema: JsonObject) -> JsonObject | None:
+    """The schema of all items of a list."""
+    return child(schema, "items")
+
+
+def additional(schema: JsonObject) -> JsonObject | None:
+    """The schema of ``additionalProperties``, where it is one."""
+    return child(schema, "additionalProperties")
+
+
+def has_additional(schema: JsonObject) -> bool:
+    """Whether ``additionalProperties`` is said at all."""
+    return isinstance(schema.get("additionalProperties"), dict | bool)
+
+
+def rules(schema: JsonObject) -> list[JsonObject]:
+    """The rules in CEL."""
+    return branches(schema, VALIDATIONS)
+
+
+def list_type(schema: JsonObject) -> str:
+    """``atomic``, ``set``, ``map`` or "" for none."""
+    return text(schema, LIST_TYPE)
+
+
+def walked(schema: JsonObject) -> Iterator[JsonObject]:
+    """A schema and all inside it."""
+    yield schema
+    nested = items(schema)
+    listed = [node for name in BRANCHES for node in branches(schema, name)] + branches(schema, "items")
+    singles = [nested, child(schema, "not"), additional(schema), child(schema, "additionalItems")]
+    mapped = [node for name in (*MAPS, "dependencies") for node in children(schema, name).values()]
+    for node in [*listed, *(single for single in singles if single is not None), *mapped]:
+        yield from walked(node)
+
+
+def has(schema: JsonObject, wanted: Callable[[JsonObject], bool]) -> bool:
+    """Whether a schema, or one inside it, is as wanted."""
+    return any(wanted(node) for node in walked(schema))

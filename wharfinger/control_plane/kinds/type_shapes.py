@@ -1,0 +1,397 @@
+"""How the fields of a kind merge: which lists are sets, which are keyed, which lists and maps only change as a whole.
+
+Three formats need the answer: server-side apply and managed fields (KEP-555: ``x-kubernetes-list-type``,
+``-list-map-keys``, ``-map-type``), and strategic merge patches (``x-kubernetes-patch-merge-key``,
+``-patch-strategy``). A :class:`ListTypes` is the answer for one place in a document; walk it with
+:meth:`ListTypes.field` and :attr:`ListTypes.element`, or :meth:`ListTypes.at`.
+
+Built-in kinds come from ``list_types.json`` beside this file (made by ``tools/kubernetes/generate_list_types.py``; read at
+first use, kept as raw JSON, turned into objects where somebody walks), custom kinds from their definition's schema.
+What nobody declared is :attr:`Relation.UNKNOWN`: its form follows the value (objects merge by member, lists change as
+a whole).
+
+The data also says what Go prints of a struct that nobody filled in (:attr:`ListTypes.zero`): the API server compares
+what it creates with such an empty object, so a struct that is always there is never "added". And it says what Go calls the
+types and holds in them (:attr:`ListTypes.go_type`, :attr:`ListTypes.scalar`), by which bodies are read and refused
+(:mod:`~wharfinger.control_plane.wire.decoding`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from wharfinger.formats.json.value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    decode_json,
+    find,
+    find_list,
+    find_object,
+    find_str,
+)
+
+DATA: Final = Path(__file__).with_name("list_types.json")
+MAX_DATA_BYTES: Final = 400_000
+
+
+class Relation(StrEnum):
+    """How what is inside a value belongs to it."""
+
+    SCALAR = "scalar"
+    QUANTITY = "quantity"
+    """A scalar that is a resource quantity (``500m``, ``1Gi``)."""
+    ATOMIC_LIST = "atomic list"
+    SET = "set"
+    """A list of scalars, each at most once."""
+    KEYED = "keyed list"
+    """A list of objects that are told apart by :attr:`ListTypes.keys`."""
+    ATOMIC_MAP = "atomic map"
+    MAP = "map"
+    """Arbitrary names to :attr:`ListTypes.element`."""
+    STRUCT = "struct"
+    """Declared names (:attr:`ListTypes.fields`), and where :attr:`ListTypes.element` is not None any other."""
+    UNKNOWN = "unknown"
+
+
+class Scalar(StrEnum):
+    """What a scalar of a built-in kind is, by the letter of the data file."""
+
+    ANY = ""
+    """Not known: whatever JSON has."""
+    STRING = "s"
+    BOOL = "b"
+    INT32 = "i"
+    INT64 = "l"
+    FLOAT = "f"
+    BYTES = "y"
+    """A string in base64."""
+    QUANTITY = "q"
+    INT_OR_STRING = "x"
+    TIME = "t"
+    """RFC 3339, in whole seconds."""
+    MICRO_TIME = "m"
+    SCHEMA_OR_SCHEMAS = "o"
+    SCHEMA_OR_BOOL = "c"
+    SCHEMA_OR_STRINGS = "d"
+
+
+_GO_TYPES: Final = {
+    Scalar.ANY: "",
+    Scalar.STRING: "string",
+    Scalar.BOOL: "bool",
+    Scalar.INT32: "int32",
+    Scalar.INT64: "int64",
+    Scalar.FLOAT: "float64",
+    Scalar.BYTES: "[]uint8",
+    Scalar.QUANTITY: "resource.Quantity",
+    Scalar.INT_OR_STRING: "intstr.IntOrString",
+    Scalar.TIME: "v1.Time",
+    Scalar.MICRO_TIME: "v1.MicroTime",
+}
+_SCHEMAS: Final = frozenset({Scalar.SCHEMA_OR_SCHEMAS, Scalar.SCHEMA_OR_BOOL, Scalar.SCHEMA_OR_STRINGS})
+
+WHOLE: Final = frozenset({Relation.SCALAR, Relation.QUANTITY, Relation.ATOMIC_LIST, Relation.ATOMIC_MAP})
+"""Relations whose value is one field: nothing inside is owned or merged by itself."""
+
+
+_TEXTS: Final = {str}
+
+
+def _no_fields() -> "Mapping[str, ListTypes]":
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False)
+class ListTypes:
+    """How the value at one place of a document merges, and what is inside it. Immutable; compared by identity."""
+
+    relation: Relation
+    keys: tuple[str, ...] = ()
+    """``x-kubernetes-list-map-keys`` of a keyed list."""
+    key_defaults: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What a key is where an item leaves it out (``protocol: TCP``)."""
+    merge_key: str = ""
+    """The key strategic merge patches tell items apart by; "" for scalars and for lists that are replaced."""
+    strategies: frozenset[str] = frozenset()
+    """``x-kubernetes-patch-strategy``: of ``merge``, ``replace``, ``retainKeys``."""
+    element: "ListTypes | None" = None
+    """What a list's items or a map's values are."""
+    zero: JsonObject = field(default_factory=dict)
+    """What Go prints of an empty struct of this type; {} for everything else. Not to be changed."""
+    pointers: frozenset[str] = frozenset()
+    """The members of a struct that are printed even when zero (scalars that Go holds by pointer)."""
+    scalar: Scalar = Scalar.ANY
+    """What a scalar is, where the data knows; of what is UNKNOWN, that it is a schema or something else."""
+    go_type: str = ""
+    """What Go calls the type (``v1.PodSpec``, ``[]string``), where the data knows."""
+    embedded: Mapping[str, str] = field(default_factory=dict)
+    """The fields of a struct that belong to a struct embedded in it, by its name: ``emptyDir`` → ``VolumeSource``."""
+    closed: bool = False
+    """Whether a struct has no members but its fields, even if it has none."""
+    load_fields: "Callable[[], Mapping[str, ListTypes]]" = field(default=_no_fields, repr=False)
+
+    @cached_property
+    def fields(self) -> "Mapping[str, ListTypes]":
+        """The declared members of a struct, in the order of Go's."""
+        return self.load_fields()
+
+    @cached_property
+    def plain_fields(self) -> Mapping[str, bool]:
+        """The members of a struct that are texts and nothing more, and whether an empty one is printed."""
+        return {
+            name: name in self.zero or name in self.pointers
+            for name, types in self.fields.items()
+            if types.relation is Relation.SCALAR and types.scalar is Scalar.STRING
+        }
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the value changes only as a whole."""
+        return self.relation in WHOLE
+
+    def declares(self, name: str) -> bool:
+        """Whether a member of that name may be here."""
+        return self.element is not None or name in self.fields or not (self.fields or self.closed)
+
+    def field(self, name: str) -> "ListTypes":
+        """What the member of that name is; UNKNOWN where nothing declares it."""
+        found = self.fields.get(name)
+        if found is not None:
+            return found
+        return self.element if self.element is not None and self.relation is not Relation.KEYED else UNKNOWN
+
+    @property
+    def item(self) -> "ListTypes":
+        """What a list's items are; UNKNOWN where nothing declares it."""
+        return self.element if self.element is not None else UNKNOWN
+
+    def at(self, *path: str) -> "ListTypes":
+        """What is at a path of member names; lists on the way are stepped into: ``at("spec", "containers", "env")``."""
+        here = self
+        for name in path:
+            if here.relation in {Relation.KEYED, Relation.SET, Relation.ATOMIC_LIST}:
+                here = here.item
+            here = here.field(name)
+        return here
+
+    def of(self, value: JsonValue) -> "ListTypes":
+        """Itself, or where it is UNKNOWN what the value's form says."""
+        if self.relation is not Relation.UNKNOWN:
+            return self
+        if isinstance(value, dict):
+            return _RAW_MAP if self is RAW else _UNKNOWN_MAP
+        return _UNKNOWN_LIST if isinstance(value, list) else SCALAR
+
+
+SCALAR: Final = ListTypes(Relation.SCALAR)
+UNKNOWN: Final = ListTypes(Relation.UNKNOWN)
+RAW: Final = ListTypes(Relation.UNKNOWN)
+"""Of built-in kinds: any JSON, which changes as a whole (``data`` of a ControllerRevision)."""
+_RAW_MAP: Final = ListTypes(Relation.ATOMIC_MAP, element=UNKNOWN)
+_UNKNOWN_MAP: Final = ListTypes(Relation.MAP, element=UNKNOWN)
+_UNKNOWN_LIST: Final = ListTypes(Relation.ATOMIC_LIST, element=UNKNOWN)
+
+
+@cache
+def builtin_list_types(group: str, version: str, kind: str) -> ListTypes:
+    """The root of a built-in kind (core: group ""); of a kind that is not in the data, only its metadata is known."""
+    name = find_str(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}")
+    return _struct(name) if name else _custom_root({})
+
+
+@lru_cache(maxsize=1024)
+def is_builtin(group: str, version: str, kind: str) -> bool:
+    """Whether the data knows the kind."""
+    return find(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}") is not None
+
+
+def has_version(group: str, version: str) -> bool:
+    """Whether the data knows any kind of a version of a group."""
+    prefix = f"{group}/{version}/" if group else f"{version}/"
+    return any(name.startswith(prefix) for name in find_object(_data(), "kinds"))
+
+
+def crd_list_types(schema: JsonObject) -> ListTypes:
+    """The root of a custom kind, from its version's ``openAPIV3Schema`` ({} for none: everything is unknown)."""
+    return _custom_root(schema)
+
+
+def has_texts_only(value: JsonObject) -> bool:
+    """Whether all members are strings, and there are any."""
+    return set(map(type, value.values())) == _TEXTS
+
+
+def metadata_list_types() -> ListTypes:
+    """What ``metadata`` is in every kind."""
+    return _struct("meta.v1.ObjectMeta")
+
+
+def schema_types() -> ListTypes:
+    """What a schema in a definition is."""
+    return _struct("apiextensions.v1.JSONSchemaProps")
+
+
+def delete_options_types() -> ListTypes:
+    """What the options of a delete are."""
+    return _struct("meta.v1.DeleteOptions")
+
+
+def _custom_root(schema: JsonObject) -> ListTypes:
+    def fields() -> Mapping[str, ListTypes]:
+        declared = {
+            name: _of_schema(as_object(value, name)) for name, value in find_object(schema, "properties").items()
+        }
+        return declared | {"apiVersion": SCALAR, "kind": SCALAR, "metadata": metadata_list_types()}
+
+    open_end = not schema or find(schema, "x-kubernetes-preserve-unknown-fields") is True
+    return ListTypes(Relation.STRUCT, element=UNKNOWN if open_end else None, load_fields=fields)
+
+
+def _of_schema(schema: JsonObject) -> ListTypes:
+    """One node of a structural schema (apiextensions.k8s.io/v1)."""
+    kind = find_str(schema, "type")
+    if kind == "array":
+        return _list_of_schema(schema)
+    if find(schema, "x-kubernetes-embedded-resource") is True:
+        return _custom_root(schema)
+    if kind != "object":
+        untyped = not kind and find(schema, "x-kubernetes-int-or-string") is not True
+        return UNKNOWN if untyped else _schema_scalar(kind, find_str(schema, "format"))
+    if find_str(schema, "x-kubernetes-map-type") == "atomic":
+        return ListTypes(Relation.ATOMIC_MAP)
+    additional = find(schema, "additionalProperties")
+    element = _of_schema(additional) if isinstance(additional, dict) else UNKNOWN if additional is True else None
+    properties = find_object(schema, "properties")
+    if element is None and (not properties or find(schema, "x-kubernetes-preserve-unknown-fields") is True):
+        element = UNKNOWN
+    if not properties:
+        return ListTypes(Relation.MAP, element=element)
+    return ListTypes(
+        Relation.STRUCT,
+        element=element,
+        load_fields=lambda: {name: _of_schema(as_object(value, name)) for name, value in properties.items()},
+    )
+
+
+_SCHEMA_SCALARS: Final = {
+    ("string", ""): Scalar.STRING,
+    ("string", "byte"): Scalar.STRING,
+    ("integer", ""): Scalar.INT64,
+    ("number", ""): Scalar.FLOAT,
+    ("boolean", ""): Scalar.BOOL,
+}
+"""By type and format; a string of any other format is as good as any scalar."""
+
+
+@cache
+def _schema_scalar(kind: str, text_format: str) -> ListTypes:
+    scalar = _SCHEMA_SCALARS.get((kind, text_format if kind == "string" else ""), Scalar.ANY)
+    return SCALAR if scalar is Scalar.ANY else ListTypes(Relation.SCALAR, scalar=scalar, go_type=_GO_TYPES[scalar])
+
+
+def _list_of_schema(schema: JsonObject) -> ListTypes:
+    items = find_object(schema, "items")
+    element = _of_schema(items)
+    match find_str(schema, "x-kubernetes-list-type"):
+        case "set":
+            return ListTypes(Relation.SET, element=element)
+        case "map":
+            keys = tuple(str(key) for key in find_list(schema, "x-kubernetes-list-map-keys"))
+            defaults = {key: find(items, "properties", key, "default") for key in keys}
+            return ListTypes(
+                Relation.KEYED,
+                keys=keys,
+                key_defaults={key: value for key, value in defaults.items() if value is not None},
+                element=element,
+            )
+        case _:
+            return ListTypes(Relation.ATOMIC_LIST, element=element)
+
+
+@cache
+def _data() -> JsonObject:
+    text = DATA.read_bytes()
+    return as_object(decode_json(text, max_bytes=MAX_DATA_BYTES, what=DATA.name), DATA.name)
+
+
+@cache
+def _struct(name: str) -> ListTypes:
+    """A named type of the data file (its letters are explained in tools/kubernetes/generate_list_types.py)."""
+    entry = find_object(_data(), "types", name)
+    codes = dict(_name_and_code(text) for text in find_str(entry, "o").split())
+
+    def fields() -> Mapping[str, ListTypes]:
+        others = find_object(entry, "f")
+        return {field_name: _of_code(code or find(others, field_name)) for field_name, code in codes.items()}
+
+    return ListTypes(
+        Relation.ATOMIC_MAP if "a" in entry else Relation.STRUCT,
+        zero=find_object(entry, "z"),
+        pointers=frozenset(
+            [field_name for field_name, code in codes.items() if code.startswith("=*")] + find_str(entry, "p").split()
+        ),
+        go_type=".".join(name.split(".")[-2:]),
+        embedded={
+            field_name: holder
+            for holder in find_object(entry, "e")
+            for field_name in find_str(entry, "e", holder).split()
+        },
+        closed=True,
+        load_fields=fields,
+    )
+
+
+def _name_and_code(text: str) -> tuple[str, str]:
+    """``replicas=*i`` → ``("replicas", "=*i")``; a name alone has no code."""
+    name, equals, code = text.partition("=")
+    return name, equals + code
+
+
+@cache
+def _scalar(code: str) -> ListTypes:
+    """A scalar from its code: ``=*s:v1.PullPolicy``."""
+    letter, _, go_type = code.lstrip("=*").partition(":")
+    scalar = Scalar(letter)
+    if scalar is Scalar.ANY:
+        return RAW  # any JSON: nothing is asked of it
+    if scalar in _SCHEMAS:
+        return ListTypes(Relation.UNKNOWN, scalar=scalar)
+    relation = Relation.QUANTITY if scalar is Scalar.QUANTITY else Relation.SCALAR
+    return ListTypes(relation, scalar=scalar, go_type=go_type or _GO_TYPES[scalar])
+
+
+def _zero_keys(code: JsonValue, element: ListTypes) -> JsonObject:
+    """What the keys of a list are where an item leaves them out and Go prints them all the same."""
+    return {key: element.zero[key] for key in find_str(code, "k").split() if key in element.zero}
+
+
+def _of_code(code: JsonValue) -> ListTypes:
+    """One field or element as the data file writes it."""
+    if isinstance(code, str):
+        return RAW if not code else _scalar(code) if code.startswith("=") else _struct(code)
+    strategies = frozenset(strategy for strategy in find_str(code, "s").split(",") if strategy)
+    if name := find_str(code, "r"):
+        struct = replace(_struct(name), strategies=strategies, merge_key=find_str(code, "x"))
+        whole = find(code, "a")
+        return struct if whole is None else replace(struct, relation=Relation.ATOMIC_MAP if whole else Relation.STRUCT)
+    list_type = find_str(code, "l")
+    if not list_type:
+        relation = Relation.ATOMIC_MAP if find(code, "a") else Relation.MAP
+        element = _of_code(find(code, "m"))
+        go_type = find_str(code, "g") or f"map[string]{element.go_type}"
+        return ListTypes(relation, element=element, strategies=strategies, go_type=go_type)
+    element = _of_code(find(code, "e"))
+    return ListTypes(
+        {"set": Relation.SET, "map": Relation.KEYED}.get(list_type, Relation.ATOMIC_LIST),
+        keys=tuple(find_str(code, "k").split()),
+        key_defaults={**_zero_keys(code, element), **find_object(code, "d")},
+        merge_key=find_str(code, "x"),
+        strategies=strategies,
+        element=element,
+        go_type=find_str(code, "g") or f"[]{element.go_type}",
+    )

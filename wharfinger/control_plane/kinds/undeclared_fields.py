@@ -1,0 +1,50 @@
+"""Fields that nobody declared: found, and left out (field validation, KEP-2885; pruning of custom resources).
+
+What is declared comes from the kind's :class:`ListTypes`, so built-in and custom kinds go one way. An object of a custom
+schema that declares no properties keeps what is in it.
+"""
+
+from wharfinger.control_plane.kinds.type_shapes import ListTypes
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+
+def prune(obj: JsonObject, lists: ListTypes) -> tuple[JsonObject, tuple[str, ...]]:
+    """The object without undeclared fields, and their paths (``spec.containers[0].imge``), sorted.
+
+    The object itself is not altered, and comes back as it is where nothing is to be left out.
+    """
+    if _is_declared(obj, lists):  # nearly always
+        return obj, ()
+    unknown: list[str] = []
+    return _members(obj, lists, "", unknown), tuple(sorted(unknown))
+
+
+def _is_declared(value: JsonValue, lists: ListTypes) -> bool:
+    """Whether everything at and below a value is."""
+    if isinstance(value, dict):
+        return all(
+            lists.declares(name) and (not isinstance(inner, dict | list) or _is_declared(inner, lists.field(name)))
+            for name, inner in value.items()
+        )
+    return not isinstance(value, list) or all(
+        _is_declared(item, lists.item) for item in value if isinstance(item, dict | list)
+    )
+
+
+def _value(value: JsonValue, lists: ListTypes, path: str, unknown: list[str]) -> JsonValue:
+    if isinstance(value, dict):
+        return _members(value, lists, path, unknown)
+    if isinstance(value, list):
+        return [_value(item, lists.item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+    return value
+
+
+def _members(obj: JsonObject, lists: ListTypes, path: str, unknown: list[str]) -> JsonObject:
+    kept: JsonObject = {}
+    for name, value in obj.items():
+        here = f"{path}.{name}" if path else name
+        if lists.declares(name):
+            kept[name] = _value(value, lists.field(name), here, unknown)
+        else:
+            unknown.append(here)
+    return kept

@@ -1,0 +1,139 @@
+"""The lists that strategic merge patches merge: what their items are told apart by, and the order they come to stand in.
+
+Items named by a patch (or by its ``$setElementOrder``) stand in its order, all others in the one they had, each before the named
+ones it stood before. What is wrong with a list is said in the words of Go, whose types the messages name.
+
+Source: the design proposal on order in strategic merge patches, and apimachinery's ``strategicpatch``.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from wharfinger.control_plane.wire.go_printing import map_text
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
+
+_MAP: Final = "map[string]interface {}"
+_LIST: Final = "[]interface {}"
+
+
+class PatchError(FormatError):
+    """The patch contradicts itself or the kind: an item without its key, an unknown directive, an impossible order."""
+
+
+class PatchFormatError(PatchError):
+    """A directive that is not well formed."""
+
+    def __init__(self, directive: str) -> None:
+        super().__init__(f"invalid patch format of {directive}")
+
+
+class PatchContentError(PatchError):
+    """Lists in lists."""
+
+
+def as_list(value: JsonValue) -> list[JsonValue]:
+    """A value that has to be a list. Raises PatchError."""
+    if not isinstance(value, list):
+        raise PatchError(f"expected a {_LIST}, but received a {_go_type(value)}")
+    return value
+
+
+def _object(item: JsonValue) -> JsonObject:
+    if not isinstance(item, dict):
+        raise PatchError(f"expected a {_MAP}, but received a {_go_type(item)}")
+    return item
+
+
+def as_objects(items: Sequence[JsonValue]) -> list[JsonObject]:
+    """The items of a list whose items have keys. Raises PatchError."""
+    return [_object(item) for item in items]
+
+
+def key_of(item: JsonObject, key: str) -> bytes:
+    """What an item's merge key says. Raises PatchError where it has none."""
+    if key not in item:
+        raise PatchError(f"map: {map_text(item)} does not contain declared merge key: {key}")
+    return identity_of(item[key])
+
+
+def item_identity(item: JsonValue, key: str) -> bytes:
+    """What tells the items of a merged list apart: their merge key, or for scalars themselves."""
+    return key_of(_object(item), key) if key else identity_of(item)
+
+
+def identity_of(value: JsonValue) -> bytes:
+    """A value as something that is equal where Go's values are: ``1`` is not ``1.0``."""
+    return type(value).__name__.encode() + canonical_json(value)
+
+
+def are_objects(*lists: list[JsonValue]) -> bool:
+    """Whether the items of lists are objects. Raises PatchError where they are not all alike."""
+    kinds: list[type] = []
+    for item in (item for items in lists for item in items):
+        kinds.append(type(item))
+        if kinds[0] is list:
+            raise PatchContentError("lists of lists are not supported")
+        if kinds[-1] is not kinds[0]:
+            raise PatchError(f"list element types are not identical: {map_text([[*items] for items in lists])}")
+    if not kinds:
+        raise PatchError("no elements in any of the given slices")
+    return kinds[0] is dict
+
+
+def split(items: list[JsonValue], order: Sequence[JsonValue], key: str) -> tuple[list[JsonValue], list[JsonValue]]:
+    """The items that are in an order, and the others."""
+    if not key:
+        wanted = {identity_of(item) for item in order}
+        return [item for item in items if identity_of(item) in wanted], [
+            item for item in items if identity_of(item) not in wanted
+        ]
+    known: set[bytes] = set()
+    odd = -1
+    for index, item in enumerate(order):
+        if not isinstance(item, dict):
+            odd = index
+            break
+        if key in item:
+            known.add(identity_of(item[key]))
+    named: list[JsonValue] = []
+    others: list[JsonValue] = []
+    for item in as_objects(items):
+        found = key_of(item, key) in known
+        if not found and odd >= 0:
+            raise PatchError(f"value for key {odd} is not a map")
+        (named if found else others).append(item)
+    return named, others
+
+
+def ordered(
+    named: list[JsonValue], others: list[JsonValue], order: Sequence[JsonValue], live: Sequence[JsonValue], key: str
+) -> list[JsonValue]:
+    """Items named in ``order`` in that order; the others keep theirs, each before the named ones it stood before live."""
+    wanted, standing = _places(order, key), _places(live, key)
+    named = sorted(named, key=lambda item: wanted.get(item_identity(item, key), -1))
+    others = sorted(others, key=lambda item: standing.get(item_identity(item, key), -1))
+    places = [[standing.get(item_identity(item, key), -1) for item in items] for items in (others, named)]
+    result: list[JsonValue] = []
+    left = right = 0
+    while left < len(others) and right < len(named):
+        before = -1 < places[0][left] < places[1][right]
+        result.append(others[left] if before else named[right])
+        left, right = left + before, right + (not before)
+    return result + others[left:] + named[right:]
+
+
+def _places(items: Sequence[JsonValue], key: str) -> dict[bytes, int]:
+    """Where each item stands first."""
+    found: dict[bytes, int] = {}
+    for index, item in enumerate(items):
+        found.setdefault(item_identity(item, key), index)
+    return found
+
+
+def _go_type(value: JsonValue) -> str:
+    """What Go calls the type of a value of no declared type."""
+    if isinstance(value, bool | None):
+        return "bool" if value is not None else "%!s(<nil>)"
+    types: dict[type, str] = {dict: _MAP, list: _LIST, int: "int64", float: "float64"}
+    return next((name for kind, name in types.items() if isinstance(value, kind)), "string")

@@ -1,0 +1,41 @@
+"""What a kind's own rules are, as :mod:`~wharfinger.control_plane.api.by_kind.validation` asks for them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from wharfinger.control_plane.wire.status import FieldError
+from wharfinger.formats.json.value import JsonObject
+
+Create: TypeAlias = Callable[[JsonObject], list[FieldError]]
+Update: TypeAlias = Callable[[JsonObject, JsonObject], list[FieldError]]
+Warn: TypeAlias = Callable[[JsonObject, "JsonObject | None"], list[str]]
+
+
+def _nothing(_obj: JsonObject) -> list[FieldError]:
+    return []
+
+
+def _nothing_changed(_new: JsonObject, _old: JsonObject) -> list[FieldError]:
+    return []
+
+
+def _silent(_new: JsonObject, _old: "JsonObject | None") -> list[str]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A kind's own rules, beside those of metadata, which all kinds share.
+
+    ``create`` judges a new object, ``update`` (new, old) a changed one (and has to judge the new one as a whole where the
+    kind's strategy does), ``status`` (new, old) a write of its status; ``warnings`` (new, old or None) is what a client is
+    told of an object that is taken, ``status_warnings`` of a status; ``subresources`` are the other ways of changing it.
+    """
+
+    create: Create = _nothing
+    update: Update = _nothing_changed
+    status: Update = _nothing_changed
+    warnings: Warn = _silent
+    status_warnings: Warn = _silent
+    subresources: Mapping[str, Update] = field(default_factory=dict)

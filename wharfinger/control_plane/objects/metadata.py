@@ -1,0 +1,403 @@
+"""The rules of ``metadata`` in every kind, and how often each kind's strategy asks them.
+
+kube-apiserver judges metadata more than once, and an error stands in the answer as often as it was found (its message
+only once): a new object is judged by its kind, with the kind's rule of names, and only where that finds nothing by the
+store. A changed one is judged by the store first (as new, and as a change), then by its kind, in the kind's own order.
+:data:`METADATA` holds that order as letters:
+
+== ====================================================================================================
+M  as new (``ValidateObjectMeta``), with the kind's rule of names
+U  as a change (``ValidateObjectMetaUpdate``)
+O  the kind's own rules (:class:`~wharfinger.control_plane.objects.kind_rules.Rules`)
+== ====================================================================================================
+
+Kinds whose own rules ask in between call :func:`core_meta_errors` and :func:`meta_update_errors` themselves.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.control_plane.kinds.kind import DEFINITION, Kind
+from wharfinger.control_plane.objects.managed_field_rules import is_sound, managed_fields_errors
+from wharfinger.control_plane.objects.name_rules import (
+    NameRule,
+    address_name,
+    any_name,
+    label_name,
+    segment_name,
+    subdomain_name,
+    whole_subdomain_name,
+)
+from wharfinger.control_plane.objects.names import dns_label_problems
+from wharfinger.control_plane.wire.field_errors import (
+    NEGATIVE,
+    each,
+    forbidden,
+    immutable,
+    invalid,
+    quoted,
+    required,
+    too_long,
+)
+from wharfinger.control_plane.wire.status import MOST_SAID, FieldError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.kube.selectors import key_problems, value_problems
+
+ANNOTATIONS_LIMIT: Final = 256 * 1024
+_KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_UNLIKE: Final[JsonObject] = {"managedFields": None, "resourceVersion": None}
+"""What differs in the metadata of most updates."""
+_UNJUDGED: Final = "Pod"
+"""A binding's labels and annotations become a Pod's without being judged."""
+_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataRules:
+    """How a kind's strategy judges metadata: ``create``, ``update`` and ``status`` are orders of M, U and O.
+
+    ``name`` is its rule of names; ``finalizers`` is whether finalizers must be standard or qualified, which kinds of other
+    API servers (and webhook configurations) leave out.
+    """
+
+    name: NameRule = subdomain_name
+    create: str = "MO"
+    update: str = "UO"
+    status: str = "UO"
+    finalizers: bool = True
+
+
+_OWN: Final = MetadataRules(create="O", update="O", status="O")
+_WHOLE: Final = MetadataRules(update="MO")
+_WHOLE_CHANGE: Final = MetadataRules(update="MUO")
+_RBAC: Final = MetadataRules(segment_name, update="MOU")
+_PLAIN: Final = MetadataRules(update="MO", finalizers=False)
+METADATA: Final[Mapping[str, MetadataRules]] = {
+    "APIService.apiregistration.k8s.io": MetadataRules(any_name, create="O", finalizers=False),
+    "CSINode.storage.k8s.io": _WHOLE,
+    "CertificateSigningRequest.certificates.k8s.io": MetadataRules(any_name, update="MOU", status="MOU"),
+    "ClusterRole.rbac.authorization.k8s.io": _RBAC,
+    "ClusterRoleBinding.rbac.authorization.k8s.io": _RBAC,
+    "CSIStorageCapacity.storage.k8s.io": _WHOLE,
+    "CronJob.batch": MetadataRules(status=""),
+    "DeviceClass.resource.k8s.io": MetadataRules(whole_subdomain_name, update="MUO"),
+    "EndpointSlice.discovery.k8s.io": _WHOLE,
+    "Endpoints": MetadataRules(update="UMO"),
+    "Event": _OWN,
+    "Event.events.k8s.io": _OWN,
+    "FlowSchema.flowcontrol.apiserver.k8s.io": MetadataRules(update="MO", status="O"),
+    "IPAddress.networking.k8s.io": MetadataRules(address_name, update="O"),
+    "Ingress.networking.k8s.io": MetadataRules(update="UMO"),
+    "Job.batch": MetadataRules(update="O"),
+    "Lease.coordination.k8s.io": MetadataRules(finalizers=False),
+    "LimitRange": _WHOLE,
+    "MutatingWebhookConfiguration.admissionregistration.k8s.io": _PLAIN,
+    "Namespace": MetadataRules(label_name, update="MOU"),
+    "Node": MetadataRules(update="O", status="O"),
+    "PersistentVolume": MetadataRules(update="O"),
+    "Pod": MetadataRules(update="UMO"),
+    "PodDisruptionBudget.policy": _OWN,
+    "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": MetadataRules(update="MO", status="O"),
+    "ReplicationController": MetadataRules(whole_subdomain_name),
+    "ResourceClaim.resource.k8s.io": _WHOLE_CHANGE,
+    "ResourceClaimTemplate.resource.k8s.io": MetadataRules(update="O"),
+    "Role.rbac.authorization.k8s.io": _RBAC,
+    "RoleBinding.rbac.authorization.k8s.io": _RBAC,
+    "RuntimeClass.node.k8s.io": MetadataRules(update="O", finalizers=False),
+    "Service": MetadataRules(label_name),
+    "ServiceAccount": MetadataRules(update="UMO"),
+    "StatefulSet.apps": MetadataRules(label_name),
+    "StorageClass.storage.k8s.io": _WHOLE,
+    "ValidatingAdmissionPolicy.admissionregistration.k8s.io": MetadataRules(update="MO", status="O", finalizers=False),
+    "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io": _PLAIN,
+    "ValidatingWebhookConfiguration.admissionregistration.k8s.io": _PLAIN,
+    "VolumeAttachment.storage.k8s.io": MetadataRules(update="MO", status="MO"),
+    DEFINITION: MetadataRules(any_name, create="O", finalizers=False),
+}
+"""By ``Kind.group_kind``; kinds that are not here are :class:`MetadataRules` by default."""
+NEEDS_REVISION: Final = frozenset(
+    {
+        "APIService.apiregistration.k8s.io",
+        "CSIDriver.storage.k8s.io",
+        "CSINode.storage.k8s.io",
+        "CSIStorageCapacity.storage.k8s.io",
+        "Lease.coordination.k8s.io",
+        "MutatingAdmissionPolicy.admissionregistration.k8s.io",
+        "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io",
+        "MutatingWebhookConfiguration.admissionregistration.k8s.io",
+        "PodDisruptionBudget.policy",
+        "RuntimeClass.node.k8s.io",
+        "ValidatingAdmissionPolicy.admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io",
+        "ValidatingWebhookConfiguration.admissionregistration.k8s.io",
+        "VolumeAttachment.storage.k8s.io",
+        DEFINITION,
+    }
+)
+"""Kinds that are not replaced without saying which revision is (``AllowUnconditionalUpdate``); so are custom ones."""
+_DEFAULT: Final = MetadataRules()
+_CUSTOM: Final = MetadataRules(finalizers=False)
+_STORE: Final = MetadataRules(segment_name, finalizers=False)
+
+
+def metadata_rules(kind: Kind) -> MetadataRules:
+    """How a kind's strategy judges metadata."""
+    return _CUSTOM if kind.custom else METADATA.get(kind.group_kind, _DEFAULT)
+
+
+def created_errors(kind: Kind, obj: JsonObject, own: Callable[[], list[FieldError]]) -> list[FieldError]:
+    """Everything wrong with a new object; ``own`` gives what the kind's own rules find."""
+    rules = metadata_rules(kind)
+    shared = _shared_errors(_metadata(obj))
+    errors: list[FieldError] = []
+    for letter in rules.create:
+        errors += own() if letter == "O" else _new_errors(kind, rules, obj, shared)
+    return errors or _new_errors(kind, _STORE, obj, shared)
+
+
+def updated_errors(
+    kind: Kind, new: JsonObject, old: JsonObject, order: str, own: Callable[[], list[FieldError]]
+) -> list[FieldError]:
+    """Everything wrong with a changed object; ``order`` is the kind's for this way of writing."""
+    rules = metadata_rules(kind)
+    if kind.group_kind != _UNJUDGED and is_as_stored(new, old):
+        return [error for letter in order if letter == "O" for error in own()]
+    shared = _shared_errors(_metadata(new))
+    changed = _change_errors(new, old, finalizers=False, shared=shared)
+    errors = _new_errors(kind, _STORE, new, shared) + changed
+    for letter in order:
+        if letter == "O":
+            errors += own()
+        elif letter == "M":
+            errors += _new_errors(kind, rules, new, shared)
+        else:
+            names = _strings(_metadata(new).get("finalizers")) if rules.finalizers else []
+            errors += changed + standard_finalizer_errors(names, "metadata.finalizers")
+    return errors
+
+
+def is_as_stored(new: JsonObject, old: JsonObject) -> bool:
+    """Whether metadata is that of the stored object, in which nothing was wrong, but for sound managed fields.
+
+    Some ways of writing (``/status`` of some kinds) judge finalizers and prefixes by less than others do.
+    """
+    metadata, before = _metadata(new), _metadata(old)
+    if metadata.get("finalizers") or metadata.get("generateName") or {**metadata, **_UNLIKE} != {**before, **_UNLIKE}:
+        return False
+    entries = metadata.get("managedFields")
+    return not isinstance(entries, list) or all(isinstance(entry, dict) and is_sound(entry) for entry in entries)
+
+
+def core_meta_errors(
+    obj: JsonObject,
+    old: JsonObject | None = None,
+    *,
+    namespaced: bool = True,
+    name: NameRule = subdomain_name,
+    finalizers: bool = True,
+) -> list[FieldError]:
+    """``ValidateObjectMeta`` as built-in kinds' own rules call it; ``old`` is the stored object, where that is known."""
+    if old is not None and is_as_stored(obj, old):
+        return []
+    return _judged(obj, namespaced=namespaced, name_rule=name, finalizers=finalizers)
+
+
+def meta_update_errors(new: JsonObject, old: JsonObject, *, finalizers: bool = True) -> list[FieldError]:
+    """``ValidateObjectMetaUpdate`` as built-in kinds' own rules call it."""
+    return _change_errors(new, old, finalizers=finalizers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What every look at the same metadata finds: found once, said as often as it is looked at."""
+
+    named: list[FieldError]
+    """In labels, annotations and owners."""
+    managed: list[FieldError]
+
+
+def _shared_errors(metadata: JsonObject) -> _Shared:
+    named = _label_errors(metadata)
+    named += annotation_errors(metadata.get("annotations"), "metadata.annotations")
+    named += _owner_errors(metadata)
+    return _Shared(named, managed_fields_errors(metadata))
+
+
+def _new_errors(kind: Kind, rules: MetadataRules, obj: JsonObject, shared: _Shared | None = None) -> list[FieldError]:
+    return _judged(obj, namespaced=kind.namespaced, name_rule=rules.name, finalizers=rules.finalizers, shared=shared)
+
+
+def _judged(
+    obj: JsonObject, *, namespaced: bool, name_rule: NameRule, finalizers: bool, shared: _Shared | None = None
+) -> list[FieldError]:
+    metadata = _metadata(obj)
+    shared = shared or _shared_errors(metadata)
+    errors = _name_errors(metadata, name_rule)
+    namespace = metadata.get("namespace")
+    if not namespaced and namespace:
+        errors.append(forbidden("metadata.namespace", "not allowed on this type"))
+    elif namespaced and not namespace:
+        errors.append(required("metadata.namespace"))
+    elif namespaced and isinstance(namespace, str):
+        errors += each("metadata.namespace", namespace, dns_label_problems(namespace))
+    generation = metadata.get("generation")
+    if isinstance(generation, int) and generation < 0:
+        errors.append(invalid("metadata.generation", generation, NEGATIVE))
+    errors += shared.named
+    names = _strings(metadata.get("finalizers"))
+    if names:
+        errors += _finalizer_errors(names)
+    errors += shared.managed
+    return errors + (standard_finalizer_errors(names, "metadata.finalizers") if finalizers and names else [])
+
+
+def _name_errors(metadata: JsonObject, rule: NameRule) -> list[FieldError]:
+    errors: list[FieldError] = []
+    prefix, name = metadata.get("generateName"), metadata.get("name")
+    if isinstance(prefix, str) and prefix:
+        errors += each("metadata.generateName", prefix, rule(prefix, True))  # noqa: FBT003
+    if not isinstance(name, str) or not name:
+        return [*errors, required("metadata.name", "name or generateName is required")]
+    problems = rule(name, False)  # noqa: FBT003
+    return errors + each("metadata.name", name, problems) if problems else errors
+
+
+def _label_errors(metadata: JsonObject) -> list[FieldError]:
+    labels = metadata.get("labels")
+    return label_errors(labels, "metadata.labels") if labels else []
+
+
+def label_errors(labels: JsonValue, field: str) -> list[FieldError]:
+    """``ValidateLabels``: of a map of labels, also a selector."""
+    errors: list[FieldError] = []
+    for key, value in labels.items() if isinstance(labels, dict) else ():
+        if problems := key_problems(key):
+            errors += each(field, key, problems)
+        text = value if isinstance(value, str) else ""
+        if problems := value_problems(text):
+            errors += each(field, text, problems)
+    return errors
+
+
+def annotation_errors(annotations: JsonValue, field: str) -> list[FieldError]:
+    """``ValidateAnnotations``: keys in any case, 256 KiB together."""
+    if not isinstance(annotations, dict):
+        return []
+    errors: list[FieldError] = []
+    size = 0
+    for key, value in annotations.items():
+        errors += each(field, key, key_problems(key.lower()))
+        size += len(key.encode()) + (len(value.encode()) if isinstance(value, str) else 0)
+    return [*errors, too_long(field, ANNOTATIONS_LIMIT)] if size > ANNOTATIONS_LIMIT else errors
+
+
+def _owner_errors(metadata: JsonObject) -> list[FieldError]:
+    owners = metadata.get("ownerReferences")
+    references = [item for item in owners if isinstance(item, dict)] if isinstance(owners, list) else []
+    errors: list[FieldError] = []
+    shown: list[JsonValue] = []
+    controller, said = "", 0
+    for reference in references:
+        errors += _reference_errors(reference)
+        if reference.get("controller") is not True or said > MOST_SAID:
+            continue
+        current = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
+        if controller:
+            why = "Only one reference can have Controller set to true. "
+            why += f'Found "true" in references for {controller} and {current}'
+            shown = shown or [_owner_form(item) for item in references]
+            errors.append(invalid("metadata.ownerReferences", shown, why))
+            said += len(errors[-1].message)
+        else:
+            controller = current
+    return errors
+
+
+def _reference_errors(reference: JsonObject) -> list[FieldError]:
+    field = "metadata.ownerReferences"
+    version, kind = _text(reference, "apiVersion"), _text(reference, "kind")
+    errors = []
+    if not version.rpartition("/")[2] or version.count("/") > 1:
+        errors.append(invalid(f"{field}.apiVersion", version, "version must not be empty"))
+    missing = (name for name in ("kind", "name", "uid") if not _text(reference, name))
+    errors += [invalid(f"{field}.{name}", "", "must not be empty") for name in missing]
+    if version == "v1" and kind == "Event":
+        errors.append(invalid(field, _owner_form(reference), "/v1, Kind=Event is disallowed from being an owner"))
+    return errors
+
+
+def _owner_form(reference: JsonObject) -> JsonObject:
+    """The reference as its Go type prints it."""
+    plain: JsonObject = {name: _text(reference, name) for name in _OWNER_FIELDS[:4]}
+    return {**plain, **{name: reference[name] for name in _OWNER_FIELDS[4:] if reference.get(name) is not None}}
+
+
+def _finalizer_errors(finalizers: list[str]) -> list[FieldError]:
+    field = "metadata.finalizers"
+    errors: list[FieldError] = []
+    for finalizer in finalizers:
+        errors += each(field, finalizer, key_problems(finalizer))
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        why = "finalizer orphan and foregroundDeletion cannot be both set"
+        errors.append(invalid(field, list(finalizers), why))
+    return errors
+
+
+def standard_finalizer_errors(finalizers: list[str], field: str, *, indexed: bool = True) -> list[FieldError]:
+    """``validateKubeFinalizerName`` of each: without a domain, only the standard ones."""
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"{field}[{index}]" if indexed else field, finalizer, why)
+        for index, finalizer in enumerate(finalizers)
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
+    ]
+
+
+def finalizer_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
+    """What is said of finalizers that a custom object adds: their names should be a domain and a path."""
+    known = _strings(find(old, "metadata", "finalizers")) if old is not None else []
+    said = []
+    for name in sorted({item for item in _strings(find(new, "metadata", "finalizers")) if item not in known}):
+        said += [f"metadata.finalizers: {quoted(name)}: {problem}" for problem in key_problems(name)]
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            path = "including a path (/) " if "." in name else ""
+            what = f"prefer a domain-qualified finalizer name {path}to avoid accidental conflicts with other finalizer writers"
+            said.append(f"metadata.finalizers: {quoted(name)}: {what}")
+    return said
+
+
+def _change_errors(
+    new: JsonObject, old: JsonObject, *, finalizers: bool, shared: _Shared | None = None
+) -> list[FieldError]:
+    metadata, before = _metadata(new), _metadata(old)
+    shared = shared or _shared_errors(metadata)
+    errors: list[FieldError] = []
+    names = _strings(metadata.get("finalizers"))
+    if before.get("deletionTimestamp") is not None:
+        known = _strings(before.get("finalizers"))
+        if added := sorted({name for name in names if name not in known}):
+            shown = ", ".join(map(quoted, added))
+            why = "no new finalizers can be added if the object is being deleted, found new finalizers "
+            errors.append(forbidden("metadata.finalizers", f"{why}[]string{{{shown}}}"))
+    for field in _KEPT:
+        if metadata.get(field) != before.get(field):
+            errors += immutable(f"metadata.{field}", metadata.get(field), before.get(field))
+    errors += shared.named
+    errors += shared.managed
+    return errors + (standard_finalizer_errors(names, "metadata.finalizers") if finalizers and names else [])
+
+
+def _metadata(obj: JsonObject) -> JsonObject:
+    found = obj.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def _text(value: JsonValue, name: str) -> str:
+    found = find(value, name)
+    return found if isinstance(found, str) else ""
+
+
+def _strings(value: JsonValue) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

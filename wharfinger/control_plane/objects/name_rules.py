@@ -1,0 +1,56 @@
+"""What names of objects may be, kind by kind: each rule takes a name, and whether something is appended to it."""
+
+import ipaddress
+from collections.abc import Callable
+from typing import TypeAlias
+
+from wharfinger.control_plane.objects.addresses import LEADING_ZERO
+from wharfinger.control_plane.objects.names import dns_label_problems, ip_problems, parse_ip, subdomain_problems
+from wharfinger.control_plane.wire.field_errors import quoted
+
+NameRule: TypeAlias = Callable[[str, bool], list[str]]
+"""(name, whether it is a prefix that something is appended to) → problems."""
+
+
+def _masked(name: str, *, prefix: bool) -> str:
+    """A prefix as it is judged: a dash at its end is no fault."""
+    return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name
+
+
+def subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the shape of a rule
+    """``NameIsDNSSubdomain``: most kinds."""
+    return subdomain_problems(_masked(name, prefix=prefix))
+
+
+def whole_subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
+    """``LongName`` of kinds with declared rules: the same of names, while prefixes are not judged by themselves."""
+    return [] if prefix else subdomain_problems(name)
+
+
+def label_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
+    """``NameIsDNSLabel``: namespaces, services, what names pods one by one."""
+    return dns_label_problems(_masked(name, prefix=prefix))
+
+
+def segment_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
+    """``IsPathSegmentName``: what the store asks of all names, and RBAC asks no more."""
+    if name in {".", ".."} and not prefix:
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{char}'" for char in "/%" if char in name]
+
+
+def address_name(name: str, _prefix: bool) -> list[str]:  # noqa: FBT001
+    """``ValidateIPAddressName``: an address in its canonical form."""
+    address = parse_ip(name)
+    if address is None:
+        return ip_problems(name)
+    if "." in name and LEADING_ZERO.search(name):
+        return ["must not have leading 0s"]
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return ["must not be an IPv4-mapped IPv6 address"]
+    return [] if str(address) == name else [f"must be in canonical form ({quoted(str(address))})"]
+
+
+def any_name(_name: str, _prefix: bool) -> list[str]:  # noqa: FBT001
+    """Kinds whose own rules say what their names are, or that take any."""
+    return []

@@ -1,0 +1,22 @@
+"""Copies of objects with other metadata, and without a status."""
+
+from wharfinger.formats.json.value import JsonObject, find_object
+
+
+def metadata_of(obj: JsonObject) -> JsonObject:
+    """``metadata``, to be read."""
+    return find_object(obj, "metadata")
+
+
+def with_metadata(obj: JsonObject, changes: JsonObject) -> JsonObject:
+    """A copy with metadata fields set; None removes one."""
+    metadata = {**metadata_of(obj)}
+    for name in changes.keys() & metadata.keys():
+        del metadata[name]
+    metadata.update({name: value for name, value in changes.items() if value is not None})
+    return {**obj, "metadata": metadata}
+
+
+def without_status(obj: JsonObject) -> JsonObject:
+    """A copy without ``status``."""
+    return {name: value for name, value in obj.items() if name != "status"}

@@ -1,0 +1,71 @@
+"""What a kind's strategy is, and what it may look at."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+from wharfinger.control_plane.wire.status import FieldError
+from wharfinger.formats.json.value import JsonObject
+
+
+class ClusterView(Protocol):
+    """What is stored, to be read: the objects of a kind by group and plural name ("" for all namespaces), or one.
+
+    Beside it the time of the request, what identities are drawn from (``draw(6)`` is one of 0 to 5), and whether the
+    request is a dry run, which must not use anything up.
+    """
+
+    @property
+    def dry_run(self) -> bool: ...
+
+    def objects(self, group: str, plural: str, namespace: str = "") -> Sequence[JsonObject]: ...
+
+    def object(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None: ...
+
+    def now(self) -> datetime: ...
+
+    def draw(self, count: int) -> int: ...
+
+    def new_uid(self) -> str: ...
+
+
+Prepare: TypeAlias = Callable[[JsonObject, ClusterView], JsonObject]
+PrepareUpdate: TypeAlias = Callable[[JsonObject, JsonObject, ClusterView], JsonObject]
+
+
+CreateErrors: TypeAlias = Callable[[JsonObject, ClusterView], list[FieldError]]
+StatusErrors: TypeAlias = Callable[[JsonObject, JsonObject, ClusterView], list[FieldError]]
+
+
+def _as_it_is(obj: JsonObject, _view: ClusterView) -> JsonObject:
+    return obj
+
+
+def _new_as_it_is(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObject:
+    return new
+
+
+def _fine(_obj: JsonObject, _view: ClusterView) -> list[FieldError]:
+    return []
+
+
+def _new_is_fine(_new: JsonObject, _old: JsonObject, _view: ClusterView) -> list[FieldError]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """``create`` (obj, view) and ``update`` (new, old, view) give the object as it goes on to validation and storage.
+
+    They may raise StatusError (a port that is taken), and do not alter what they are given. ``update`` is for the main
+    resource; ``status`` for the status subresource, ``subresources`` for those that are other ways of changing it.
+    ``create_errors`` and ``status_errors`` find what is wrong with it because of what else there is, said before all else.
+    """
+
+    create: Prepare = _as_it_is
+    update: PrepareUpdate = _new_as_it_is
+    status: PrepareUpdate = _new_as_it_is
+    subresources: Mapping[str, PrepareUpdate] = field(default_factory=dict)
+    create_errors: CreateErrors = _fine
+    status_errors: StatusErrors = _new_is_fine

@@ -1,0 +1,151 @@
+"""A control plane in this process: storage, handler and controllers, for as long as a block runs."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import Final
+
+from wharfinger.control_plane.access.users import Authenticator
+from wharfinger.control_plane.admission.bindings import BoundPolicies
+from wharfinger.control_plane.backend import Backend, Randomness
+from wharfinger.control_plane.bootstrap import first_objects
+from wharfinger.control_plane.bootstrap.roles import install
+from wharfinger.control_plane.catalog.catalog import Catalog, Served
+from wharfinger.control_plane.controllers.manager import open_controllers
+from wharfinger.control_plane.controllers.server.api_services import GroupServices
+from wharfinger.control_plane.controllers.server.cluster_roles import Aggregation
+from wharfinger.control_plane.controllers.server.definitions import DEFINITIONS, DefinitionUpkeep
+from wharfinger.control_plane.faults.handler import FaultyHandler
+from wharfinger.control_plane.faults.past_storage import PastStorage
+from wharfinger.control_plane.faults.rule import Rule
+from wharfinger.control_plane.http.handler import ControlPlaneHandler
+from wharfinger.control_plane.http.memory_transport import MemoryTransport
+from wharfinger.control_plane.special_endpoints.service_account_tokens import TokenSigner
+from wharfinger.control_plane.storage.interface import Change, Key, Storage
+from wharfinger.control_plane.storage.memory import MemoryStorage
+from wharfinger.control_plane.verbs.creation import NAMESPACES, create
+from wharfinger.control_plane.verbs.options import WriteOptions
+from wharfinger.control_plane.verbs.watching import Bells
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.httpd.messages import Handler
+
+FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+LOCAL: Final = "http://control-plane.invalid"
+"""The address in-memory clients use; nothing resolves it."""
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlane:
+    """An open control plane. ``handler`` serves it; ``backend`` is for tests and faults, not for clients."""
+
+    handler: ControlPlaneHandler
+    backend: Backend
+    front: Handler
+    """What clients talk to: the handler, or the faults in front of it."""
+
+    def transport(self) -> MemoryTransport:
+        """For httpx clients in this process."""
+        return MemoryTransport(self.front)
+
+
+@asynccontextmanager
+async def open_control_plane(
+    *,
+    storage: Storage | None = None,
+    now: Callable[[], datetime] = utc_now,
+    randomness: Randomness | None = None,
+    token: str | None = None,
+    simulate: bool = True,
+    root_ca: str = "",
+    faults: Sequence[Rule] = (),
+    fault_seed: int = 0,
+) -> AsyncGenerator[ControlPlane, None]:
+    """A control plane with its first namespaces there and, with ``simulate``, its controllers running.
+
+    ``storage`` is in memory unless given; ``token`` None lets everybody in (the in-memory transport); ``now`` and
+    ``randomness`` make a run repeatable. ``root_ca`` (PEM) is what namespaces' ``kube-root-ca.crt`` hold. ``faults`` hit
+    every client but the controllers. Leaving the block stops the controllers; the storage stays as it is.
+    """
+    control_plane = assemble(storage or MemoryStorage(), now, randomness, token)
+    if faults:
+        control_plane = _with_faults(control_plane, faults, fault_seed)
+    if not simulate:
+        yield control_plane
+        return
+    async with open_controllers(control_plane.backend, root_ca=root_ca or _process_authority()):
+        yield control_plane
+
+
+@cache
+def _process_authority() -> str:
+    """What namespaces hold where nothing is served over TLS: an authority that signed nothing."""
+    # Imported here: the library takes as long as the rest of the server.
+    from wharfinger.control_plane.access.certificates import new_authority  # noqa: PLC0415
+
+    return new_authority(utc_now()).pem
+
+
+def assemble(
+    storage: Storage, now: Callable[[], datetime], randomness: Randomness | None, token: str | None
+) -> ControlPlane:
+    """The parts, put together; nothing runs yet."""
+    catalog, bells = Catalog(), Bells()
+    backend = Backend(storage, catalog, now, randomness)
+    upkeep = DefinitionUpkeep(backend, _served(catalog, "apiextensions.k8s.io", "customresourcedefinitions"))
+    upkeep.load()
+    backend.observe(upkeep)
+
+    def wake(change: Change) -> None:
+        if change.key.collection == DEFINITIONS:
+            bells.ring_all()  # a kind may have gone, and its watches end
+        else:
+            bells.ring(change.key.collection)
+
+    backend.herald(wake)
+    namespaces = _served(catalog, "", "namespaces")
+    for name in FIRST_NAMESPACES:
+        if storage.get(Key(NAMESPACES, "", name)) is None:
+            body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            create(backend, namespaces, "", body, WriteOptions("kube-apiserver"))
+    first_objects.install(backend)
+    install(backend)
+    group_services = GroupServices(backend, _served(catalog, "apiregistration.k8s.io", "apiservices"))
+    group_services.load()
+    backend.commit()
+    backend.observe(group_services)
+    backend.observe(Aggregation(backend, _served(catalog, "rbac.authorization.k8s.io", "clusterroles")))
+    backend.observe(BoundPolicies(backend))
+    storage.compact()
+    authenticator = Authenticator(token, TokenSigner(backend).user)
+    backend.by_token = authenticator.by_token
+    handler = ControlPlaneHandler(backend, bells, authenticator)
+    return ControlPlane(handler, backend, handler)
+
+
+def _with_faults(control_plane: ControlPlane, rules: Sequence[Rule], seed: int) -> ControlPlane:
+    """The control plane with faults in front of it."""
+    handler, backend = control_plane.handler, control_plane.backend
+
+    def past(back: int) -> Handler:
+        storage = PastStorage(backend.storage, backend.storage.revision - back)
+        return handler.reading(Backend(storage, backend.catalog, backend.now))
+
+    return replace(
+        control_plane,
+        front=FaultyHandler(handler, backend.catalog, rules, seed=seed, past=past, injected=handler.metrics.faults),
+    )
+
+
+def _served(catalog: Catalog, group: str, plural: str) -> Served:
+    """A built-in kind. Raises LookupError, which would be a hole in the table."""
+    found = catalog.find(group, "v1", plural)
+    if found is None:
+        raise LookupError(f"{plural} of group {group!r} is not in the table of built-in kinds")
+    return found

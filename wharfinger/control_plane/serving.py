@@ -1,0 +1,260 @@
+"""The control plane as a process: listen, say where, serve until told to stop."""
+
+import gc
+import ipaddress
+import os
+import signal
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.control_plane.access.kubeconfig_file import kubeconfig, write_secret_file
+from wharfinger.control_plane.faults.rule import Rule
+from wharfinger.control_plane.service import ControlPlane, open_control_plane
+from wharfinger.control_plane.storage.interface import Storage, StorageError
+from wharfinger.formats.json.value import encode_json
+from wharfinger.httpd.limits import HttpLimits
+from wharfinger.httpd.server import open_server
+
+WATCH_PACE_S: Final = 0.0005
+"""What each watch of a collection lets pass between two chunks for every watch of it: the work of sending one."""
+GC_THRESHOLDS: Final = (20_000, 20, 50)
+"""Of the garbage collector, in a process that does nothing else: with the usual ones it takes a tenth of every write."""
+GRACE_S: Final = 10.0
+"""How long requests in flight may take when the process is told to stop."""
+LIMITS: Final = HttpLimits(connections=1024, header_bytes=1024 * 1024)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen: an IP address and a port (0: any free one)."""
+
+    host: str
+    port: int
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return ipaddress.ip_address(self.host).is_loopback
+
+    @property
+    def url_host(self) -> str:
+        """The host as a URL has it."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+
+def parse_address(text: str) -> Address:
+    """``127.0.0.1:0``, ``localhost:8001`` or ``[::1]:0``. Raises ValueError."""
+    host, colon, port = text.rpartition(":")
+    host = host.strip("[]") if host.startswith("[") else host
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"{text!r} is no address: write it as 127.0.0.1:0")
+    return Address(str(ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)), int(port))
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Faults on purpose; the same seed and requests bring the same ones."""
+
+    rules: tuple[Rule, ...] = ()
+    seed: int = 0
+
+
+NO_FAULTS: Final = Faults()
+
+
+class ControlPlaneStartError(Exception):
+    """The control plane cannot be served as asked: the port or the kubeconfig is not to be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A control plane that is served: where, and by which kubeconfig."""
+
+    control_plane: ControlPlane
+    address: Address
+    kubeconfig: Path
+    tls: bool = False
+
+    @property
+    def url(self) -> str:
+        """``https://127.0.0.1:6443``."""
+        return f"{'https' if self.tls else 'http'}://{self.address.url_host}:{self.address.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """Where connections come in; ``context`` is None, and ``authority`` "", without TLS."""
+
+    sockets: list[trio.SocketListener]
+    address: Address
+    context: ssl.SSLContext | None
+    authority: str
+
+    def listeners(self) -> list[trio.abc.Listener[trio.abc.Stream]]:
+        """What the server accepts from; a handshake is part of reading the first request."""
+        if self.context is None:
+            return [*self.sockets]
+        return [trio.SSLListener(listener, self.context, https_compatible=True) for listener in self.sockets]
+
+
+@asynccontextmanager
+async def serve_control_plane(
+    address: Address,
+    kubeconfig_path: Path,
+    token: str,
+    *,
+    storage: Storage | None = None,
+    simulate: bool = True,
+    faults: Faults = NO_FAULTS,
+    tls: bool = False,
+) -> AsyncGenerator[Serving, None]:
+    """Serve on a TCP port for as long as the block runs; the kubeconfig is there when it begins.
+
+    With ``tls`` the authority that signs the server's certificate is kept in a folder ``tls`` beside the kubeconfig.
+
+    ``storage`` is in memory unless given. Leaving the block drains: no more connections, watches end, requests in flight
+    are answered. Raises ControlPlaneStartError.
+    """
+    door = await _listen(address, kubeconfig_path, token, tls=tls)
+    async with _serve(door, kubeconfig_path, token, storage=storage, simulate=simulate, faults=faults) as serving:
+        yield serving
+
+
+@asynccontextmanager
+async def _serve(
+    door: _Door,
+    kubeconfig_path: Path,
+    token: str,
+    *,
+    storage: Storage | None,
+    simulate: bool,
+    faults: Faults,
+) -> AsyncGenerator[Serving, None]:
+    with ExitStack() as closing:
+        for listener in door.sockets:
+            closing.callback(listener.socket.close)  # the server does so too, if it comes to that
+        async with open_control_plane(
+            storage=storage,
+            token=token,
+            simulate=simulate,
+            root_ca=door.authority,
+            faults=faults.rules,
+            fault_seed=faults.seed,
+        ) as control_plane:
+            control_plane.handler.address = f"{door.address.url_host}:{door.address.port}"
+            control_plane.handler.pace_watches(WATCH_PACE_S)
+            async with open_server(door.listeners(), control_plane.front, LIMITS):
+                yield Serving(control_plane, door.address, kubeconfig_path, tls=door.context is not None)
+
+
+async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _Door:
+    """Listen, and write the kubeconfig that says where; connections wait until the server takes them.
+
+    Raises ControlPlaneStartError.
+    """
+    try:
+        listeners = await trio.open_tcp_listeners(address.port, host=address.host)
+    except OSError as error:
+        raise ControlPlaneStartError(f"cannot listen on {address.host} port {address.port}: {error}") from error
+    port: int = listeners[0].socket.getsockname()[1]
+    try:
+        context, authority = (
+            await trio.to_thread.run_sync(_certified, path.parent / "tls", address.host) if tls else (None, "")
+        )
+        content = encode_json(kubeconfig(address.url_host, port, token, authority)) + b"\n"
+        await trio.to_thread.run_sync(write_secret_file, path, content)
+    except BaseException as error:
+        for listener in listeners:
+            listener.socket.close()
+        if isinstance(error, OSError):
+            raise ControlPlaneStartError(f"cannot write the kubeconfig {path}: {error}") from error
+        raise
+    return _Door(listeners, Address(address.host, port), context, authority)
+
+
+def _certified(folder: Path, host: str) -> tuple[ssl.SSLContext, str]:
+    """TLS for a host, and the authority's certificate. Raises ControlPlaneStartError."""
+    # Imported where TLS is asked for: the library takes as long as the rest of the server.
+    from wharfinger.control_plane.access import certificates  # noqa: PLC0415
+
+    now = datetime.now(UTC)
+    try:
+        authority = certificates.kept_authority(folder, now)
+        return certificates.server_context(authority, host, now), authority.pem
+    except (certificates.CertificateError, OSError) as error:
+        raise ControlPlaneStartError(f"cannot keep the authority for TLS in {folder}: {error}") from error
+
+
+async def run_until_told(
+    address: Address,
+    kubeconfig_path: Path,
+    token: str,
+    say: Callable[[str], None],
+    *,
+    storage: Storage | None = None,
+    simulate: bool = True,
+    lifeline: int | None = None,
+    faults: Faults = NO_FAULTS,
+    tls: bool = False,
+) -> None:
+    """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends it at once.
+
+    ``storage`` is in memory unless given. The end of what the descriptor ``lifeline`` reads is a signal too: of a pipe, it
+    says that whoever held the other side is gone. Raises ControlPlaneStartError and StorageError, by themselves and not in
+    a group.
+    """
+    try:
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            door = await _listen(address, kubeconfig_path, token, tls=tls)
+            opened = _serve(door, kubeconfig_path, token, storage=storage, simulate=simulate, faults=faults)
+            await _serve_until(opened, say, signals, lifeline)
+    except ExceptionGroup as group:
+        failed, others = group.split(StorageError)
+        if failed is None or others is not None:
+            raise
+        raise StorageError(str(failed.exceptions[0])) from group
+
+
+async def _serve_until(
+    opened: AbstractAsyncContextManager[Serving],
+    say: Callable[[str], None],
+    signals: AsyncIterator[int],
+    lifeline: int | None,
+) -> None:
+    stop, hard = trio.Event(), trio.CancelScope()
+    with hard:
+        async with trio.open_nursery() as nursery:
+            async with opened as serving:
+                gc.set_threshold(*GC_THRESHOLDS)
+                gc.collect()
+                gc.freeze()  # what a server begins with stays: the collector need not walk it while writes wait
+                say(f"control plane ready at {serving.url}, kubeconfig {serving.kubeconfig}")
+                nursery.start_soon(_heed, signals, stop, hard)
+                if lifeline is not None:
+                    nursery.start_soon(_hold, lifeline, stop)
+                await stop.wait()
+                hard.deadline = trio.current_time() + GRACE_S
+            nursery.cancel_scope.cancel(reason="the control plane has stopped")
+
+
+async def _heed(signals: AsyncIterator[int], stop: trio.Event, hard: trio.CancelScope) -> None:
+    """The first signal stops, one after the stop ends it at once."""
+    async for _ in signals:
+        if stop.is_set():
+            hard.cancel(reason="a second signal came")
+        stop.set()
+
+
+async def _hold(lifeline: int, stop: trio.Event) -> None:
+    """Stop when the other side lets go."""
+    async with trio.lowlevel.FdStream(os.dup(lifeline)) as stream:
+        async for _ in stream:
+            pass
+    stop.set()

@@ -1,0 +1,44 @@
+"""Requests that are not answered by storage alone: reviews, bindings, evictions, logs, tokens, proxies.
+
+The seam: an area writes ``answer(asked) -> document``, puts it into a table by what is asked (``SubjectAccessReview.
+authorization.k8s.io`` for a kind that is virtual, ``Pod/eviction`` for a subresource), and
+:mod:`~wharfinger.control_plane.special_endpoints.table` merges the tables. Routes, methods, options, body and the form of the
+answer are :mod:`~wharfinger.control_plane.http.object_requests`' business.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.verbs.options import WriteOptions
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a client asks of a virtual resource. ``options.user`` is who asks."""
+
+    backend: Backend
+    served: Served
+    namespace: str
+    name: str
+    subresource: str
+    method: str
+    body: JsonValue
+    """What was sent, decoded; None for a GET, and where nothing was sent."""
+    options: WriteOptions
+    query: Mapping[str, tuple[str, ...]]
+
+
+Answer: TypeAlias = JsonObject | str
+"""A document (an object, a list, a Status), or plain text."""
+Answerer: TypeAlias = Callable[[Asked], Answer]
+"""Answers or raises StatusError. A document that answers a POST is sent with 201, unless it is a Status, which has a code."""
+Answerers: TypeAlias = Mapping[str, Answerer]
+
+
+def asked_for(served: Served, subresource: str) -> str:
+    """The name under which an answerer is registered."""
+    return f"{served.kind.group_kind}/{subresource}" if subresource else served.kind.group_kind

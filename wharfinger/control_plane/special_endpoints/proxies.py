@@ -1,0 +1,32 @@
+"""``proxy`` of services and nodes: nothing listens behind them here, and the answer is the one for that."""
+
+from typing import Final
+
+from wharfinger.control_plane.special_endpoints.endpoint import Answer, Answerers, Asked
+from wharfinger.control_plane.wire import status
+
+
+def _found(asked: Asked) -> str:
+    """The name of the object that there is. Raises StatusError (404)."""
+    name = asked.name
+    if asked.served.kind.kind == "Service":  # scheme:name:port
+        parts = name.split(":")
+        name = parts[1] if len(parts) == 3 else parts[0]
+    if asked.backend.get(asked.served, asked.namespace, name) is None:
+        raise status.not_found(asked.served.kind, name)
+    return name
+
+
+def service_proxy(asked: Asked) -> Answer:
+    """No endpoint is ready. Raises StatusError (404, 503)."""
+    _found(asked)
+    raise status.StatusError(503, "ServiceUnavailable", f'no endpoints available for service "{asked.name}"')
+
+
+def node_proxy(asked: Asked) -> Answer:
+    """No kubelet answers. Raises StatusError (404, 503)."""
+    name = _found(asked)
+    raise status.StatusError(503, "ServiceUnavailable", f"error trying to reach service: {name} has no kubelet")
+
+
+PROXY_ANSWERS: Final[Answerers] = {"Service/proxy": service_proxy, "Node/proxy": node_proxy}

@@ -1,0 +1,51 @@
+"""What all reviews begin with: the body as an object of its kind, with who wrote it."""
+
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.kinds.kind import Kind, KindVersion
+from wharfinger.control_plane.kinds.type_shapes import builtin_list_types
+from wharfinger.control_plane.merging.managed_fields import record_update
+from wharfinger.control_plane.objects.name_rules import segment_name
+from wharfinger.control_plane.objects.object_metadata import without_status
+from wharfinger.control_plane.special_endpoints.endpoint import Asked
+from wharfinger.control_plane.verbs.creation import with_defaults
+from wharfinger.control_plane.verbs.intake import accepted, check_namespace
+from wharfinger.control_plane.wire import status
+from wharfinger.control_plane.wire.field_errors import quoted
+from wharfinger.formats.json.value import JsonObject
+
+
+def read_body(asked: Asked, served: Served) -> JsonObject:
+    """What was sent, as an object of a kind; what is odd in it is told. Raises StatusError (400)."""
+    read = accepted(served, asked.body, asked.options.validation)
+    asked.options.warnings.extend(read.warnings)
+    return check_namespace(served, read.obj, asked.namespace)
+
+
+def check_name_parameter(name: str) -> None:
+    """Refuse a name by which nothing can be stored. Raises StatusError (400)."""
+    if not name:
+        raise status.bad_request("Name parameter required.")
+    if problems := segment_name(name, False):  # noqa: FBT003 - no prefix
+        raise status.bad_request(f"Name parameter invalid: {quoted(name)}: {'; '.join(problems)}")
+
+
+def kind_served(group: str, version: str, kind: str) -> Served:
+    """A kind that is only the body of a subresource (``TokenRequest``)."""
+    one = KindVersion(version, (), builtin_list_types(group, version, kind))
+    plural = f"{kind.lower()}s"
+    return Served(Kind(group, kind, plural, kind.lower(), f"{kind}List", True, (one,), version, virtual=True), one)  # noqa: FBT003
+
+
+def reviewed(asked: Asked, *, subresource: str = "") -> JsonObject:
+    """The review that was sent, without a status. Raises StatusError (400)."""
+    obj = read_body(asked, asked.served)
+    now = asked.backend.now()
+    obj = with_defaults(asked.served, without_status(obj), now)
+    return record_update(
+        None,
+        obj,
+        manager=asked.options.manager,
+        subresource=subresource,
+        now=now,
+        lists=asked.served.version.lists,
+    )

@@ -1,0 +1,92 @@
+"""The latest changes of a storage, for watches and older lists: bounded in number and in the bytes that only it keeps.
+
+A change holds on to the state before it, which nothing else needs any more; those are the bytes that count. The oldest
+changes go first, whatever their collection, so that one revision says for all what is still known.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Final
+
+from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, CompactedError
+
+HISTORY_LIMIT: Final = 20_000
+HISTORY_BYTES: Final = 16 * 1024 * 1024
+_OVERHEAD: Final = 300
+"""Bytes of the objects that make a change, about."""
+_REVISION: Final = attrgetter("revision")
+
+
+class _Log:
+    """The changes of one collection; the first ``start`` of the list are gone already."""
+
+    __slots__ = ("changes", "start")
+
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+        self.start = 0
+
+    def drop_first(self) -> None:
+        self.start += 1
+        if self.start >= 64 and self.start * 2 >= len(self.changes):
+            del self.changes[: self.start]
+            self.start = 0
+
+
+class History:
+    """Changes since ``oldest``."""
+
+    def __init__(self, oldest: int, *, limit: int = HISTORY_LIMIT, max_bytes: int = HISTORY_BYTES) -> None:
+        self.oldest = oldest
+        self._limit = limit
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._order: deque[Change] = deque()
+        self._logs: defaultdict[Collection, _Log] = defaultdict(_Log)
+
+    def add(self, change: Change) -> None:
+        """Take in the latest change, and let the oldest go that there is no room for."""
+        self._order.append(change)
+        self._logs[change.key.collection].changes.append(change)
+        self._bytes += _weight(change)
+        while len(self._order) > self._limit or self._bytes > self._max_bytes:
+            dropped = self._order.popleft()
+            self._logs[dropped.key.collection].drop_first()
+            self._bytes -= _weight(dropped)
+            self.oldest = dropped.revision
+
+    def after(self, collection: Collection, revision: int, limit: int | None, upto: int | None) -> Sequence[Change]:
+        """The changes of a collection later than a revision. Raises CompactedError."""
+        if revision < self.oldest:
+            raise CompactedError(revision, self.oldest)
+        log = self._logs.get(collection)
+        if log is None:
+            return ()
+        changes = log.changes
+        first = bisect_right(changes, revision, lo=log.start, key=_REVISION)
+        last = len(changes) if upto is None else bisect_right(changes, upto, lo=first, key=_REVISION)
+        return changes[first : last if limit is None else min(last, first + limit)]
+
+    def clear(self, revision: int) -> None:
+        """Forget everything up to ``revision``, the latest."""
+        self._order.clear()
+        self._logs.clear()
+        self._bytes = 0
+        self.oldest = revision
+
+    def forget_after(self, revision: int) -> None:
+        """Changes later than ``revision`` are undone. What went to make room for them does not come back."""
+        if revision < self.oldest:
+            self.clear(revision)
+            return
+        while self._order and self._order[-1].revision > revision:
+            change = self._order.pop()
+            self._logs[change.key.collection].changes.pop()
+            self._bytes -= _weight(change)
+
+
+def _weight(change: Change) -> int:
+    own = len(change.record.body) if change.type is ChangeType.DELETED else 0
+    return _OVERHEAD + own + (0 if change.before is None else len(change.before.body))

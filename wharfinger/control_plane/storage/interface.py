@@ -1,0 +1,154 @@
+"""What the control plane keeps: objects by key, one revision for all of them, and the changes since, for watches.
+
+The storage is synchronous and knows nothing of Kubernetes beyond ``metadata.resourceVersion``, which it stamps. Its laws,
+held for every implementation by ``tests/control_plane/support/storage_contract.py``:
+
+1. Each write takes the next revision; no two writes share one; a deletion is a write too.
+2. What was handed out never changes: objects given in and given out are not altered afterwards by either side.
+3. A list at a revision is what a list was at that time, until that revision is compacted.
+4. The changes after a revision, applied in order to the list at that revision, give the list of now.
+5. What :meth:`Storage.commit` returned after is kept, whatever becomes of the process. A write that was not committed may
+   be undone, so nobody outside is told of it before: no answer goes out, and no watch goes beyond ``committed``.
+
+Only one process writes to a storage, and verbs never wait between reading and writing, so there is no compare-and-set here.
+"""
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from wharfinger.control_plane.storage.record import Collection as Collection  # noqa: PLC0414 - offered from here
+from wharfinger.control_plane.storage.record import Key as Key  # noqa: PLC0414
+from wharfinger.control_plane.storage.record import Record as Record  # noqa: PLC0414
+from wharfinger.formats.json.value import JsonObject
+
+
+class ChangeType(StrEnum):
+    """What happened; the values are those of watch events."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """One write: the object after it (of a deletion: the last state, at the deletion's revision), and before it."""
+
+    type: ChangeType
+    record: Record
+    before: Record | None
+
+    @property
+    def revision(self) -> int:
+        """The revision it took."""
+        return self.record.revision
+
+    @property
+    def key(self) -> Key:
+        """What was written."""
+        return self.record.key
+
+    @property
+    def obj(self) -> JsonObject:
+        """The object after it."""
+        return self.record.obj
+
+    @property
+    def previous(self) -> JsonObject | None:
+        """The object before it."""
+        return None if self.before is None else self.before.obj
+
+
+class CompactedError(Exception):
+    """The changes after that revision are no longer known; ``oldest`` is the oldest revision that can be asked for."""
+
+    def __init__(self, asked: int, oldest: int) -> None:
+        super().__init__(f"revision {asked} is compacted; the oldest kept is {oldest}")
+        self.asked = asked
+        self.oldest = oldest
+
+
+class StorageError(Exception):
+    """A write could not be made, and nothing of it was; the message says why and what to do."""
+
+
+class Storage(Protocol):
+    """Objects under one revision counter. Writes raise StorageError where what they are kept on fails."""
+
+    @property
+    def revision(self) -> int:
+        """The revision of the latest write."""
+        ...
+
+    @property
+    def committed(self) -> int:
+        """The revision of the latest write that is kept for good."""
+        ...
+
+    @property
+    def oldest(self) -> int:
+        """The oldest revision whose list and later changes are known."""
+        ...
+
+    def get(self, key: Key) -> JsonObject | None:
+        """The object, or None."""
+        ...
+
+    def record(self, key: Key) -> Record | None:
+        """The object as it is stored, or None."""
+        ...
+
+    def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> Sequence[JsonObject]:
+        """Objects in the order of ``namespace/name``, now or at a revision; "" lists all namespaces.
+
+        Raises CompactedError where ``at`` is older than :attr:`oldest`.
+        """
+        ...
+
+    def records(
+        self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None
+    ) -> Iterator[Record]:
+        """The same as they are stored, from the place ``start`` on; nothing may be written while they are read."""
+        ...
+
+    def count(self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None) -> int:
+        """How many those are."""
+        ...
+
+    def put(self, key: Key, obj: JsonObject) -> Change:
+        """Store the object under the next revision, which the stored copy bears as its resourceVersion."""
+        ...
+
+    def delete(self, key: Key) -> Change:
+        """Remove the object. Raises KeyError where there is none."""
+        ...
+
+    def changes(
+        self, collection: Collection, after: int, *, limit: int | None = None, upto: int | None = None
+    ) -> Sequence[Change]:
+        """Changes of a collection later than a revision, oldest first. Raises CompactedError.
+
+        At most ``limit`` of them, and none later than ``upto``.
+        """
+        ...
+
+    def compact(self) -> None:
+        """Forget all changes: only the present can be listed and watched from then on."""
+        ...
+
+    def commit(self) -> None:
+        """Keep for good all that was written. Where that fails, every write since the last commit is undone.
+
+        Raises CommitError, which has what undoing them changed.
+        """
+        ...
+
+
+class CommitError(StorageError):
+    """What was written could not be kept, and is undone. ``undone``: what that comes to, a change for each object."""
+
+    def __init__(self, message: str, undone: Sequence[Change] = ()) -> None:
+        super().__init__(message)
+        self.undone = undone

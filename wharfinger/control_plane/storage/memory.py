@@ -1,0 +1,179 @@
+"""Storage in memory: for each collection its records by place and the places in order, and a bounded history.
+
+A list of now walks the places; a list of before walks them too, with what changed since put back as it was, so that a page
+costs what is on it and what changed, not what there is.
+"""
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import islice
+from typing import Final
+
+from wharfinger.control_plane.storage.history import HISTORY_BYTES, HISTORY_LIMIT, History
+from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, Key
+from wharfinger.control_plane.storage.record import WARM_BYTES, Objects, Record, Warmth, record_of
+from wharfinger.formats.json.value import JsonObject
+
+_AFTER_SLASH: Final = chr(ord("/") + 1)
+
+
+class _Shelf:
+    """The objects of one collection."""
+
+    __slots__ = ("places", "records")
+
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        self.places: list[str] = []
+
+    def between(self, namespace: str, start: str) -> tuple[int, int]:
+        """The indexes of the places of a namespace ("": of all) from ``start`` on."""
+        first, last = 0, len(self.places)
+        if namespace:
+            first = bisect_left(self.places, f"{namespace}/")
+            last = bisect_left(self.places, f"{namespace}{_AFTER_SLASH}", lo=first)
+        return min(max(first, bisect_left(self.places, start)), last), last
+
+
+class MemoryStorage:
+    """State that is lost with the process: of tests and simulations, and what other storages keep in reach.
+
+    It begins at ``revision`` with what ``bodies`` has (each as a storage stamped it, with its revision), and without a
+    history, which is bounded to ``history_limit`` changes and ``history_bytes``.
+    """
+
+    def __init__(
+        self,
+        *,
+        history_limit: int = HISTORY_LIMIT,
+        history_bytes: int = HISTORY_BYTES,
+        revision: int = 1,
+        bodies: Iterable[tuple[Key, int, bytes]] = (),
+        warm_bytes: int = WARM_BYTES,
+    ) -> None:
+        self._revision = revision
+        self._warmth = Warmth(warm_bytes)
+        self._shelves: defaultdict[Collection, _Shelf] = defaultdict(_Shelf)
+        for key, at, body in bodies:
+            self._shelves[key.collection].records[key.place] = Record(key, at, body, self._warmth)
+        for shelf in self._shelves.values():
+            shelf.places = sorted(shelf.records)
+        self._history = History(revision, limit=history_limit, max_bytes=history_bytes)
+
+    @property
+    def revision(self) -> int:
+        return self._revision
+
+    @property
+    def committed(self) -> int:
+        return self._revision
+
+    @property
+    def oldest(self) -> int:
+        return self._history.oldest
+
+    def record(self, key: Key) -> Record | None:
+        shelf = self._shelves.get(key.collection)
+        return None if shelf is None else shelf.records.get(key.place)
+
+    def get(self, key: Key) -> JsonObject | None:
+        record = self.record(key)
+        return None if record is None else record.obj
+
+    def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> Sequence[JsonObject]:
+        return Objects(tuple(self.records(collection, namespace, at=at)))
+
+    def records(
+        self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None
+    ) -> Iterator[Record]:
+        shelf = self._shelves.get(collection) or _Shelf()
+        first, last = shelf.between(namespace, start)
+        now = islice(shelf.places, first, last)
+        if at is None or at >= self._revision:
+            return map(shelf.records.__getitem__, now)
+        then = self._undone(collection, namespace, start, at)
+        gone = sorted(place for place in then if place not in shelf.records)
+        placed = merge(now, gone) if gone else now
+        found = (then[place] if place in then else shelf.records[place] for place in placed)
+        return (record for record in found if record is not None)
+
+    def count(self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None) -> int:
+        shelf = self._shelves.get(collection) or _Shelf()
+        first, last = shelf.between(namespace, start)
+        if at is None or at >= self._revision:
+            return last - first
+        then = self._undone(collection, namespace, start, at)
+        return last - first + sum((record is not None) - (place in shelf.records) for place, record in then.items())
+
+    def _undone(self, collection: Collection, namespace: str, start: str, at: int) -> dict[str, Record | None]:
+        """What stood at a revision where something changed since, by place."""
+        then: dict[str, Record | None] = {}
+        for change in self._history.after(collection, at, None, None):
+            place = change.key.place
+            if place not in then and place >= start and (not namespace or change.key.namespace == namespace):
+                then[place] = change.before
+        return then
+
+    def put(self, key: Key, obj: JsonObject) -> Change:
+        record = record_of(key, obj, self._revision + 1, self._warmth)
+        shelf = self._shelves[key.collection]
+        place = key.place
+        before = shelf.records.get(place)
+        if before is None:
+            insort(shelf.places, place)
+        shelf.records[place] = record
+        return self._record(Change(ChangeType.ADDED if before is None else ChangeType.MODIFIED, record, before))
+
+    def delete(self, key: Key) -> Change:
+        before = self.record(key)
+        if before is None:
+            raise KeyError(key)
+        record = record_of(key, before.obj, self._revision + 1, self._warmth)
+        self._remove(key)
+        return self._record(Change(ChangeType.DELETED, record, before))
+
+    def _remove(self, key: Key) -> None:
+        shelf = self._shelves[key.collection]
+        place = key.place
+        del shelf.records[place]
+        del shelf.places[bisect_left(shelf.places, place)]
+
+    def changes(
+        self, collection: Collection, after: int, *, limit: int | None = None, upto: int | None = None
+    ) -> Sequence[Change]:
+        return self._history.after(collection, after, limit, upto)
+
+    def _record(self, change: Change) -> Change:
+        self._revision = change.revision
+        self._history.add(change)
+        return change
+
+    def compact(self) -> None:
+        self._history.clear(self._revision)
+
+    def commit(self) -> None:
+        """Nothing: there is nothing that outlives the process."""
+
+    def undo(self, changes: Sequence[Change], revision: int) -> Sequence[Change]:
+        """Take back the latest ``changes``, oldest first; what that comes to, one change for each object at most."""
+        first = {change.key: change.before for change in reversed(changes)}
+        last = {change.key: change for change in changes}
+        self._revision = revision
+        self._history.forget_after(revision)
+        undone = []
+        for key, before in first.items():
+            shelf, place, newest = self._shelves[key.collection], key.place, last[key]
+            absent = newest.type is ChangeType.DELETED
+            if before is None:
+                if not absent:
+                    self._remove(key)
+                    undone.append(Change(ChangeType.DELETED, newest.record, newest.record))
+                continue
+            if absent:
+                insort(shelf.places, place)
+            shelf.records[place] = before
+            type_ = ChangeType.ADDED if absent else ChangeType.MODIFIED
+            undone.append(Change(type_, before, None if absent else newest.record))
+        return undone

@@ -1,0 +1,157 @@
+"""One state of one object as the storage keeps it: JSON bytes, decoded when somebody looks inside.
+
+A tree of Python objects takes four times the room of its JSON and has the garbage collector walk it; bytes do neither, and a
+list, a watch or a get of what is stored writes them out as they are. What was decoded lately stays decoded within a bound
+(:class:`Warmth`), since an object that was just written is usually looked at once more.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias, cast, overload
+
+import msgspec
+
+from wharfinger.formats.json.value import JsonObject, as_object, encode_json
+
+WARM_BYTES: Final = 2 * 1024 * 1024
+"""JSON of the objects that a storage keeps decoded."""
+
+
+class Collection(msgspec.Struct, frozen=True, order=True, gc=False):
+    """All objects of one kind, whatever the version: group and plural name."""
+
+    group: str
+    plural: str
+
+
+class Key(msgspec.Struct, frozen=True, order=True, gc=False):
+    """One object; ``namespace`` is "" for cluster-scoped ones. Neither name has a slash in it."""
+
+    collection: Collection
+    namespace: str
+    name: str
+
+    @property
+    def place(self) -> str:
+        """``namespace/name``: where the object stands in a list of its collection."""
+        return f"{self.namespace}/{self.name}"
+
+
+class Warmth:
+    """What is kept decoded: the latest, as many as ``limit`` bytes of JSON make."""
+
+    def __init__(self, limit: int = WARM_BYTES) -> None:
+        self._limit = limit
+        self._bytes = 0
+        self._warm: deque[Record] = deque()
+
+    def keep(self, record: "Record") -> None:
+        """Take one in, and let the oldest go cold that there is no room for."""
+        self._warm.append(record)
+        self._bytes += len(record.body)
+        while self._bytes > self._limit and len(self._warm) > 1:
+            oldest = self._warm.popleft()
+            self._bytes -= len(oldest.body)
+            oldest.cool()
+
+
+class _Metadata(msgspec.Struct):
+    labels: object = None
+
+
+class _Labelled(msgspec.Struct):
+    metadata: _Metadata | None = None
+
+
+_LABELS: Final = msgspec.json.Decoder(_Labelled)
+
+
+class Record:
+    """One state of an object. ``body`` is its JSON, which bears ``revision`` as its resourceVersion."""
+
+    __slots__ = ("_obj", "_warmth", "body", "key", "revision")
+
+    def __init__(self, key: Key, revision: int, body: bytes, warmth: Warmth, obj: JsonObject | None = None) -> None:
+        self.key = key
+        self.revision = revision
+        self.body = body
+        self._warmth = warmth
+        self._obj = obj
+        if obj is not None:
+            warmth.keep(self)
+
+    @property
+    def obj(self) -> JsonObject:
+        """The object, kept decoded for a while; it must not be altered."""
+        if self._obj is None:
+            self._obj = self.passing()
+            self._warmth.keep(self)
+        return self._obj
+
+    def passing(self) -> JsonObject:
+        """The object for one look: decoded, but not kept so. What goes through a whole collection looks like this."""
+        return cast("JsonObject", msgspec.json.decode(self.body)) if self._obj is None else self._obj
+
+    def labels(self) -> JsonObject:
+        """``metadata.labels``, without decoding the rest."""
+        if self._obj is None:
+            metadata = _LABELS.decode(self.body).metadata
+            found = None if metadata is None else metadata.labels
+        else:
+            whole = self._obj.get("metadata")
+            found = whole.get("labels") if isinstance(whole, dict) else None
+        return cast("JsonObject", found) if isinstance(found, dict) else {}
+
+    def cool(self) -> None:
+        """Forget the decoded object."""
+        self._obj = None
+
+
+_Slice: TypeAlias = "slice[int | None, int | None, int | None]"
+
+
+class Objects(Sequence[JsonObject]):
+    """The objects of records, each decoded when it is looked at. Equal to any sequence of equal objects."""
+
+    __slots__ = ("records",)
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records = records
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @overload
+    def __getitem__(self, index: int) -> JsonObject: ...
+    @overload
+    def __getitem__(self, index: "_Slice") -> Sequence[JsonObject]: ...
+    def __getitem__(self, index: "int | _Slice") -> JsonObject | Sequence[JsonObject]:
+        if isinstance(index, slice):
+            return Objects(self.records[index])
+        return self.records[index].passing()
+
+    def __iter__(self) -> Iterator[JsonObject]:
+        return (record.passing() for record in self.records)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple((record.key, record.revision) for record in self.records))
+
+    def __repr__(self) -> str:
+        return f"Objects({list(self)})"
+
+
+def stamped(obj: JsonObject, revision: int) -> JsonObject:
+    """A copy that bears a revision."""
+    metadata = as_object(obj.get("metadata", {}), "metadata")
+    return {**obj, "metadata": {**metadata, "resourceVersion": str(revision)}}
+
+
+def record_of(key: Key, obj: JsonObject, revision: int, warmth: Warmth) -> Record:
+    """The record of an object at a revision. Raises ShapeError where the object has no JSON form."""
+    stored = stamped(obj, revision)
+    return Record(key, revision, encode_json(stored), warmth, stored)

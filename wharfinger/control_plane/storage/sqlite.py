@@ -1,0 +1,292 @@
+"""Storage in a file, for a control plane whose state outlives its process: everything in memory, every answer after SQLite.
+
+A write is made in memory at once and waits there for :meth:`SqliteStorage.commit`, which writes all that waits in one
+transaction; only then may anybody be told. So what a client was told is in the file, whatever kills the process, and
+requests that come at the same time share one wait for the disk (``docs/decisions/0016-storage-of-the-control-plane.md``).
+Reads never touch the file. History is not kept: after a start all older revisions are compacted, watches of before are
+answered 410, and clients list again.
+
+Invariants:
+
+* What is in the file is what memory held at one revision: whole writes, in their order, none in between missing.
+* The revision is written in the same transaction as the changes that took it, so it never goes back.
+* Where a commit fails, memory is taken back to what the file has, before anybody hears of more.
+* The file belongs to one process: SQLite's exclusive locking mode, which the kernel lifts when that process ends.
+
+The journal is a WAL with ``synchronous = FULL``: a commit waits for the disk, so that an answer outlives a power cut too.
+Revisions would go back otherwise, and a client that saw a later one would wait for what never comes.
+
+The file's format: SQLite, ``application_id`` 0x77686172 ("whar"), the format's version in ``user_version``; a table
+``objects`` (key and JSON, as stamped) and a table ``counter`` of one row, the revision. Secrets are in it: it is made 0600.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from wharfinger.control_plane.storage.history import HISTORY_LIMIT
+from wharfinger.control_plane.storage.interface import (
+    Change,
+    ChangeType,
+    Collection,
+    CommitError,
+    Key,
+    Record,
+    StorageError,
+)
+from wharfinger.control_plane.storage.memory import MemoryStorage
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, as_object, decode_json, find_str
+
+APPLICATION_ID: Final = 0x77686172
+FORMAT_VERSION: Final = 1
+MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024
+"""Of one stored object; a request's body is at most 3 MiB, and managed fields make it longer."""
+
+_SCHEMA: Final = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FORMAT_VERSION}",
+    "CREATE TABLE counter (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL)",
+    "INSERT INTO counter VALUES (1, 1)",
+    """CREATE TABLE objects (
+        api_group TEXT NOT NULL, plural TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, body BLOB NOT NULL,
+        PRIMARY KEY (api_group, plural, namespace, name)
+    )""",
+)
+_SELECT: Final = "SELECT api_group, plural, namespace, name, body FROM objects"
+_PUT: Final = "INSERT OR REPLACE INTO objects (api_group, plural, namespace, name, body) VALUES (?, ?, ?, ?, ?)"
+_DELETE: Final = "DELETE FROM objects WHERE api_group = ? AND plural = ? AND namespace = ? AND name = ?"
+_COUNT: Final = "UPDATE counter SET revision = ? WHERE id = 1"
+
+
+class StorageFileError(StorageError):
+    """The file cannot be used: damaged, of another program or version, held by another process, or not to be opened."""
+
+    def __init__(self, path: Path, what: str, remedy: str) -> None:
+        super().__init__(f"the data file {path} {what}; {remedy}")
+        self.path = path
+
+
+class SqliteStorage:
+    """The storage of one file; made by :func:`open_sqlite_storage`. Only ``commit`` waits for the disk."""
+
+    def __init__(self, database: sqlite3.Connection, path: Path, memory: MemoryStorage) -> None:
+        self._database = database
+        self._path = path
+        self._memory = memory
+        self._committed = memory.revision
+        self._waiting: list[Change] = []
+
+    @property
+    def revision(self) -> int:
+        return self._memory.revision
+
+    @property
+    def committed(self) -> int:
+        return self._committed
+
+    @property
+    def oldest(self) -> int:
+        return self._memory.oldest
+
+    def get(self, key: Key) -> JsonObject | None:
+        return self._memory.get(key)
+
+    def record(self, key: Key) -> Record | None:
+        return self._memory.record(key)
+
+    def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> Sequence[JsonObject]:
+        return self._memory.list(collection, namespace, at=at)
+
+    def records(
+        self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None
+    ) -> Iterator[Record]:
+        return self._memory.records(collection, namespace, start=start, at=at)
+
+    def count(self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None) -> int:
+        return self._memory.count(collection, namespace, start=start, at=at)
+
+    def put(self, key: Key, obj: JsonObject) -> Change:
+        latest = self.revision
+        try:
+            change = self._memory.put(key, obj)
+        except FormatError as error:
+            raise StorageError(f"{key.collection.plural} {key.place} cannot be stored: {error}") from error
+        try:
+            _check_readable(change.record.body)
+        except FormatError as error:
+            self._memory.undo([change], latest)
+            raise StorageError(f"{key.collection.plural} {key.place} cannot be stored: {error}") from error
+        self._waiting.append(change)
+        return change
+
+    def delete(self, key: Key) -> Change:
+        change = self._memory.delete(key)
+        self._waiting.append(change)
+        return change
+
+    def changes(
+        self, collection: Collection, after: int, *, limit: int | None = None, upto: int | None = None
+    ) -> Sequence[Change]:
+        return self._memory.changes(collection, after, limit=limit, upto=upto)
+
+    def compact(self) -> None:
+        self._memory.compact()
+
+    def commit(self) -> None:
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        try:
+            with _transaction(self._database):
+                for change in {change.key: change for change in waiting}.values():  # of one object only the last counts
+                    if change.type is ChangeType.DELETED:
+                        self._database.execute(_DELETE, _columns(change.key))
+                    else:
+                        self._database.execute(_PUT, (*_columns(change.key), change.record.body))
+                self._database.execute(_COUNT, (self._memory.revision,))
+        except sqlite3.Error as error:
+            undone = self._memory.undo(waiting, self._committed)
+            message = f"the data file {self._path} cannot be written: {error}; nothing was changed; look at the disk"
+            raise CommitError(message, undone) from error
+        self._committed = self._memory.revision
+
+
+@contextmanager
+def open_sqlite_storage(path: Path, *, history_limit: int = HISTORY_LIMIT) -> Iterator[SqliteStorage]:
+    """The storage in ``path``, held while the block runs; a new one is made where there is none. Raises StorageFileError.
+
+    Missing folders are made with mode 0700. ``history_limit`` bounds the changes kept in memory for watches.
+    """
+    try:
+        _make(path)
+        database = _connect(path)
+    except OSError as error:
+        raise StorageFileError(path, f"cannot be made: {error.strerror}", "choose another") from error
+    with closing(database):
+        with _explaining(path):
+            _prepare(database, path)
+            memory = _load(database, path, history_limit)
+        storage = SqliteStorage(database, path, memory)
+        yield storage
+        storage.commit()
+
+
+def _make(path: Path) -> None:
+    """Make the file before SQLite does, which would let everybody read it; its journal takes its mode from it."""
+    missing = [folder for folder in path.absolute().parents if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    with _explaining(path):
+        return sqlite3.connect(path, timeout=0, isolation_level=None)
+
+
+def _prepare(database: sqlite3.Connection, path: Path) -> None:
+    """Take hold of the file, see that it is whole and ours, and lay out a new one."""
+    database.execute("PRAGMA locking_mode = EXCLUSIVE")  # before anything is read, or the lock comes later
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    with _transaction(database):
+        application, version = _pragma(database, "application_id"), _pragma(database, "user_version")
+        [tables] = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if (application, version, tables) == (0, 0, 0):
+            for statement in _SCHEMA:
+                database.execute(statement)
+        elif application != APPLICATION_ID:
+            raise StorageFileError(path, "is of another program", "choose another file")
+        elif version != FORMAT_VERSION:
+            what = f"has format {version}, and this program knows format {FORMAT_VERSION}"
+            raise StorageFileError(path, what, "use the program that wrote it, or choose another file")
+
+
+def _load(database: sqlite3.Connection, path: Path, history_limit: int) -> MemoryStorage:
+    """Read the file whole. Raises StorageFileError where something in it cannot have been written here."""
+    verdict = _pragma(database, "quick_check(1)")
+    if verdict != "ok":
+        raise _damaged(path, str(verdict))
+    row = database.execute("SELECT revision FROM counter").fetchone()
+    revision = row[0] if row is not None else None
+    if not isinstance(revision, int) or revision < 1:
+        raise _damaged(path, "it has no revision")
+    bodies: list[tuple[Key, int, bytes]] = []
+    for group, plural, namespace, name, body in database.execute(_SELECT):
+        try:
+            given = find_str(_read(body), "metadata", "resourceVersion")
+        except (FormatError, TypeError) as error:
+            raise _damaged(path, f"{plural} {namespace}/{name}: {error}") from error
+        if not given.isascii() or not given.isdigit() or int(given) > revision:
+            raise _damaged(path, f"{plural} {namespace}/{name} bears revision {given!r}, the latest is {revision}")
+        bodies.append((Key(Collection(group, plural), namespace, name), int(given), _bytes(body)))
+    return MemoryStorage(history_limit=history_limit, revision=revision, bodies=bodies)
+
+
+def _read(body: bytes) -> JsonObject:
+    return as_object(decode_json(body, max_bytes=MAX_OBJECT_BYTES, what="the object"), "the object")
+
+
+def _check_readable(body: bytes) -> None:
+    """Refuse what could not be read back. Raises FormatError."""
+    if len(body) > MAX_OBJECT_BYTES or body.count(b"[") + body.count(b"{") > MAX_DEPTH:
+        _read(body)
+
+
+def _bytes(body: str | bytes) -> bytes:
+    return body.encode() if isinstance(body, str) else body
+
+
+def _columns(key: Key) -> tuple[str, str, str, str]:
+    return key.collection.group, key.collection.plural, key.namespace, key.name
+
+
+def _pragma(database: sqlite3.Connection, name: str) -> object:
+    with closing(database.execute(f"PRAGMA {name}")) as found:
+        value: object = found.fetchone()[0]
+        return value
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """Everything or nothing."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+        raise
+
+
+_DAMAGE: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR})
+"""SQLITE_ERROR too: the statements are fixed, so a table is not what the version promises."""
+_HELD: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+
+@contextmanager
+def _explaining(path: Path) -> Iterator[None]:
+    """What SQLite raises when a file is opened, as StorageFileError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+        if code in _HELD:
+            remedy = "stop the control plane that uses it, or choose another file"
+            raise StorageFileError(path, "is in use by another process", remedy) from error
+        if code in _DAMAGE:
+            raise _damaged(path, str(error)) from error
+        raise StorageFileError(path, f"cannot be used: {error}", "look at the disk and at its owner") from error
+
+
+def _damaged(path: Path, why: str) -> StorageFileError:
+    remedy = (
+        f"put a copy of it back, or move it and {path.name}-wal away to begin with an empty cluster "
+        "(what runs elsewhere is not touched)"
+    )
+    return StorageFileError(path, f"is damaged ({why})", remedy)

@@ -1,0 +1,184 @@
+"""Delete: at once where nothing holds the object, else marked and left to those who hold it.
+
+Propagation only sets finalizers here (``orphan``, ``foregroundDeletion``); the garbage collector does the rest. Pods that run
+somewhere are given time to end: whoever runs them deletes them then, with no time left.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from wharfinger.control_plane.api.apiextensions.status import terminating_status
+from wharfinger.control_plane.api.common.admission import Admission, Operation, Policies
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.catalog.custom_kinds import CLEANUP_FINALIZER
+from wharfinger.control_plane.kinds.kind import DEFINITION, Deletion
+from wharfinger.control_plane.objects.object_metadata import with_metadata
+from wharfinger.control_plane.verbs.options import DeleteOptions
+from wharfinger.control_plane.wire import status
+from wharfinger.formats.json.value import JsonObject, find, find_list, find_object, find_str
+from wharfinger.kube.times import format_time, parse_time
+
+ORPHAN: Final = "orphan"
+FOREGROUND: Final = "foregroundDeletion"
+IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+_ORPHANING: Final = {
+    "ReplicationController": "",
+    "Job.batch": "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
+    "them or set propagationPolicy=Orphan to suppress this warning",
+}
+"""Kinds that leave dependents behind where nothing is said, and the warning of it."""
+_UNGRACEFUL: Final = frozenset({"Namespace", DEFINITION})
+"""Kinds that are marked without a grace period and a new generation, and that look at preconditions in their own way."""
+
+
+def delete(backend: Backend, served: Served, namespace: str, name: str, options: DeleteOptions) -> JsonObject:
+    """DELETE: a Status where the object is gone, or the object as it now is. Raises StatusError."""
+    kind = served.kind
+    obj = backend.get(served, namespace, name)
+    if kind.group_kind == "Namespace" and name in IMMORTAL:
+        raise status.forbidden(kind, name, "this namespace may not be deleted")
+    if not options.propagation and (warning := _ORPHANING.get(kind.group_kind)):
+        options.warnings.append(warning)
+    if obj is None:
+        raise status.not_found(kind, name)
+    _check_preconditions(served, obj, options)
+    options = _with_default_policy(kind.group_kind, obj, options)
+    if backend.policies is not None:
+        _ask(backend.policies, backend, served, obj, options)
+    if held_by(kind.group_kind, _with_propagation(obj, options)):
+        return _mark(backend, served, obj, options)
+    key = backend.key(served, namespace, name)
+    if kind.group_kind == "Pod":
+        marked = _marked(backend, served, obj, options)
+        if find(marked, "metadata", "deletionGracePeriodSeconds") not in (None, 0):
+            return marked if options.dry_run or marked == obj else backend.put(key, marked)
+        obj = marked
+    last = obj if options.dry_run else backend.delete(key)
+    if kind.deletion is Deletion.OBJECT:
+        return {
+            **last,
+            "metadata": {**find_object(obj, "metadata"), "resourceVersion": find(last, "metadata", "resourceVersion")},
+        }
+    return status.success(name, kind.group, kind.plural, find_str(obj, "metadata", "uid"))
+
+
+def _ask(policies: Policies, backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> None:
+    """Refuse what an admission policy refuses, unless it is going already. Raises StatusError."""
+    if options.user is None or find(obj, "metadata", "deletionTimestamp") is not None:
+        return
+    namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
+    asked = Admission(
+        backend, options.user, served.kind, Operation.DELETE, "", namespace, "" if options.each else name, None, obj,
+        dry_run=options.dry_run, warnings=options.warnings, version=served.version.name, asked=options.asked,
+    )  # fmt: skip
+    policies.enforce(asked)
+
+
+def _with_default_policy(group_kind: str, obj: JsonObject, options: DeleteOptions) -> DeleteOptions:
+    """What is asked for, or where nothing is what the kind does: Jobs and ReplicationControllers leave their Pods behind."""
+    if options.propagation or group_kind not in _ORPHANING:
+        return options
+    held = {ORPHAN, FOREGROUND}.intersection(str(item) for item in find_list(obj, "metadata", "finalizers"))
+    return options if held else replace(options, propagation="Orphan")
+
+
+def _check_preconditions(served: Served, obj: JsonObject, options: DeleteOptions) -> None:
+    name = find_str(obj, "metadata", "name")
+    uid, version = find_str(obj, "metadata", "uid"), find_str(obj, "metadata", "resourceVersion")
+    if served.kind.group_kind in _UNGRACEFUL:
+        for what, given, known in (("UID", options.uid, uid), ("ResourceVersion", options.resource_version, version)):
+            if given is not None and given != known:
+                why = f"Precondition failed: {what} in precondition: {given}, {what} in object meta: {known}"
+                raise status.conflict(served.kind, name, why)
+    if options.uid is not None and options.uid != uid:
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({uid}). "
+            "The object might have been deleted and then recreated"
+        )
+        raise status.precondition_conflict(served.kind, name, why)
+    if options.resource_version is not None and options.resource_version != version:
+        why = (
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion in "
+            f"record ({version}). The object might have been modified"
+        )
+        raise status.precondition_conflict(served.kind, name, why)
+
+
+def _with_propagation(obj: JsonObject, options: DeleteOptions) -> JsonObject:
+    """The object with the finalizer of its propagation policy, and without that of another; events have no dependents."""
+    is_event = obj.get("kind") == "Event" and obj.get("apiVersion") in ("v1", "events.k8s.io/v1")
+    if not options.propagation and not is_event:
+        return obj
+    wanted = None if is_event else {"Orphan": ORPHAN, "Foreground": FOREGROUND}.get(options.propagation)
+    finalizers = [item for item in find_list(obj, "metadata", "finalizers") if item not in {ORPHAN, FOREGROUND}]
+    if wanted is not None:
+        finalizers.append(wanted)
+    return with_metadata(obj, {"finalizers": finalizers or None})
+
+
+def held_by(group_kind: str, obj: JsonObject) -> bool:
+    """Whether anything must happen before the object may go: finalizers, a namespace's content, instances of a kind."""
+    if find_list(obj, "metadata", "finalizers"):
+        return True
+    if group_kind == "Namespace":
+        return bool(find_list(obj, "spec", "finalizers"))
+    return group_kind == DEFINITION
+
+
+def _mark(backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> JsonObject:
+    marked = _marked(backend, served, _with_propagation(obj, options), options)
+    if marked == obj or options.dry_run:
+        return marked
+    return backend.put(
+        backend.key(served, find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")), marked
+    )
+
+
+def _grace(pod: JsonObject, options: DeleteOptions) -> int:
+    """Seconds that a Pod is given to end: none where it runs nowhere, or has ended."""
+    over = find(pod, "status", "phase") in ("Failed", "Succeeded")
+    if over or not find_str(pod, "spec", "nodeName"):
+        return 0
+    own = find(pod, "spec", "terminationGracePeriodSeconds")
+    grace = options.grace if options.grace is not None else own if isinstance(own, int) else 0
+    return 1 if grace < 0 else grace
+
+
+def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> JsonObject:
+    """An object that is being deleted, with less time for it, where less is asked for, and none where it says nothing."""
+    given, known = options.grace, find(obj, "metadata", "deletionGracePeriodSeconds")
+    if known is None and group_kind not in _UNGRACEFUL:
+        return with_metadata(obj, {"deletionGracePeriodSeconds": 0})
+    if given is None or not isinstance(known, int):
+        return obj
+    grace = 1 if given < 0 else given
+    if grace >= known:
+        return obj
+    until = parse_time(find_str(obj, "metadata", "deletionTimestamp"))
+    ends = None if until is None else format_time(until - timedelta(seconds=known - grace))
+    return with_metadata(obj, {"deletionTimestamp": ends, "deletionGracePeriodSeconds": grace})
+
+
+def _marked(backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> JsonObject:
+    """The object with its deletion timestamp; one that has it already stays as it is, or is given less time."""
+    group_kind = served.kind.group_kind
+    if find(obj, "metadata", "deletionTimestamp") is not None:
+        return _shortened(group_kind, obj, options)
+    grace = _grace(obj, options) if group_kind == "Pod" else 0
+    changes: JsonObject = {"deletionTimestamp": format_time(backend.now() + timedelta(seconds=grace))}
+    generation = find(obj, "metadata", "generation")
+    if group_kind not in _UNGRACEFUL:
+        changes["deletionGracePeriodSeconds"] = grace
+        changes["generation"] = generation + 1 if isinstance(generation, int) and generation > 0 else None
+    if group_kind == "Namespace":
+        obj = {**obj, "status": {**find_object(obj, "status"), "phase": "Terminating"}}
+    if group_kind == DEFINITION:
+        changes["finalizers"] = [
+            *(item for item in find_list(obj, "metadata", "finalizers") if item != CLEANUP_FINALIZER),
+            CLEANUP_FINALIZER,
+        ]
+        message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        obj = {**obj, "status": terminating_status(obj, "InstanceDeletionPending", message, backend.now())}
+    return with_metadata(obj, changes)

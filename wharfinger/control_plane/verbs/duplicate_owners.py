@@ -1,0 +1,29 @@
+"""Owners named twice in ``metadata.ownerReferences``: one of them goes, and the client is told."""
+
+from typing import Final
+
+from wharfinger.control_plane.objects.lenient_fields import repeated
+from wharfinger.control_plane.objects.object_metadata import with_metadata
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json, find, find_list
+
+_ADVICE: Final = (
+    "API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+    "duplicate UID(s) observed: "
+)
+
+
+def without_repeated_owners(obj: JsonObject, warnings: list[str], *, admitted: bool) -> JsonObject:
+    """The object with each owner once; what went is added to ``warnings``. ``admitted`` is whether admission was before this."""
+    if not find(obj, "metadata", "ownerReferences"):
+        return obj
+    owners = find_list(obj, "metadata", "ownerReferences")
+    if len(owners) < 2:
+        return obj
+    twice = repeated([canonical_json(owner) for owner in owners])
+    if not twice:
+        return obj
+    kept: list[JsonValue] = [owner for index, owner in enumerate(owners) if index not in twice]
+    gone = [str(find(owners[index], "uid") or "") for index in sorted(twice)]
+    when = " after mutating admission happens" if admitted else ""
+    warnings.append(f".metadata.ownerReferences contains duplicate entries{when}; {_ADVICE}{', '.join(gone)}")
+    return with_metadata(obj, {"ownerReferences": kept})

@@ -1,0 +1,59 @@
+"""Empty lists, maps and texts of a refused object, as they were sent: messages that show a value tell ``[]`` from nothing.
+
+What is empty and not printed is left out when a body is read (:mod:`~wharfinger.control_plane.kinds.typed_form`), which is
+what storage makes of it. An object that is refused never gets there, so its errors are found again on the object with what was
+sent empty put back. They are the same errors; only the values they show may be others.
+"""
+
+from collections.abc import Callable
+
+from wharfinger.control_plane.kinds.type_shapes import UNKNOWN, ListTypes
+from wharfinger.control_plane.wire.status import FieldError
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+
+def as_sent(
+    errors: list[FieldError],
+    obj: JsonObject,
+    sent: JsonObject,
+    find_errors: Callable[[JsonObject], list[FieldError]],
+    lists: ListTypes = UNKNOWN,
+) -> list[FieldError]:
+    """The errors of an object with the values as they were sent; ``find_errors`` gives those of any object."""
+    whole = with_empties(obj, sent, lists)
+    if whole is obj:
+        return errors
+    again: dict[tuple[str, str], list[FieldError]] = {}
+    for error in reversed(find_errors(whole)):
+        again.setdefault((error.field, error.reason), []).append(error)
+    return [found.pop() if (found := again.get((error.field, error.reason))) else error for error in errors]
+
+
+def with_empties(obj: JsonObject, sent: JsonObject, lists: ListTypes = UNKNOWN) -> JsonObject:
+    """The object with what is empty in another form of it; itself where that has nothing empty.
+
+    A struct that is gone though it was sent was left out on purpose: empty ones are printed.
+    """
+    changed: JsonObject = {}
+    for name, value in sent.items():
+        if not isinstance(value, dict | list | str):
+            continue
+        types = lists.field(name)
+        if not value:
+            changed |= {} if obj.get(name) is not None or types.closed else {name: value}
+        elif not isinstance(value, str) and (inner := _inner(obj.get(name), value, types)) is not obj.get(name):
+            changed[name] = inner
+    return {**obj, **changed} if changed else obj
+
+
+def _inner(value: JsonValue, sent: JsonValue, lists: ListTypes) -> JsonValue:
+    if isinstance(value, dict) and isinstance(sent, dict):
+        return with_empties(value, sent, lists)
+    if not isinstance(value, list) or not isinstance(sent, list):
+        return value
+    pairs = zip(value, sent, strict=False)
+    items = [
+        *(_inner(item, was, lists.item) for item, was in pairs),
+        *value[len(sent) :],
+    ]  # what admission adds stands at the end
+    return value if all(new is old for new, old in zip(items, value, strict=True)) else items

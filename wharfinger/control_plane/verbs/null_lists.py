@@ -1,0 +1,66 @@
+"""Empty lists that are always printed come back from storage as null: what kube-apiserver stores does not know them apart.
+
+Built-in kinds are stored as protobuf, where an empty list is no list. A field that ``omitempty`` would leave out is left out
+(:mod:`~wharfinger.control_plane.kinds.typed_form`); one that is always there, such as ``rules`` of a Role, is null once it has
+been stored. Managed fields were written before, and name it. Kinds of the two API servers beside kube-apiserver's own are
+stored as JSON, and keep it.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from wharfinger.control_plane.kinds.type_shapes import ListTypes, Relation, builtin_list_types
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+_LISTS: Final = frozenset({Relation.ATOMIC_LIST, Relation.KEYED, Relation.SET})
+_STORED_AS_JSON: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which members of a struct are null when empty, and which lead to more of them (through lists and maps)."""
+
+    names: frozenset[str]
+    below: "dict[str, Plan]"
+
+
+def with_null_lists(obj: JsonObject, group: str, version: str, kind: str) -> JsonObject:
+    """The object as it comes back from storage; itself where nothing is different."""
+    plan = _plan_of(group, version, kind)
+    if plan is None:
+        return obj
+    found = _nulled(obj, plan)
+    return found if isinstance(found, dict) else obj
+
+
+@cache
+def _plan_of(group: str, version: str, kind: str) -> Plan | None:
+    return None if group in _STORED_AS_JSON else _plan(builtin_list_types(group, version, kind), ())
+
+
+def _plan(lists: ListTypes, above: tuple[str, ...]) -> Plan | None:
+    while lists.relation in _LISTS or (lists.relation is Relation.MAP and not lists.fields):
+        lists = lists.item
+    if not lists.fields or lists.go_type in above:
+        return None
+    names = frozenset(
+        name for name, value in lists.zero.items() if value is None and lists.field(name).relation in _LISTS
+    )
+    plans = {name: _plan(inner, (*above, lists.go_type)) for name, inner in lists.fields.items() if name != "metadata"}
+    below = {name: plan for name, plan in plans.items() if plan is not None}
+    return Plan(names, below) if names or below else None
+
+
+def _nulled(value: JsonValue, plan: Plan) -> JsonValue:
+    if isinstance(value, list):
+        items = [_nulled(item, plan) for item in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    if not isinstance(value, dict):
+        return value
+    changed: JsonObject = {name: None for name in plan.names if value.get(name) == []}
+    for name, deeper in plan.below.items():
+        found = value.get(name)
+        if found and (new := _nulled(found, deeper)) is not found:
+            changed[name] = new
+    return {**value, **changed} if changed else value

@@ -1,0 +1,26 @@
+"""What the server itself writes into every new object before it is stored; the strategies in ``api`` hold what kinds add.
+
+Unlike defaults, which field managers own as if the client had written them, nobody owns what is written here.
+"""
+
+from typing import Final
+
+from wharfinger.control_plane.catalog.custom_kinds import created_status
+from wharfinger.control_plane.kinds.kind import DEFINITION, Kind
+from wharfinger.formats.json.value import JsonObject
+
+SERVER_OWNED: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+
+
+def prepared(kind: Kind, obj: JsonObject) -> JsonObject:
+    """The object with the status that its kind begins with."""
+    if kind.group_kind == DEFINITION:
+        return {**obj, "status": created_status(obj)}
+    if kind.initial_status is None or (keeps_status(kind) and "status" in obj):
+        return obj
+    return {**obj, "status": dict(kind.initial_status)}
+
+
+def keeps_status(kind: Kind) -> bool:
+    """Whether a status that a client gives a new object stays (nodes register themselves with one)."""
+    return kind.group_kind == "Node"

@@ -1,0 +1,298 @@
+"""Get and list: one object, or a page of a consistent list at one revision."""
+
+import base64
+import binascii
+import string
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import islice
+from posixpath import normpath
+from typing import Final, cast
+
+import msgspec
+
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.catalog.conversions import shown, stored_field
+from wharfinger.control_plane.catalog.custom_kinds import custom_of
+from wharfinger.control_plane.catalog.custom_versions import shown_custom
+from wharfinger.control_plane.storage.interface import CompactedError, Record
+from wharfinger.control_plane.verbs.options import ListOptions
+from wharfinger.control_plane.wire import status
+from wharfinger.control_plane.wire.go_json import syntax_error
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, decode_json, encode_json, find_int, find_str
+from wharfinger.kube.selectors import (
+    FieldSelector,
+    FieldTerm,
+    LabelSelector,
+    SelectorError,
+    parse_field_selector,
+    parse_label_selector,
+)
+
+ANY_REVISION: Final = -1
+"""Of a continue token that goes on in the present."""
+_ENCODED_AS: Final = "meta.k8s.io/v1"
+_ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
+_UNPRINTED_FIELDS: Final = {
+    ("Job.batch", "status.successful"): ("status.succeeded", "0"),
+    ("Node", "spec.unschedulable"): ("spec.unschedulable", "false"),
+    ("Pod", "spec.hostNetwork"): ("spec.hostNetwork", "false"),
+}
+"""Fields of built-in kinds that selectors may name: where they stand, and what they read as where they are not printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a collection are meant."""
+
+    labels: LabelSelector
+    fields: FieldSelector
+
+    @property
+    def everything(self) -> bool:
+        """Whether it leaves nothing out."""
+        return not self.labels.requirements and not self.fields.terms
+
+    def matches(self, obj: JsonObject) -> bool:
+        """Whether an object is meant."""
+        return self.labels.matches(obj) and self.fields.matches(obj)
+
+    def takes(self, record: Record) -> bool:
+        """Whether a stored object is meant; decodes no more of it than that needs."""
+        if self.labels.requirements:
+            labels = record.labels()
+            if not all(term.holds(labels) for term in self.labels.requirements):
+                return False
+        for term in self.fields.terms:
+            known = {"metadata.name": record.key.name, "metadata.namespace": record.key.namespace}.get(term.path)
+            if known is None:
+                return self.fields.matches(record.passing())
+            if (known == term.value) is not term.equal:
+                return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a list; ``remaining`` is None where it is not known (the last page, or with a selector)."""
+
+    served: Served
+    records: tuple[Record, ...]
+    revision: int
+    continue_token: str = ""
+    remaining: int | None = None
+
+    @property
+    def items(self) -> tuple[JsonObject, ...]:
+        """The objects as they were asked for."""
+        return tuple(presented(self.served, record.passing()) for record in self.records)
+
+    @property
+    def metadata(self) -> JsonObject:
+        """What the list says of itself."""
+        metadata: JsonObject = {"resourceVersion": str(self.revision)}
+        if self.continue_token:
+            metadata["continue"] = self.continue_token
+        if self.remaining is not None:
+            metadata["remainingItemCount"] = self.remaining
+        return metadata
+
+
+def get(backend: Backend, served: Served, namespace: str, name: str, not_before: int | None = None) -> JsonObject:
+    """One object, at a revision or later. Raises StatusError."""
+    if not_before is not None and not_before > backend.storage.revision:
+        raise status.too_large_revision(not_before, backend.storage.revision)
+    obj = backend.get(served, namespace, name)
+    if obj is None:
+        raise status.not_found(served.kind, name)
+    return presented(served, obj)
+
+
+def presented(served: Served, obj: JsonObject) -> JsonObject:
+    """A stored object at the version it was asked for at, as the schemas of a custom kind now are."""
+    return shown(served, obj) if custom_of(served.version) is None else shown_custom(served, obj)
+
+
+def is_plain(served: Served, record: Record) -> bool:
+    """Whether the stored bytes are what a client of this kind and version gets."""
+    if custom_of(served.version) is None:
+        return record.body.startswith(_kind_prefix(served.kind.kind, served.api_version))
+    obj = record.passing()
+    return presented(served, obj) is obj
+
+
+@cache
+def _kind_prefix(kind: str, api_version: str) -> bytes:
+    return b'{"kind":%s,"apiVersion":%s,' % (encode_json(kind), encode_json(api_version))
+
+
+def raw_list(page: Page, metadata: JsonObject) -> JsonObject:
+    """A list whose items are the stored bytes where they can be: to be encoded as JSON, and nothing else."""
+    served = page.served
+    items = [_raw_item(served, record) for record in page.records]
+    kind, api_version = served.kind.list_kind, served.api_version
+    if served.kind.custom:
+        whole = {"apiVersion": api_version, "items": items, "kind": kind, "metadata": {"continue": "", **metadata}}
+    else:
+        whole = {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items}
+    return cast("JsonObject", whole)
+
+
+def _raw_item(served: Served, record: Record) -> msgspec.Raw | JsonObject:
+    """One item of a list; those of built-in kinds bear no apiVersion and kind."""
+    plain = is_plain(served, record)
+    if served.kind.custom:
+        return msgspec.Raw(record.body) if plain else presented(served, record.passing())
+    if plain:
+        return msgspec.Raw(b"{" + record.body[len(_kind_prefix(served.kind.kind, served.api_version)) :])
+    obj = presented(served, record.passing())
+    return {name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}}
+
+
+def check_fields(served: Served, text: str) -> None:
+    """Refuse a field selector that names what cannot be selected by. Raises StatusError (400)."""
+    try:
+        parse_field_selector(text, _supported(served), partial(_refusal, served))
+    except SelectorError as error:
+        raise status.bad_request(str(error)) from error
+
+
+def selection(served: Served, options: ListOptions, *, name: str = "") -> Selection:
+    """The selectors of a request, read; ``name`` is the one object's, which a field selector must name too, if any does.
+
+    Raises StatusError (400).
+    """
+    try:
+        text = options.field_selector or (f"metadata.name={name}" if name else "")
+        fields = parse_field_selector(text, _supported(served), partial(_refusal, served))
+        if name and fields.name != name:
+            raise status.bad_request("fieldSelector metadata.name doesn't match requested name")
+        terms = tuple(_stored_term(served, term) for term in fields.terms)
+        return Selection(parse_label_selector(options.label_selector), replace(fields, terms=terms))
+    except SelectorError as error:
+        raise status.bad_request(str(error)) from error
+
+
+def _stored_term(served: Served, term: FieldTerm) -> FieldTerm:
+    """A term about the object as it is stored."""
+    path, absent = _UNPRINTED_FIELDS.get((served.kind.group_kind, term.path), (stored_field(served, term.path), ""))
+    return replace(term, path=path, absent=absent)
+
+
+def _refusal(served: Served, path: str) -> str:
+    """What is said of a field that objects of a kind cannot be selected by: kinds word it in their own ways."""
+    kind = served.kind
+    if kind.group_kind == "Job.batch":
+        return f'field label "{path}" not supported for Job'
+    if kind.group_kind == "ResourceSlice.resource.k8s.io":
+        return f"field label not supported for {served.api_version}, Kind=ResourceSlice: {path}"
+    if served.version.selectable or kind.custom:
+        return f"field label not supported: {path}"
+    return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+
+
+def _supported(served: Served) -> Callable[[str], bool]:
+    paths = {"metadata.name", *served.version.selectable}
+    if served.kind.namespaced:
+        paths.add("metadata.namespace")
+    return paths.__contains__
+
+
+_UNCACHED: Final = frozenset({"Event", "Event.events.k8s.io"})
+"""Kinds without a watch cache in the kube-apiserver."""
+
+
+def list_page(backend: Backend, served: Served, namespace: str, options: ListOptions) -> Page:
+    """A page of a list. Raises StatusError."""
+    chosen, storage = selection(served, options), backend.storage
+    place, revision = _beginning(backend, namespace, options)
+    collection = served.kind.collection
+    try:
+        found = storage.records(collection, namespace, start=place, at=revision)
+        if chosen.fields.name and (namespace or not served.kind.namespaced):
+            found = iter([record for record in found if record.key.name == chosen.fields.name])  # the one there may be
+        matching = found if chosen.everything else filter(chosen.takes, found)
+        limit = min(options.limit, sys.maxsize) or None
+        if options.revision == 0 and served.kind.group_kind not in _UNCACHED:
+            limit = None  # whatever is there is wanted, and a cache that answers knows no pages
+        records = tuple(islice(matching, limit))
+        more = limit is not None and len(records) == limit and next(found, None) is not None  # it may not match
+        if not more:
+            return Page(served, records, revision)
+        end = f"{records[-1].key.place}\0"
+        remaining = storage.count(collection, namespace, start=end, at=revision) if chosen.everything else None
+    except CompactedError as error:
+        raise _expired(place.removeprefix(_prefix(namespace)) if options.continue_token else "") from error
+    return Page(served, records, revision, write_token(revision, end.removeprefix(_prefix(namespace))), remaining)
+
+
+def _prefix(namespace: str) -> str:
+    return f"{namespace}/" if namespace else ""
+
+
+def _beginning(backend: Backend, namespace: str, options: ListOptions) -> tuple[str, int]:
+    """The place and the revision that a list begins at. Raises StatusError."""
+    revision = backend.storage.revision
+    if options.continue_token:
+        given, place = read_token(options.continue_token)
+        if options.revision:
+            raise status.bad_request("specifying resource version is not allowed when using continue")
+        return _prefix(namespace) + place, given if given > 0 else revision
+    if options.revision is not None:
+        if options.revision > revision:
+            raise status.too_large_revision(options.revision, revision)
+        if options.match == "Exact" or (options.limit and options.revision and not options.match):
+            return "", options.revision
+    return "", revision
+
+
+def _expired(place: str) -> status.StatusError:
+    if not place:
+        return status.expired("The resourceVersion for the provided list is too old.")
+    found = status.expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+        "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+        "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+        "deleted between the time the first chunk was returned and now may show up in the list."
+    )
+    found.continue_token = write_token(ANY_REVISION, place)
+    return found
+
+
+def write_token(revision: int, place: str) -> str:
+    """The continue token of a page after which ``place`` comes; the revision is ANY_REVISION where it does not matter."""
+    document: JsonObject = {"v": "meta.k8s.io/v1", "rv": revision, "start": place}
+    return base64.urlsafe_b64encode(encode_json(document)).decode().rstrip("=")
+
+
+def read_token(token: str) -> tuple[int, str]:
+    """The revision and place of a continue token. Raises StatusError (400)."""
+    bad = next((index for index, char in enumerate(token) if char not in _ALPHABET), len(token) - 1)
+    try:
+        if bad != len(token) - 1 or token[-1] not in _ALPHABET:
+            raise binascii.Error
+        data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    except binascii.Error as error:
+        raise _bad_token(f"continue key is not valid: illegal base64 data at input byte {bad}") from error
+    try:
+        document = decode_json(data, max_bytes=4096, what="continue token")
+        version, place, revision = find_str(document, "v"), find_str(document, "start"), find_int(document, "rv")
+    except FormatError as error:
+        raise _bad_token(f"continue key is not valid: {syntax_error(data) or error}") from error
+    if version != _ENCODED_AS:
+        raise _bad_token(f"continue key is not valid: server does not recognize this encoded version {version}")
+    if revision == 0:
+        raise _bad_token("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+    if not place:
+        raise _bad_token("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
+    if normpath(f"/{place.removeprefix('/')}") != f"/{place.removeprefix('/')}":
+        raise _bad_token(f"continue key is not valid: {place}")
+    return revision, place.removeprefix("/")
+
+
+def _bad_token(why: str) -> status.StatusError:
+    return status.bad_request(f"invalid continue token: {why}")

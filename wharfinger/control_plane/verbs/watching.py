@@ -1,0 +1,300 @@
+"""Watches: which events a change makes for one watcher (pure), and the stream that waits for changes.
+
+A stream keeps no queue: it remembers the revision it has told, and asks the storage for what came after. So a slow client
+costs no memory; one that falls behind the storage's history is told 410 and lists again.
+
+What came meanwhile goes out in one chunk, and streams that ask for the same thing share its bytes, which are those of the
+storage. Where many streams follow a collection that changes all the time, each lets a moment pass between two chunks
+(``Bells.pace_s``): fifty streams that are woken for every write would leave no time for the writes.
+"""
+
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from wharfinger.control_plane.backend import Backend
+from wharfinger.control_plane.catalog.catalog import Served
+from wharfinger.control_plane.storage.interface import Change, ChangeType, Collection, CompactedError, Record, Storage
+from wharfinger.control_plane.verbs.options import ListOptions
+from wharfinger.control_plane.verbs.reading import Selection, is_plain, presented
+from wharfinger.control_plane.wire import status
+from wharfinger.formats.json.value import JsonObject, find_object
+
+DEFAULT_TIMEOUT_S: Final = 1800
+MAX_TIMEOUT_S: Final = 86_400
+BOOKMARK_INTERVAL_S: Final = 60.0
+LAST_BOOKMARK_S: Final = 2.0
+"""How long before the end of a watch its last bookmark comes."""
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+CHUNK_BYTES: Final = 256 * 1024
+"""Of events in one chunk, give or take one event."""
+CHUNK_EVENTS: Final = 512
+MAX_PACE_S: Final = 0.025
+_SHARED: Final = 16
+"""Chunks kept for streams that ask for the same."""
+
+Render = Callable[[str, JsonObject], bytes]
+"""Writes one event: its type and object."""
+
+
+class UnshowableError(Exception):
+    """An event cannot be shown in the form that was asked for; the watch ends there."""
+
+
+class Bells:
+    """Wakes watchers of a collection when it changes. Edge-triggered: take :meth:`next` before looking."""
+
+    def __init__(self) -> None:
+        self._events: defaultdict[Collection, trio.Event] = defaultdict(trio.Event)
+        self.watches: defaultdict[Collection, int] = defaultdict(int)
+        """Streams that are open."""
+        self.pace_s = 0.0
+        """The time between two chunks for each stream that follows the same collection."""
+        self.shared: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
+        """Chunks made lately, by what was asked for, with the revision each goes up to."""
+        self._moments: dict[Collection, tuple[float, int, Storage]] = {}
+        """Of busy collections: when the present moment ends, and up to which revision of a storage is told in it."""
+        self._waits: dict[Collection, trio.Event] = {}
+        """Of busy collections: set at the end of the moment that somebody waits for."""
+
+    def pace(self, collection: Collection) -> float:
+        """How long a stream of a collection waits after a chunk."""
+        return min(self.pace_s * self.watches[collection], MAX_PACE_S) if self.pace_s else 0.0
+
+    def moment(self, collection: Collection, storage: Storage) -> tuple[int, float]:
+        """Up to where the streams of a collection tell now, and when they look again if there is more.
+
+        Those of a busy one look at the same moments, and each as far as the first of them, so that they share what they send.
+        """
+        pace, committed = self.pace(collection), storage.committed
+        if not pace:
+            return committed, 0.0
+        now = trio.current_time()
+        end, upto, whose = self._moments.get(collection, (0.0, 0, storage))
+        if now >= end:
+            end, upto, whose = max((now // pace + 1) * pace, now + pace / 8), committed, storage
+            self._moments[collection] = end, upto, whose
+        return (upto if whose is storage else committed), end
+
+    async def until(self, collection: Collection, end: float) -> None:
+        """Wait for the end of the present moment, or somewhat shorter: one stream keeps the time for all of a collection."""
+        over = self._waits.get(collection)
+        if over is not None:
+            await over.wait()
+            return
+        over = self._waits[collection] = trio.Event()
+        try:
+            await trio.sleep_until(end)
+        finally:
+            del self._waits[collection]
+            over.set()
+
+    def next(self, collection: Collection) -> trio.Event:
+        """Set at the next change of the collection."""
+        return self._events[collection]
+
+    def ring(self, collection: Collection) -> None:
+        """Wake everybody who waits for a collection."""
+        event = self._events.pop(collection, None)
+        if event is not None:
+            event.set()
+
+    def ring_all(self) -> None:
+        """Wake everybody."""
+        for collection in list(self._events):
+            self.ring(collection)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What one watcher asked for."""
+
+    served: Served
+    namespace: str
+    selection: Selection
+    options: ListOptions
+    plain: bool = False
+    """Whether objects are shown as they are, so that their bytes can be."""
+
+
+def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str, Record, int] | None:
+    """The event a change is to a watcher: its type, the object and the revision it bears; None where it is none.
+
+    What leaves a selection is deleted, what enters it is added.
+    """
+    if namespace and change.key.namespace != namespace:
+        return None
+    was = change.before is not None and selection.takes(change.before)
+    if change.type is ChangeType.DELETED:
+        return ("DELETED", change.record, change.revision) if was else None
+    if selection.takes(change.record):
+        return ("MODIFIED" if was else "ADDED", change.record, change.revision)
+    return ("DELETED", change.before, change.revision) if was and change.before is not None else None
+
+
+def object_at(record: Record, revision: int) -> JsonObject:
+    """An object at a revision: as it was last selected, where it no longer is."""
+    obj = record.passing()
+    if record.revision == revision:
+        return obj
+    return {**obj, "metadata": {**find_object(obj, "metadata"), "resourceVersion": str(revision)}}
+
+
+def bookmark(served: Served, revision: int, *, initial_end: bool = False) -> JsonObject:
+    """An object that says nothing but how far the watch is."""
+    metadata: JsonObject = {"resourceVersion": str(revision)}
+    if initial_end:
+        metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
+    return {"kind": served.kind.kind, "apiVersion": served.api_version, "metadata": metadata}
+
+
+class _Stream:
+    """One watch as it goes on: what it has told, and how it says it."""
+
+    def __init__(self, backend: Backend, bells: Bells, watch: Watch, render: Render) -> None:
+        self._storage = backend.storage
+        self._bells = bells
+        self._watch = watch
+        self._collection = watch.served.kind.collection
+        self._render = render
+        self.told, self.initial = _start(backend, watch.options)
+
+    def said(self, type_: str, record: Record, revision: int) -> bytes:
+        """One event."""
+        served = self._watch.served
+        if self._watch.plain and record.revision == revision and is_plain(served, record):
+            return b'{"type":"%s","object":%s}\n' % (type_.encode(), record.body)
+        return self._render(type_, presented(served, object_at(record, revision)))
+
+    def first(self) -> Iterator[bytes]:
+        """What is there already, in chunks, and that this was all, where that is asked for."""
+        if not self.initial:
+            return
+        found = self._storage.records(self._collection, self._watch.namespace, at=self.told)
+        lines: list[bytes] = []
+        size = 0
+        for record in tuple(filter(self._watch.selection.takes, found)):  # others write while this is read
+            lines.append(self.said("ADDED", record, record.revision))
+            size += len(lines[-1])
+            if size >= CHUNK_BYTES:
+                yield b"".join(lines)
+                lines, size = [], 0
+        if lines:
+            yield b"".join(lines)
+        if self._watch.options.initial_events and self._watch.options.bookmarks:
+            yield self._render("BOOKMARK", bookmark(self._watch.served, self.told, initial_end=True))
+
+    def next(self, upto: int) -> bytes:
+        """The events of what came next, up to a chunk full, and no later than a revision. Raises CompactedError."""
+        watch = self._watch
+        if not watch.plain or not watch.selection.everything:
+            return self._made(upto)
+        asked = (self._collection, watch.namespace, watch.served.api_version, self.told, upto)
+        known = self._bells.shared.get(asked)
+        if known is None:
+            chunk = self._made(upto)
+            self._bells.shared[asked] = (self.told, chunk)
+            if len(self._bells.shared) > _SHARED:
+                self._bells.shared.popitem(last=False)
+            return chunk
+        self.told = known[0]
+        return known[1]
+
+    def _made(self, upto: int) -> bytes:
+        watch = self._watch
+        changes = self._storage.changes(self._collection, self.told, limit=CHUNK_EVENTS, upto=upto)
+        lines: list[bytes] = []
+        size = 0
+        for change in changes:
+            event = event_of(change, watch.namespace, watch.selection)
+            self.told = change.revision
+            if event is not None:
+                lines.append(self.said(*event))
+                size += len(lines[-1])
+                if size >= CHUNK_BYTES:
+                    return b"".join(lines)
+        if len(changes) < CHUNK_EVENTS:
+            self.told = upto
+        return b"".join(lines)
+
+
+async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Render) -> AsyncGenerator[bytes, None]:
+    """The events of a watch, a line each and one or more in a chunk, until its time is over or its kind is gone."""
+    options, served = watch.options, watch.served
+    collection = served.kind.collection
+    seconds = options.timeout_seconds if options.timeout_seconds and options.timeout_seconds > 0 else DEFAULT_TIMEOUT_S
+    end = trio.current_time() + min(seconds, MAX_TIMEOUT_S)
+    stream = _Stream(backend, bells, watch, render)
+    clock = _BookmarkClock(options.bookmarks, end)
+    bells.watches[collection] += 1
+    try:
+        if options.initial_events and stream.told < (options.revision or 0):
+            yield render("ERROR", status.too_large_revision(options.revision or 0, stream.told).body())
+            return
+        for chunk in stream.first():
+            yield chunk
+        while True:
+            bell = bells.next(collection)
+            sent = False
+            while stream.told < (moment := bells.moment(collection, backend.storage))[0]:
+                if chunk := stream.next(moment[0]):
+                    sent = True
+                    yield chunk
+            again_at = moment[1] if sent or stream.told < backend.storage.committed else 0.0
+            if clock.due():
+                yield render("BOOKMARK", bookmark(served, stream.told))
+            if trio.current_time() >= end or not _still_served(backend, served):
+                return
+            if again_at:
+                await bells.until(collection, again_at)
+            else:
+                with trio.move_on_at(clock.next_wake()):
+                    await bell.wait()
+    except UnshowableError:
+        return
+    except CompactedError as error:
+        yield render("ERROR", status.expired(f"too old resource version: {error.asked} ({error.oldest})").body())
+    finally:
+        bells.watches[collection] -= 1
+
+
+def _start(backend: Backend, options: ListOptions) -> tuple[int, bool]:
+    """The revision a watch starts after, and whether what is there already comes first."""
+    current = backend.storage.committed
+    if options.initial_events is not None:
+        return (current, True) if options.initial_events else (options.revision or current, False)
+    return (options.revision, False) if options.revision else (current, True)
+
+
+def _still_served(backend: Backend, served: Served) -> bool:
+    return backend.catalog.find(served.kind.group, served.version.name, served.kind.plural) is not None
+
+
+class _BookmarkClock:
+    """When the next bookmark is due: each minute, and once shortly before the end."""
+
+    def __init__(self, wanted: bool, end: float) -> None:  # noqa: FBT001 - a parameter of the request
+        self._end = end
+        self._wanted = wanted
+        self._last_at = end - LAST_BOOKMARK_S
+        self._next_at = trio.current_time() + BOOKMARK_INTERVAL_S
+
+    def next_wake(self) -> float:
+        """When to look again, whatever happens."""
+        return min(self._end, self._next_at, self._last_at) if self._wanted else self._end
+
+    def due(self) -> bool:
+        """Whether a bookmark is due now; asking takes it."""
+        if not self._wanted:
+            return False
+        now = trio.current_time()
+        if now >= self._last_at:
+            self._last_at = self._next_at = float("inf")
+            return True
+        if now >= self._next_at:
+            self._next_at = now + BOOKMARK_INTERVAL_S
+            return True
+        return False

@@ -1,0 +1,210 @@
+"""Bodies read and written: JSON, the YAML that server-side apply and a few clients send, and the protobuf of typed ones.
+
+A :class:`Body` keeps its text beside its value, since what is said of a body that is wrong quotes the text: the spelling of
+numbers, members that stand twice, the first bytes.
+"""
+
+import codecs
+import re
+from contextlib import suppress
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+import yaml
+
+from wharfinger.control_plane.wire import status
+from wharfinger.control_plane.wire.go_json import closely_read, large_number, syntax_error, whole_text
+from wharfinger.control_plane.wire.negotiation import Encoding
+from wharfinger.control_plane.wire.protobuf import decode_envelope
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonError, JsonValue, decode_json, encode_json
+from wharfinger.formats.yaml.reader import YamlError, YamlLimits, read_first_yaml
+from wharfinger.formats.yaml.writer import write_go_yaml
+
+BODY_LIMIT: Final = 3 * 1024 * 1024
+"""Bytes of a request's body, as in the kube-apiserver."""
+SUMMARY_BYTES: Final = 30
+_YAML_LIMITS: Final = YamlLimits(max_bytes=BODY_LIMIT)
+_INT64: Final = range(-(2**63), 2**63)
+_EXACT: Final = 2**53
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_NOT_IN_YAML: Final = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_A_NUMBER: Final = re.compile(r"([+-]?\.(?:inf|nan)) has no JSON form", re.IGNORECASE)
+_GO_NAMES: Final = {".inf": "+Inf", "+.inf": "+Inf", "-.inf": "-Inf", ".nan": "NaN"}
+_CONTROL: Final = "control characters are not allowed"
+
+
+class BodyError(FormatError):
+    """The text is none of its encoding; the message is what Go's readers say."""
+
+
+class LargeNumberError(BodyError):
+    """A number is larger than Go's floats; the message is that of an object that takes any value."""
+
+
+class Body(msgspec.Struct, frozen=True):
+    """What a client sent."""
+
+    value: JsonValue
+    data: bytes = b""
+    """The text; empty where there was none."""
+    encoding: Encoding = Encoding.JSON
+    repeats: tuple[str, ...] = ()
+    """What a strict YAML reader says: ``line 3: key "a" already set in map``."""
+
+    @property
+    def summary(self) -> str:
+        """Its beginning, as complaints show it."""
+        if not self.data:
+            return "<empty>"
+        head = self.data[:SUMMARY_BYTES]
+        shown = head.decode(errors="replace") if self.data.startswith(b"{") else head.hex()
+        return f"{shown} ..." if len(self.data) > SUMMARY_BYTES else shown
+
+    def closely(self) -> JsonValue:
+        """The value once more, with all that is lost in reading fast (``go_json``); YAML has its members sorted."""
+        if self.encoding is Encoding.YAML:
+            return sorted_value(self.value)
+        return closely_read(self.data) if self.data and self.encoding is Encoding.JSON else self.value
+
+
+def too_large() -> status.StatusError:
+    """413 of a body."""
+    return status.StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {BODY_LIMIT}")
+
+
+def read_body(data: bytes, encoding: Encoding) -> Body:
+    """A body as a value; JSON is tried first for YAML too, since it is what most clients send.
+
+    Raises BodyError, and StatusError where it is too large.
+    """
+    if len(data) > BODY_LIMIT:
+        raise too_large()
+    if encoding is Encoding.PROTOBUF:
+        try:
+            return Body(decode_envelope(data), data, encoding)
+        except FormatError as error:
+            raise BodyError(f"protobuf: {error}") from error
+    if encoding is Encoding.YAML:
+        return _read_yaml(data)
+    with suppress(JsonError):
+        return Body(decode_json(data, max_bytes=BODY_LIMIT, what="body"), data)
+    if complaint := syntax_error(data):
+        raise BodyError(complaint)
+    try:
+        return Body(decode_json(whole_text(data), max_bytes=3 * BODY_LIMIT, what="body"), data)
+    except (JsonError, ValueError, RecursionError) as error:
+        if number := large_number(data):
+            raise _too_large_a_number(number) from error
+        raise BodyError("exceeded max depth") from error
+
+
+def _too_large_a_number(text: str) -> LargeNumberError:
+    return LargeNumberError(f"json: cannot unmarshal number {text} into Go value of type float64")
+
+
+def _read_yaml(data: bytes) -> Body:
+    text = data
+    if data.startswith(_UTF_16):
+        with suppress(UnicodeDecodeError):
+            text = data.decode("utf-16").encode()
+    try:
+        value, repeats = read_first_yaml(text, what="body", limits=_YAML_LIMITS)
+    except YamlError as error:
+        raise BodyError(yaml_complaint(error)) from error
+    return Body(with_plain_numbers(value), data, Encoding.YAML, tuple(repeats))
+
+
+def yaml_complaint(error: YamlError) -> str:
+    """What go-yaml says: the same problems as libyaml's, with a way of its own to count lines."""
+    cause = error.__cause__
+    if isinstance(cause, UnicodeDecodeError) and cause.object:
+        return f"yaml: {_utf8_complaint(cause.object, cause.start)}"
+    if found := _NOT_A_NUMBER.search(str(error)):
+        return f"json: unsupported value: {_GO_NAMES[found[1].lower()]}"
+    if isinstance(cause, yaml.reader.ReaderError):
+        return f"yaml: {_CONTROL}"
+    if not isinstance(cause, yaml.MarkedYAMLError) or not cause.problem:
+        return f"yaml: {str(error).partition(': ')[2] or error}"
+    line = 0
+    if cause.problem_mark is not None and cause.problem_mark.line:
+        line = cause.problem_mark.line + isinstance(cause, yaml.scanner.ScannerError)
+    elif cause.context_mark is not None:
+        line = cause.context_mark.line
+    return f"yaml: line {line}: {cause.problem}" if line else f"yaml: {cause.problem}"
+
+
+def _utf8_complaint(data: bytes, at: int) -> str:
+    """What go-yaml says of the first byte that is not UTF-8, unless a character before it is none of YAML's."""
+    if _NOT_IN_YAML.search(data[:at].decode(errors="replace")):
+        return _CONTROL
+    first = data[at]
+    width = 2 if first & 0xE0 == 0xC0 else 3 if first & 0xF0 == 0xE0 else 4 if first & 0xF8 == 0xF0 else 0
+    octets = data[at : at + width]
+    if not width:
+        return "invalid leading UTF-8 octet"
+    if len(octets) < width:
+        return "incomplete UTF-8 octet sequence"
+    if any(octet & 0xC0 != 0x80 for octet in octets[1:]):
+        return "invalid trailing UTF-8 octet"
+    overlong = {2: first < 0xC2, 3: octets < b"\xe0\xa0", 4: octets < b"\xf0\x90"}[width]
+    return "invalid length of a UTF-8 sequence" if overlong else "invalid Unicode character"
+
+
+def with_plain_numbers(value: JsonValue) -> JsonValue:
+    """With numbers as Go writes them: whole floats as integers, integers beyond 64 bits as floats, none as it was spelled.
+
+    Raises LargeNumberError.
+    """
+    if type(value) is str:  # most of what there is
+        return value
+    if isinstance(value, dict):
+        return {name: with_plain_numbers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [with_plain_numbers(item) for item in value]
+    return _plain_number(value) if isinstance(value, int | float) else value
+
+
+def _plain_number(value: float) -> float:
+    if (type(value) is int and value in _INT64) or isinstance(value, bool):
+        return value
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise _too_large_a_number(str(value)) from error
+    if not number.is_integer() or abs(number) >= 1e21:
+        return number
+    return int(Decimal(repr(number))) if abs(number) > _EXACT else int(number)  # the digits that say it, then zeros
+
+
+def encode(value: JsonValue, encoding: Encoding) -> bytes:
+    """A value as a body; one line of JSON ends with a line feed, as curl users like it.
+
+    YAML has its keys sorted, as the kube-apiserver's. What it cannot say as Kubernetes reads it (an integer beyond 64 bits)
+    is said in JSON, which is YAML too.
+    """
+    if encoding is Encoding.YAML:
+        with suppress(YamlError):
+            return write_go_yaml(sorted_value(value)).encode()
+    return encode_json(value) + b"\n"
+
+
+def sorted_value(value: JsonValue) -> JsonValue:
+    """A value with the members of all its objects sorted, as Go writes maps."""
+    if isinstance(value, dict):
+        return {key: sorted_value(value[key]) for key in sorted(value)}
+    return [sorted_value(item) for item in value] if isinstance(value, list) else value
+
+
+def as_body(value: "JsonValue | Body") -> Body:
+    """A body, or a value as one that has no text."""
+    return value if isinstance(value, Body) else Body(value)
+
+
+def decode(data: bytes, encoding: Encoding) -> JsonValue:
+    """A body as a value and nothing more. Raises StatusError."""
+    try:
+        return read_body(data, encoding).value
+    except BodyError as error:
+        raise status.bad_request(str(error)) from error

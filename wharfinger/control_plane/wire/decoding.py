@@ -1,0 +1,311 @@
+"""Bodies of built-in kinds become typed objects, as Go's JSON decoder makes structs of them.
+
+What no struct declares is left out and noted, nulls mean that nothing was said, times, quantities and bytes come out in their
+canonical form, and a value of another type is refused in Go's words, which name the struct, the path and the Go type. The first
+wrong type is what is said, unless a type that reads itself (a time, a quantity) gives up: that ends the reading at once.
+
+Sources: sigs.k8s.io/json (case-sensitive, integers kept, strict errors), and UnmarshalJSON of the types in apimachinery.
+"""
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Final, TypeAlias, TypeGuard
+
+import msgspec
+
+from wharfinger.control_plane.kinds.type_shapes import ListTypes, Relation, Scalar, has_texts_only, schema_types
+from wharfinger.control_plane.wire.field_errors import quoted
+from wharfinger.control_plane.wire.go_json import Repeated, Spelled
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.kube.go_texts import ZERO_TIME, GoFormatError, read_base64, read_quantity, read_time
+
+MAX_STRICT_ERRORS: Final = 100
+INT32: Final = range(-(2**31), 2**31)
+_OCTETS: Final = range(256)
+_TYPE_FIELDS: Final = ("kind", "apiVersion")
+INT64: Final = range(-(2**63), 2**63)
+
+_Key: TypeAlias = tuple[str]
+"""A member of a map, which Go's paths of fields leave out."""
+_Step: TypeAlias = "str | int | _Key"
+
+
+class DecodingError(FormatError):
+    """A value of another type than the kind's; the message is Go's."""
+
+
+class Decoded(msgspec.Struct, frozen=True):
+    """An object as its kind has it, and what a strict decoder objects to (``unknown field "spec.foo"``), in order."""
+
+    obj: JsonObject
+    strict: tuple[str, ...]
+    respelled: bool = False
+    """Whether it holds an amount that was given as a number whose spelling was lost, which may have been ``1e3``."""
+
+
+def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
+    """The object as a kind's Go type holds it; ``lists`` is the kind's root. Raises DecodingError."""
+    decoder = _Decoder()
+    try:
+        obj = decoder.struct(value, lists)
+    except GoFormatError as error:
+        raise DecodingError(str(error)) from error
+    if decoder.saved:
+        raise DecodingError(decoder.saved)
+    return Decoded(obj, tuple(decoder.strict), decoder.respelled)
+
+
+def read_schema(value: JsonValue, types: ListTypes) -> JsonValue:
+    """A schema of a definition, or what may be in its place, read by itself. Raises GoFormatError."""
+    return _Decoder().schema(value, types)
+
+
+def go_type_of(value: JsonValue) -> str:
+    """What encoding/json calls the type of a value."""
+    if isinstance(value, bool):
+        return "bool"
+    return {dict: "object", Repeated: "object", list: "array", str: "string", type(None): "null"}.get(
+        type(value), "number"
+    )
+
+
+class _Decoder:
+    """One reading of a body: where it is, and what was found wrong."""
+
+    def __init__(self, holders: Sequence[tuple[ListTypes, str]] = (), inside: int = 0) -> None:
+        self.saved = ""
+        self.strict: list[str] = []
+        self.respelled = False
+        self._path: list[_Step] = []
+        self._holders: list[tuple[ListTypes, str]] = [*holders]
+        """The structs around, each with the name of its field that is being read."""
+        self._inside = inside
+        """How many of them are around the outermost type that reads itself; 0 where there is none."""
+
+    def struct(self, value: JsonObject, lists: ListTypes) -> JsonObject:
+        """An object as a struct."""
+        found: JsonObject = {}
+        if not isinstance(value, Repeated):
+            members, plain = list(value.items()), lists.plain_fields
+        else:
+            members, plain = value.members, {}
+        fields = lists.fields
+        seen: set[str] = set()
+        for name, inner in members:
+            if type(inner) is str and name in plain:  # most of what there is
+                found[name] = inner
+                continue
+            types = fields.get(name)
+            if types is None:
+                self._note("unknown", name)
+                continue
+            if isinstance(value, Repeated):
+                if name in seen:
+                    self._note("duplicate", name)
+                seen.add(name)
+            if inner is None:
+                if types.relation not in {Relation.SCALAR, Relation.QUANTITY} or name in lists.pointers:
+                    found.pop(name, None)
+                continue
+            self._path.append(name)
+            self._holders.append((lists, name))
+            read = self.value(inner, types)
+            self._holders.pop()
+            self._path.pop()
+            before = found.get(name)
+            found[name] = {**before, **read} if isinstance(before, dict) and isinstance(read, dict) else read
+            if read is None:
+                del found[name]
+        return found
+
+    def value(self, value: JsonValue, types: ListTypes) -> JsonValue:
+        """A value that is not null, as its type has it; None where it has none (an error is noted, or it reads as zero)."""
+        relation = types.relation
+        if relation is Relation.SCALAR or relation is Relation.QUANTITY:
+            return self._scalar(value, types)
+        if relation is Relation.UNKNOWN:
+            if types.scalar is not Scalar.ANY:
+                return _Decoder(self._holders, self._inside or len(self._holders)).schema(value, types)
+            return _plain(value)
+        if types.closed:
+            return self.struct(value, types) if isinstance(value, dict) else self._wrong(value, types)
+        if relation is Relation.MAP or relation is Relation.ATOMIC_MAP:
+            return self._map(value, types) if isinstance(value, dict) else self._wrong(value, types)
+        return self._list(value, types) if isinstance(value, list) else self._wrong(value, types)
+
+    def schema(self, value: JsonValue, types: ListTypes) -> JsonValue:
+        """A schema, or what may be in its place; reads itself, so nothing in it is unknown, and all that is wrong ends it."""
+        read: JsonValue = None
+        if isinstance(value, dict):
+            read = self.struct(value, schema_types())
+        elif types.scalar is Scalar.SCHEMA_OR_BOOL:
+            if not isinstance(value, bool):
+                raise GoFormatError("boolean or JSON schema expected")
+            read = value
+        elif isinstance(value, list) and value:
+            name = "allOf" if types.scalar is Scalar.SCHEMA_OR_SCHEMAS else "required"
+            read = self._list(value, schema_types().field(name))
+        if self.saved:
+            raise GoFormatError(self.saved)
+        return read
+
+    def _map(self, value: JsonObject, types: ListTypes) -> JsonObject:
+        element = types.item
+        found: JsonObject = {}
+        if element.scalar is Scalar.STRING and type(value) is dict and has_texts_only(value):
+            return dict(value)
+        for name, inner in value.members if isinstance(value, Repeated) else value.items():
+            if name in found:
+                self._note("duplicate", name)
+            if type(inner) is str and element.scalar is Scalar.STRING:
+                found[name] = inner
+                continue
+            self._path.append((name,))
+            found[name] = _zero(element) if inner is None else self.value(inner, element)
+            self._path.pop()
+        return found
+
+    def _list(self, value: list[JsonValue], types: ListTypes) -> list[JsonValue]:
+        element = types.item
+        found: list[JsonValue] = []
+        for index, inner in enumerate(value):
+            self._path.append(index)
+            found.append(_zero(element) if inner is None else self.value(inner, element))
+            self._path.pop()
+        return found
+
+    def _scalar(self, value: JsonValue, types: ListTypes) -> JsonValue:
+        match types.scalar:
+            case Scalar.STRING:
+                return value if isinstance(value, str) else self._wrong(value, types)
+            case Scalar.BOOL:
+                return value if isinstance(value, bool) else self._wrong(value, types)
+            case Scalar.INT32:
+                return self._integer(value, types, INT32)
+            case Scalar.INT64:
+                return self._integer(value, types, INT64)
+            case Scalar.FLOAT:
+                is_number = isinstance(value, int | float) and not isinstance(value, bool)
+                return _plain(value) if is_number else self._wrong(value, types)
+            case Scalar.INT_OR_STRING:
+                return value if isinstance(value, str) else self._own_integer(value)
+            case Scalar.TIME | Scalar.MICRO_TIME:
+                if not isinstance(value, str):
+                    raise GoFormatError(self._complaint(go_type_of(value), "string"))
+                time = read_time(value, micro=types.scalar is Scalar.MICRO_TIME)
+                return None if time == ZERO_TIME else time
+            case Scalar.QUANTITY:
+                self.respelled = self.respelled or type(value) is float
+                return read_quantity(_spelled(value))
+            case Scalar.BYTES:
+                return self._bytes(value, types)
+            case _:
+                return _plain(value)
+
+    def _integer(self, value: JsonValue, types: ListTypes, limits: range) -> JsonValue:
+        if isinstance(value, int) and not isinstance(value, bool):
+            if value in limits:
+                return value
+        elif not isinstance(value, float):
+            return self._wrong(value, types)
+        return self._save(self._complaint(f"number {_spelled(value)}", types.go_type))
+
+    def _own_integer(self, value: JsonValue) -> JsonValue:
+        """The number in an IntOrString, which reads itself."""
+        if isinstance(value, int) and not isinstance(value, bool) and value in INT32:
+            return value
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        said = f"number {_spelled(value)}" if is_number else go_type_of(value)
+        raise GoFormatError(self._complaint(said, "int32"))
+
+    def _bytes(self, value: JsonValue, types: ListTypes) -> JsonValue:
+        if isinstance(value, list):
+            octets = [item or 0 for item in value if item is None or _is_octet(item)]
+            wrong = next((item for item in value if item is not None and not _is_octet(item)), None)
+            if wrong is None:
+                return b64encode(bytes(octets)).decode()
+            is_number = isinstance(wrong, int | float) and not isinstance(wrong, bool)
+            return self._save(self._complaint(f"number {_spelled(wrong)}" if is_number else go_type_of(wrong), "uint8"))
+        if not isinstance(value, str):
+            return self._wrong(value, types)
+        try:
+            return read_base64(value)
+        except GoFormatError as error:
+            return self._save(str(error))
+
+    def _wrong(self, value: JsonValue, types: ListTypes) -> JsonValue:
+        """A value of another type: none, and noted."""
+        return self._save(self._complaint(go_type_of(value), types.go_type))
+
+    def _save(self, complaint: str) -> JsonValue:
+        self.saved = self.saved or complaint
+        return None
+
+    def _complaint(self, value: str, go_type: str) -> str:
+        if not self._holders:
+            return f"json: cannot unmarshal {value} into Go value of type {go_type}"
+        steps: list[str] = []
+        for depth, (holder, name) in enumerate(self._holders):
+            steps += [holder.embedded[name]] if name in holder.embedded else []
+            if depth and name in _TYPE_FIELDS and "metadata" in holder.fields:
+                steps.append("TypeMeta")
+            steps.append(name)
+        struct = self._holders[self._inside - 1][0].go_type.rpartition(".")[2]
+        return f"json: cannot unmarshal {value} into Go struct field {struct}.{'.'.join(steps)} of type {go_type}"
+
+    def _note(self, what: str, name: str) -> None:
+        """A field that is unknown or stands twice; each is noted once."""
+        text = f"{what} field {quoted(_path_text([*self._path, name]))}"
+        if len(self.strict) < MAX_STRICT_ERRORS and text not in self.strict:
+            self.strict.append(text)
+
+
+def _path_text(path: list[_Step]) -> str:
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            name = step if isinstance(step, str) else step[0]
+            text += f".{name}" if text else name
+    return text
+
+
+def _zero(types: ListTypes) -> JsonValue:
+    """What null is as an element of a map or a list."""
+    if types.closed:
+        return {}
+    match types.scalar:
+        case Scalar.STRING | Scalar.BYTES:
+            return ""
+        case Scalar.BOOL:
+            return False
+        case Scalar.INT32 | Scalar.INT64 | Scalar.FLOAT | Scalar.INT_OR_STRING:
+            return 0
+        case Scalar.QUANTITY:
+            return "0"
+        case _:
+            return None
+
+
+def _spelled(value: JsonValue) -> str:
+    """A value as its text had it, as far as it matters to a quantity or in a complaint."""
+    if isinstance(value, Spelled):
+        return value.text
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def _is_octet(value: JsonValue) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value in _OCTETS
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    """A value that is taken as it is, without the traces of having been read closely."""
+    if isinstance(value, Spelled):
+        return float(value)
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,148 @@
+"""Field errors as ``apimachinery/util/validation/field`` words them.
+
+A value that is wrong is shown as Go shows it: text in quotes, numbers and booleans bare, anything else as its JSON.
+Whoever passes an object passes it as the server's own type prints it: members in the order of the struct, keys of a map
+sorted (:func:`sorted_map`).
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from wharfinger.control_plane.wire.status import FieldError
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+NOWHERE: Final = "[]"
+"""What an error is about that is not about any field, as Go prints a path of one empty name."""
+MOST_ERRORS: Final = 10_000
+"""Of a rule that compares each item of a list with each other; upstream has no bound."""
+IMMUTABLE: Final = "field is immutable"
+"""What ``ValidateImmutableField`` says."""
+_NOTHING: Final[tuple[JsonValue, ...]] = (None, [], {})
+NEGATIVE: Final = "must be greater than or equal to 0"
+NOT_POSITIVE: Final = "must be greater than zero"
+_ESCAPES: Final = {
+    '"': '\\"', "\\": "\\\\", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
+}  # fmt: skip
+
+
+def invalid_value(field: str, value: JsonValue, why: str) -> FieldError:
+    """``field: Invalid value: "value": why``."""
+    return invalid(field, value, why)
+
+
+def invalid(field: str, value: JsonValue, why: str) -> FieldError:
+    """``field: Invalid value: <value>: why``."""
+    return FieldError(field, "FieldValueInvalid", f"Invalid value: {shown(value)}" + (f": {why}" if why else ""))
+
+
+def type_invalid(field: str, value: JsonValue, why: str) -> FieldError:
+    """``invalid`` of a value of another type than its schema's."""
+    return FieldError(field, "FieldValueTypeInvalid", f"Invalid value: {shown(value)}" + (f": {why}" if why else ""))
+
+
+def required(field: str, why: str = "") -> FieldError:
+    """``field: Required value: why``."""
+    return FieldError(field, "FieldValueRequired", f"Required value: {why}" if why else "Required value")
+
+
+def forbidden(field: str, why: str) -> FieldError:
+    """``field: Forbidden: why``."""
+    return FieldError(field, "FieldValueForbidden", f"Forbidden: {why}" if why else "Forbidden")
+
+
+def not_supported(field: str, value: JsonValue, supported: Iterable[str]) -> FieldError:
+    """``field: Unsupported value: <value>: supported values: "a", "b"`` (in the order given)."""
+    listed = ", ".join(quoted(item) for item in supported)
+    why = f": supported values: {listed}" if listed else ""
+    return FieldError(field, "FieldValueNotSupported", f"Unsupported value: {shown(value)}{why}")
+
+
+def duplicate(field: str, value: JsonValue) -> FieldError:
+    """``field: Duplicate value: <value>``."""
+    return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {shown(value)}")
+
+
+def absent(field: str, value: JsonValue, why: str = "") -> FieldError:
+    """``field: Not found: <value>: why``."""
+    return FieldError(field, "FieldValueNotFound", f"Not found: {shown(value)}" + (f": {why}" if why else ""))
+
+
+def too_long(field: str, limit: int, unit: str = "byte") -> FieldError:
+    """``field: Too long: may not be more than … bytes``; the unit may be ``character``."""
+    return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} {unit}{'s' * (limit != 1)}")
+
+
+def too_many(field: str, count: int, limit: int) -> FieldError:
+    """``field: Too many: 5: must have at most 3 items``."""
+    why = f"Too many: {count}: must have at most {limit} item{'s' * (limit != 1)}"
+    return FieldError(field, "FieldValueTooMany", why)
+
+
+def internal_error(field: str, why: str) -> FieldError:
+    """``field: Internal error: why``."""
+    return FieldError(field, "InternalError", f"Internal error: {why}")
+
+
+def immutable(field: str, new: JsonValue, old: JsonValue) -> list[FieldError]:
+    """``field: Invalid value: new: field is immutable`` where the two differ (``ValidateImmutableField``).
+
+    What is empty and what is not there are the same.
+    """
+    return [] if new == old or (new in _NOTHING and old in _NOTHING) else [invalid(field, new, IMMUTABLE)]
+
+
+def each(field: str, value: str, problems: Sequence[str]) -> list[FieldError]:
+    """``invalid`` once for each problem of a text."""
+    return [invalid(field, value, problem) for problem in problems]
+
+
+def sorted_map(value: Mapping[str, JsonValue]) -> JsonObject:
+    """A map in the order in which Go prints one."""
+    return dict(sorted(value.items()))
+
+
+def shown(value: JsonValue) -> str:
+    """A value as Go's field errors show it; the members of an object keep their order."""
+    if isinstance(value, str):
+        return quoted(value)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return html_escaped(text) if isinstance(value, dict | list) else text
+
+
+def sorted_members(value: JsonValue) -> JsonValue:
+    """A value that Go has no struct for, with the members of all objects in it sorted, as it shows them."""
+    if isinstance(value, dict):
+        return {name: sorted_members(value[name]) for name in sorted(value)}
+    return [sorted_members(item) for item in value] if isinstance(value, list) else value
+
+
+def html_escaped(text: str) -> str:
+    """JSON text with what ``encoding/json`` escapes for the sake of browsers."""
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
+
+
+def pointed(field: str, value: JsonValue, why: str) -> FieldError:
+    """``invalid`` of a value that Go holds by a pointer: text is shown as JSON."""
+    text = json.dumps(value, ensure_ascii=False)
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return FieldError(field, "FieldValueInvalid", f"Invalid value: {text}: {why}")
+
+
+def quoted(text: str) -> str:
+    """A text as Go's ``%q`` writes it."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(_ESCAPES.get(char) or _printed(char) for char in text) + '"'
+
+
+def _printed(char: str) -> str:
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

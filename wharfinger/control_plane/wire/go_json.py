@@ -1,0 +1,260 @@
+"""JSON looked at closely, for what is said of it: where the text is broken, which members stand twice, how numbers are spelled.
+
+Bodies are read fast; only where something is wrong with one is it read again here, in the order of its text, so that the
+complaint is the kube-apiserver's (encoding/json and sigs.k8s.io/json).
+"""
+
+import json
+import math
+import re
+from typing import Final, NoReturn, Self
+
+from wharfinger.control_plane.wire.field_errors import quoted
+from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue
+
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_NUMBER_START: Final = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.(?:[0-9]+(?:[eE][-+]?)?)?|[eE][-+]?)?)?")
+_NOT_MEMBERS: Final = bytes(set(range(256)) - set(b'":'))
+_SHORT: Final = 16_384
+_DIGITS: Final = 308
+"""With no more a number is not beyond a float."""
+_ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)", re.DOTALL)
+_HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
+
+
+class Spelled(float):
+    """A number with a point or an exponent, and how it was spelled."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+class Repeated(dict[str, JsonValue]):
+    """An object some of whose members stand more than once; ``members`` has all of them, in order."""
+
+    members: list[tuple[str, JsonValue]]
+
+
+def closely_read(data: bytes) -> JsonValue:
+    """A document with :class:`Spelled` numbers and :class:`Repeated` objects. The data must be JSON."""
+    text = _whole(data)
+    value: JsonValue = json.loads(text, parse_float=Spelled, parse_constant=_no_constant, object_pairs_hook=_members)
+    return value
+
+
+def whole_text(data: bytes) -> bytes:
+    """JSON text as Go reads it: each byte that is not UTF-8, and each half of a surrogate pair, as U+FFFD."""
+    return _whole(data).encode()
+
+
+def _whole(data: bytes) -> str:
+    text = data.decode(errors="surrogateescape")
+    if not text.isascii():
+        text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _ESCAPE.sub(_whole_escape, text) if "\\u" in text else text
+
+
+def _whole_escape(found: re.Match[str]) -> str:
+    """An escape as it stands, unless it is half a pair (six characters, where a whole one has twelve)."""
+    escape: str = found[0]
+    return "\N{REPLACEMENT CHARACTER}" if len(escape) == 6 else escape
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _members(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    repeated = Repeated(found)
+    repeated.members = pairs
+    return repeated
+
+
+def may_repeat(data: bytes, value: JsonValue) -> bool:
+    """Whether members may stand twice in the text that was read as ``value``: it has more colons than the value has names."""
+    # Counting looks at each byte, a split only for the next hit; it makes parts, so that is for the short ones.
+    count = len(data.split(b":")) - 1 if len(data) <= _SHORT else data.count(b":")
+    if count == _names(value):
+        return False
+    if b"\\" in data:
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    bare = data.translate(None, _NOT_MEMBERS).split(b'"')[::2]
+    return sum(map(len, bare)) != _names(value)
+
+
+def _names(value: JsonValue) -> int:
+    """How many members all objects have together."""
+    if isinstance(value, dict):
+        return len(value) + sum(_names(item) for item in value.values() if isinstance(item, dict | list))
+    return sum(_names(item) for item in value if isinstance(item, dict | list)) if isinstance(value, list) else 0
+
+
+def repeated_members(value: JsonValue, path: str = "") -> list[str]:
+    """The members that stand twice, at any depth of a value that was read closely: ``duplicate field "a.b"``."""
+    found: list[str] = []
+    if isinstance(value, dict):
+        seen: set[str] = set()
+        for name, inner in value.members if isinstance(value, Repeated) else value.items():
+            here = f"{path}.{name}" if path else name
+            if name in seen:
+                found.append(f"duplicate field {quoted(here)}")
+            seen.add(name)
+            found += repeated_members(inner, here)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            found += repeated_members(item, f"{path}[{index}]")
+    return list(dict.fromkeys(found))
+
+
+def large_number(data: bytes) -> str:
+    """The first number of a JSON text that is beyond a float of 64 bits; "" where there is none."""
+    scanner = _Scanner(data.decode("latin-1"))
+    scanner.document()
+    return next((text for text in scanner.long_numbers if math.isinf(float(text))), "")
+
+
+class _Broken(Exception):  # noqa: N818 - never leaves this module
+    """What is wrong with the text."""
+
+
+def syntax_error(data: bytes) -> str:
+    """What Go's scanner says of the first thing that is wrong with a text; "" where it is JSON."""
+    scanner = _Scanner(data.decode("latin-1"))
+    try:
+        scanner.document()
+    except _Broken as broken:
+        return str(broken)
+    return ""
+
+
+class _Scanner:
+    """Walks a text (bytes as Latin-1) without building anything."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self.long_numbers: list[str] = []
+        """Those of more digits than fit, or with an exponent."""
+
+    def document(self) -> None:
+        """One value and nothing behind it. Raises _Broken."""
+        closers: list[str] = []
+        self._begin(closers)
+        while closers:
+            char = self._next()
+            inside = closers[-1]
+            if char == inside:
+                self._at += 1
+                closers.pop()
+            elif char == ",":
+                self._at += 1
+                if inside == "}":
+                    self._key()
+                self._begin(closers)
+            else:
+                raise self._wrong("after object key:value pair" if inside == "}" else "after array element")
+        self._space()
+        if self._at < len(self._text):
+            raise self._wrong("after top-level value")
+
+    def _space(self) -> None:
+        found = _SPACE.match(self._text, self._at)
+        self._at = found.end() if found else self._at
+
+    def _next(self) -> str:
+        """The next character that is no space."""
+        self._space()
+        if self._at >= len(self._text):
+            raise _Broken("unexpected end of JSON input")
+        return self._text[self._at]
+
+    def _wrong(self, context: str) -> _Broken:
+        char = self._text[self._at : self._at + 1]
+        if not char:
+            return _Broken("unexpected end of JSON input")
+        shown = "'\\''" if char == "'" else "'\"'" if char == '"' else f"'{quoted(char)[1:-1]}'"
+        return _Broken(f"invalid character {shown} {context}")
+
+    def _begin(self, closers: list[str]) -> None:
+        """A value, down to the first that is no container or is empty."""
+        while True:
+            char = self._next()
+            if char not in "{[":
+                self._scalar(char)
+                return
+            self._at += 1
+            if len(closers) >= max(MAX_DEPTH, 10_000):
+                raise _Broken("exceeded max depth")
+            closers.append("}" if char == "{" else "]")
+            if self._next() == closers[-1]:
+                self._at += 1
+                closers.pop()
+                return
+            if char == "{":
+                self._key()
+
+    def _key(self) -> None:
+        if self._next() != '"':
+            raise self._wrong("looking for beginning of object key string")
+        self._string()
+        if self._next() != ":":
+            raise self._wrong("after object key")
+        self._at += 1
+
+    def _scalar(self, char: str) -> None:
+        if char == '"':
+            self._string()
+        elif char == "-" or char.isdecimal():
+            self._number()
+        elif char in "tfn":
+            self._literal({"t": "true", "f": "false", "n": "null"}[char])
+        else:
+            raise self._wrong("looking for beginning of value")
+
+    def _literal(self, word: str) -> None:
+        for index, char in enumerate(word):
+            if self._text[self._at : self._at + 1] != char:
+                raise self._wrong(f"in literal {word} (expecting '{word[index]}')")
+            self._at += 1
+
+    def _string(self) -> None:
+        found = _STRING.match(self._text, self._at)
+        self._at = found.end() if found else self._at
+        char = self._text[self._at : self._at + 1]
+        if char == '"':
+            self._at += 1
+            return
+        if char != "\\":
+            raise self._wrong("in string literal")
+        self._at += 1
+        if self._text[self._at : self._at + 1] != "u":
+            raise self._wrong("in string escape code")
+        while self._text[self._at + 1 : self._at + 2] and self._text[self._at + 1] in "0123456789abcdefABCDEF":
+            self._at += 1
+        self._at += 1
+        raise self._wrong("in \\u hexadecimal character escape")
+
+    def _number(self) -> None:
+        found, start = _NUMBER.match(self._text, self._at), _NUMBER_START.match(self._text, self._at)
+        whole, begun = found.end() if found else self._at, start.end() if start else self._at
+        if whole >= begun:
+            text, self._at = self._text[self._at : whole], whole
+            if len(text) > _DIGITS or "e" in text or "E" in text:
+                self.long_numbers.append(text)
+            return
+        self._at = begun
+        last = self._text[begun - 1]
+        if last == ".":
+            raise self._wrong("after decimal point in numeric literal")
+        raise self._wrong(
+            "in exponent of numeric literal" if whole > self._at or last in "eE+" else "in numeric literal"
+        )

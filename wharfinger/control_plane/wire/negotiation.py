@@ -1,0 +1,185 @@
+"""What a client accepts and what it sends: media types, and the views (``as=Table``) of Kubernetes' content negotiation.
+
+Protobuf is read but never written, and CBOR not at all: asked for them, the next type that the client accepts is taken,
+and that is JSON with every client there is.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from wharfinger.control_plane.wire import status
+
+OFFERED: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+"""As the kube-apiserver says it when nothing fits."""
+STREAMS: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+"""The same of a watch."""
+
+
+_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PAIR: Final = rf'\s*;\s*({_WORD})\s*=\s*(?:{_WORD}|"[^"]*")'
+_CONTENT_TYPE: Final = re.compile(rf"\s*({_WORD}/{_WORD})\s*((?:{_PAIR})*)\s*;?\s*")
+_PARAMETER: Final = re.compile(_PAIR)
+
+
+class Encoding(StrEnum):
+    """How a body is written."""
+
+    JSON = "application/json"
+    YAML = "application/yaml"
+    PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+class View(StrEnum):
+    """What an answer is turned into."""
+
+    OBJECT = ""
+    TABLE = "Table"
+    METADATA = "PartialObjectMetadata"
+    METADATA_LIST = "PartialObjectMetadataList"
+    DISCOVERY = "APIGroupDiscoveryList"
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """What the client gets."""
+
+    encoding: Encoding
+    view: View = View.OBJECT
+    version: str = "v1"
+    """The version of meta.k8s.io in which a view is."""
+    pretty: bool = False
+    """Whether JSON is for people to read."""
+
+    @property
+    def content_type(self) -> str:
+        """The Content-Type of the answer; only aggregated discovery names its view there."""
+        if self.view is View.DISCOVERY:
+            return f"{self.encoding};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        return str(self.encoding)
+
+
+def negotiate(
+    accept: str,
+    views: Collection[View],
+    *,
+    watch: bool = False,
+    listing: bool = False,
+    custom: bool = False,
+    offered: tuple[str, ...] = OFFERED,
+) -> Representation:
+    """The best acceptable representation of an Accept header. Raises StatusError (406).
+
+    A watch is never YAML. Where a media type is known, but not the view that is asked for, the refusal is another one than
+    where no type is: in the kube-apiserver two programs look at them, one after the other, and the second alone where kinds
+    are ``custom``. A collection that is read (``listing``) names the types of its watches too.
+    ``offered`` is what the first of them knows, where that is more than the second.
+    """
+    if not accept.strip():
+        return Representation(Encoding.JSON)
+    clauses = _clauses(accept)
+    if not custom and not any(media in offered or media == "*/*" for media in named_media(accept)):
+        raise status.not_acceptable((*OFFERED, *STREAMS) if watch or listing else offered)
+    known = False
+    for media, parameters in clauses:
+        found = _representation(media, parameters, views)
+        if found is not None and watch and found.encoding is Encoding.YAML:
+            known = True
+            break
+        if found is not None:
+            return found
+    raise status.only_accepted(STREAMS if known and not custom else OFFERED)
+
+
+def error_representation(accept: str) -> Representation | None:
+    """How an error is written for a client: as it wants its objects; None where nothing is that it accepts."""
+    if not accept.strip():
+        return Representation(Encoding.JSON)
+    found = (_representation(media, parameters, ()) for media, parameters in _clauses(accept))
+    return next((item for item in found if item is not None), None)
+
+
+def named_media(accept: str) -> list[str]:
+    """The media types of an Accept header as they stand there: ``*`` alone is none that is known."""
+    return [clause.partition(";")[0].strip(" ") for clause in accept.split(",")]
+
+
+def _clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
+    """Media types with their parameters, the best first; names are case-sensitive here."""
+    clauses = []
+    for clause in accept.split(","):
+        media, *parts = (part.strip() for part in clause.split(";"))
+        kind, slash, sub = media.partition("/")
+        media = "*/*" if media == "*" else f"{kind.strip()}{slash}{sub.strip()}"
+        pairs = (part.split("=") for part in parts)
+        parameters = {pair[0].strip(): pair[1].strip() for pair in pairs if len(pair) == 2 and pair[1]}
+        if media.count("/") == 1:
+            clauses.append((media, parameters))
+    return sorted(clauses, key=_preference)
+
+
+def _preference(clause: tuple[str, Mapping[str, str]]) -> tuple[float, bool, bool]:
+    """Sorts clauses: by weight, and what is named before what is not."""
+    media, parameters = clause
+    try:
+        weight = float(parameters.get("q", "1"))
+    except ValueError:
+        weight = 0.0
+    return -weight, media.startswith("*"), media.endswith("*")
+
+
+_READ: Final = {"application/json": Encoding.JSON, "application/yaml": Encoding.YAML}
+_ANY: Final = frozenset({"*/*", "application/*"})
+
+
+def _representation(media: str, parameters: Mapping[str, str], views: Collection[View]) -> Representation | None:
+    encoding = Encoding.JSON if media in _ANY else _READ.get(media)
+    if encoding is None or parameters.get("stream", "watch") != "watch":
+        return None
+    pretty = parameters.get("pretty") == "1"
+    if parameters.keys().isdisjoint({"as", "g", "v"}):
+        return Representation(encoding, pretty=pretty)
+    wanted, version = parameters.get("as", ""), parameters.get("v", "")
+    view = next((view for view in views if view.value == wanted), None)
+    group, versions = ("apidiscovery.k8s.io", ("v2",)) if view is View.DISCOVERY else ("meta.k8s.io", ("v1", "v1beta1"))
+    if view is None or parameters.get("g") != group or version not in versions:
+        return None
+    return Representation(encoding, view, version, pretty=pretty)
+
+
+def parse_media_type(text: str) -> tuple[str, dict[str, str]]:
+    """``application/json;as=Table`` → ``("application/json", {"as": "Table"})``."""
+    media, *parts = text.split(";")
+    parameters = {}
+    for part in parts:
+        name, _, value = part.partition("=")
+        parameters[name.strip().lower()] = value.strip().strip('"')
+    return media.strip().lower(), parameters
+
+
+def body_encoding(content_type: str) -> Encoding:
+    """How the body of a create, update or delete is written; JSON where nothing is said. Raises StatusError (415)."""
+    if not content_type or content_type == "application/json":
+        return Encoding.JSON
+    found = _CONTENT_TYPE.fullmatch(content_type)
+    names = _PARAMETER.findall(found[2].lower()) if found is not None else []
+    media = found[1].lower() if found is not None and len(names) == len(set(names)) else ""
+    if media not in OFFERED:
+        raise status.unsupported_media_type(OFFERED)
+    return Encoding(media)
+
+
+def patch_media(content_type: str, offered: Sequence[str], *, custom: bool) -> str:
+    """The dialect of a patch. Raises StatusError (415).
+
+    Of built-in kinds two programs look at the type, the first of which also knows it among others, and between spaces.
+    """
+    media = content_type.partition(";")[0]
+    if media in offered:
+        return media
+    named = {clause.partition(";")[0].strip(" ") for clause in content_type.split(",")}
+    if custom or not named.isdisjoint(offered):
+        raise status.unsupported_media_type(offered)
+    raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})

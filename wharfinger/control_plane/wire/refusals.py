@@ -1,0 +1,71 @@
+"""What is said of bodies that cannot be read, and why, in the words of the kube-apiserver's decoders."""
+
+from typing import Final
+
+from wharfinger.control_plane.wire import status
+from wharfinger.control_plane.wire.bodies import Body
+from wharfinger.control_plane.wire.decoding import go_type_of
+from wharfinger.control_plane.wire.negotiation import Encoding
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+KIND_MISSING: Final = "Object 'Kind' is missing in "
+KIND_FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
+"""The fields that say what a body is; they are found whatever the case of their names."""
+REPEATS: Final = "yaml: unmarshal errors:\n"
+_KIND_FINDER: Final = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+)
+"""The Go type that a body's kind is first read into."""
+
+
+class RefusedError(status.StatusError):
+    """400 of a body; ``why`` is the decoder's own complaint, without what it was about."""
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(400, "BadRequest", message)
+        self.why = why
+
+
+class WrongKindError(status.StatusError):
+    """422 of an object of a custom kind that says it is of another; of an update, other refusals come before."""
+
+    def __init__(self, obj: JsonObject, refusal: status.StatusError) -> None:
+        super().__init__(refusal.code, refusal.reason, refusal.message, refusal.details)
+        self.obj = obj
+
+
+def refused(kind: str, version: str, why: str, wanted: str = "") -> RefusedError:
+    """400 of a body that says its kind; ``wanted`` is what it should have been, where that is another."""
+    return RefusedError(f'{kind} in version "{version}" cannot be handled as a {wanted or kind}: {why}', why)
+
+
+def unrecognized(kind: str, complaint: str, body: Body) -> RefusedError:
+    """400 of a body that does not even say what it is."""
+    said = f"the object provided is unrecognized (must be of type {kind}): {complaint} ({body.summary})"
+    return RefusedError(said, complaint)
+
+
+def unreadable(kind: str, complaint: str, body: Body) -> RefusedError:
+    """400 of a body that is no text of its encoding."""
+    if body.encoding is Encoding.JSON:
+        complaint = f"couldn't get version/kind; json parse error: {complaint}"
+    return unrecognized(kind, complaint, body)
+
+
+def kind_complaint(value: JsonValue) -> str:
+    """Why a body does not even say what it is, or ""."""
+    prefix = "couldn't get version/kind; json parse error: json: cannot unmarshal"
+    if value is None:
+        return ""
+    if not isinstance(value, dict):
+        return f"{prefix} {go_type_of(value)} into Go value of type {_KIND_FINDER}"
+    for name, item in value.items():
+        field = KIND_FIELDS.get(name.lower()) if len(name) in {4, 10} else None
+        if field is not None and item is not None and not isinstance(item, str):
+            return f"{prefix} {go_type_of(item)} into Go struct field .{field} of type string"
+    return ""
+
+
+def repeats_complaint(body: Body) -> list[str]:
+    """What a strict YAML reader says of keys that stand twice: one complaint of all."""
+    return [REPEATS + "\n".join(f"  {repeat}" for repeat in body.repeats)] if body.repeats else []

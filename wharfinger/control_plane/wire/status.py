@@ -1,0 +1,258 @@
+"""Failures as Kubernetes says them: the ``Status`` object, its reasons and the wording that clients match on.
+
+Verbs raise :class:`StatusError`; the handler turns it into the response. The constructors here are the only place where
+reasons, codes and messages are spelled, after the answers recorded from a kube-apiserver (API conventions, "Response
+Status Kind").
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from wharfinger.control_plane.kinds.kind import Kind
+from wharfinger.formats.json.value import JsonObject, JsonValue
+
+MOST_SAID: Final = 8 * 1024 * 1024
+"""Characters of all that is wrong with one object, in one answer: a kube-apiserver would fill its memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One field that is wrong: ``metadata.name: Invalid value: "x": …``; ``reason`` is a ``CauseType``."""
+
+    field: str
+    reason: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+class StatusError(Exception):
+    """A failed request, with all that its Status says."""
+
+    def __init__(
+        self, code: int, reason: str, message: str, details: JsonObject | None = None, *, retry_after: int = 0
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.retry_after = retry_after
+        """Seconds for ``Retry-After``; 0 for none."""
+        self.warnings: tuple[str, ...] = ()
+        """What the client is told beside it."""
+        self.continue_token = ""
+        """Where a list that has expired may go on."""
+
+    def body(self) -> JsonObject:
+        """The Status object."""
+        metadata: JsonObject = {"continue": self.continue_token} if self.continue_token else {}
+        body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure"}
+        if self.message:
+            body["message"] = self.message
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details is not None:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+
+def success(name: str, group: str, plural: str, uid: str) -> JsonObject:
+    """The Status of a deletion that is done."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {**_details(name, group, plural), "uid": uid},
+    }
+
+
+def _details(name: str, group: str, kind: str) -> JsonObject:
+    details: JsonObject = {}
+    if name:
+        details["name"] = name
+    if group:
+        details["group"] = group
+    if kind:
+        details["kind"] = kind
+    return details
+
+
+def not_found(kind: Kind, name: str) -> StatusError:
+    """404 of one object."""
+    return StatusError(404, "NotFound", f'{kind.resource} "{name}" not found', _details(name, kind.group, kind.plural))
+
+
+def no_such_resource() -> StatusError:
+    """404 where discovery knows the group version, but not the resource."""
+    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def already_exists(kind: Kind, name: str, *, leaving: bool = False) -> StatusError:
+    """409 of a create; ``leaving``: the object that is there is being deleted."""
+    details = _details(name, kind.group, kind.plural)
+    message = f'{kind.resource} "{name}" already exists'
+    return StatusError(409, "AlreadyExists", f"object is being deleted: {message}" if leaving else message, details)
+
+
+def not_generated(kind: Kind, name: str) -> StatusError:
+    """409 of a create whose name was, or could have been, generated."""
+    details = {**_details(name, kind.group, kind.plural), "retryAfterSeconds": 1}
+    message = (
+        f'{kind.resource} "{name}" already exists, the server was not able to generate a unique name for the object'
+    )
+    return StatusError(409, "AlreadyExists", message, details, retry_after=1)
+
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+"""What a lost optimistic lock says."""
+
+
+def conflict(kind: Kind, name: str, why: str = MODIFIED) -> StatusError:
+    """409 of an optimistic lock that was lost."""
+    message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {why}'
+    return StatusError(409, "Conflict", message, _details(name, kind.group, kind.plural))
+
+
+def precondition_conflict(kind: Kind, name: str, why: str) -> StatusError:
+    """409 of a delete whose preconditions do not hold; names the stored kind where other conflicts name the resource."""
+    group = kind.stored.group if kind.stored is not None else kind.group
+    qualified = f"{kind.kind}.{group}" if group else kind.kind
+    message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
+    return StatusError(409, "Conflict", message, _details(name, group, kind.kind))
+
+
+def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> StatusError:
+    """409 of an apply; ``conflicts`` are (manager as printed, field path)."""
+    causes: list[JsonValue] = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": field}
+        for manager, field in conflicts
+    ]
+    return StatusError(409, "Conflict", message, {"causes": causes})
+
+
+def _within(errors: Sequence[FieldError]) -> Sequence[FieldError]:
+    """The errors, without the last of those that are more than an answer holds."""
+    sizes = accumulate(len(error.message) for error in errors)
+    last = next((index for index, size in enumerate(sizes) if size > MOST_SAID), None)
+    return errors if last is None else errors[: last + 1]
+
+
+def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
+    """422; identical messages are said once, though each is a cause."""
+    errors = _within(errors)
+    said = list(dict.fromkeys(str(error) for error in errors))
+    what = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    qualified = f"{kind}.{group}" if group else kind
+    causes: list[JsonValue] = [
+        {"reason": error.reason, "message": error.message, "field": error.field} for error in errors
+    ]
+    details = {**_details(name, group, kind), "causes": causes}
+    return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {what}', details)
+
+
+def invalid_object(kind: Kind, name: str, errors: Sequence[FieldError]) -> StatusError:
+    """422 of an object; its group is that which its kind is stored in."""
+    return invalid(kind.collection.group, kind.kind, name, errors)
+
+
+def bad_request(message: str) -> StatusError:
+    """400."""
+    return StatusError(400, "BadRequest", message)
+
+
+def forbidden(kind: Kind, name: str, why: str, causes: Sequence[FieldError] = ()) -> StatusError:
+    """403 of one object."""
+    details = _details(name, kind.group, kind.plural)
+    if causes:
+        details["causes"] = [_cause(cause) for cause in causes]
+    what = f'{kind.resource} "{name}"' if name else kind.resource
+    return StatusError(403, "Forbidden", f"{what} is forbidden: {why}", details)
+
+
+def _cause(error: FieldError) -> JsonObject:
+    shown = {"reason": error.reason, "message": error.message, "field": error.field}
+    return {name: value for name, value in shown.items() if value}
+
+
+def forbidden_path(user: str, verb: str, path: str) -> StatusError:
+    """403 of a path that is not a resource."""
+    return StatusError(403, "Forbidden", f'forbidden: User "{user}" cannot {verb} path "{path}"', {})
+
+
+def unauthorized() -> StatusError:
+    """401."""
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def method_not_allowed() -> StatusError:
+    """405."""
+    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
+def not_acceptable(offered: Sequence[str]) -> StatusError:
+    """406."""
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}"
+    return StatusError(406, "NotAcceptable", message, {})
+
+
+def only_accepted(offered: Sequence[str]) -> StatusError:
+    """406 of a media type that there is, but not in the form that is asked for."""
+    message = f"only the following media types are accepted: {', '.join(offered)}"
+    return StatusError(406, "NotAcceptable", message)
+
+
+def not_one_object(kind: Kind) -> StatusError:
+    """406 of a list that is asked for as the metadata of one object; says which type of Go's a list has there."""
+    name = "unstructured.UnstructuredList" if kind.custom else _go_name(kind, kind.list_kind)
+    message = f"you requested PartialObjectMetadata, but the requested object is a list (*{name})"
+    return StatusError(406, "NotAcceptable", message)
+
+
+def not_a_list(kind: Kind) -> StatusError:
+    """406 of one object that is asked for as a list of metadata."""
+    name = "unstructured.Unstructured" if kind.custom else _go_name(kind, kind.kind)
+    message = f"you requested PartialObjectMetadataList, but the requested object is not a list (*{name})"
+    return StatusError(406, "NotAcceptable", message)
+
+
+def _go_name(kind: Kind, name: str) -> str:
+    package = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}.get(
+        kind.group, kind.group.partition(".")[0]
+    )
+    return f"{package}.{name}"
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
+    """415."""
+    message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    return StatusError(415, "UnsupportedMediaType", message)
+
+
+def expired(message: str) -> StatusError:
+    """410: the revision asked for is no longer known."""
+    return StatusError(410, "Expired", message)
+
+
+def too_large_revision(asked: int, current: int) -> StatusError:
+    """504 of a read at a revision that was not reached yet."""
+    causes: list[JsonValue] = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    details: JsonObject = {"causes": causes, "retryAfterSeconds": 1}
+    message = f"Timeout: Too large resource version: {asked}, current: {current}"
+    return StatusError(504, "Timeout", message, details, retry_after=1)
+
+
+def internal(message: str) -> StatusError:
+    """500 as the server says it of bad input that it does not expect: without a reason."""
+    return StatusError(500, "", message)
+
+
+def internal_error(message: str) -> StatusError:
+    """500 of something that went wrong inside, as the server says it where it knows (``NewInternalError``)."""
+    details: JsonObject = {"causes": [{"message": message}]}
+    return StatusError(500, "InternalError", f"Internal error occurred: {message}", details)

@@ -1,0 +1,285 @@
+"""What the commands print of an Inspector's answers: tables and documents, whoever answers.
+
+What is printed was written by strangers: nothing is left in it that a terminal would obey.
+"""
+
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Final, assert_never
+
+from wharfinger.debug.client.client import DebugClient
+from wharfinger.debug.encoding.encoding import answer_to_json, queues_to_json
+from wharfinger.debug.encoding.explanation import explanation_to_json
+from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
+from wharfinger.debug.encoding.package import package_to_json, packages_to_json
+from wharfinger.debug.encoding.statistics import statistics_to_json
+from wharfinger.debug.errors import DebugError
+from wharfinger.debug.fields import duration
+from wharfinger.debug.printing.explanation import explanation_lines
+from wharfinger.debug.printing.node import node_lines
+from wharfinger.debug.printing.output import OUTPUT_FORMATS, OutputFormat, render
+from wharfinger.debug.printing.statistics import statistics_lines
+from wharfinger.debug.printing.table import layout
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.terminal_text import printable
+from wharfinger.runtime.inspector import (
+    Inspector,
+    InvalidSettings,
+    PackageSnapshot,
+    QueueSnapshot,
+    TaskSnapshot,
+    UnknownSettings,
+    ValidSettings,
+)
+
+_HEADER: Final = ("NAME", "KIND", "PACKAGE", "VERSION", "STATE", "MESSAGE")
+_WIDE_HEADER: Final = (
+    *(
+        "NAME",
+        "KIND",
+        "PACKAGE",
+        "VERSION",
+        "REVISION",
+        "DIGEST",
+        "QUEUED",
+        "DOING",
+        "WARNINGS",
+        "STATE",
+        "TIP",
+        "MESSAGE",
+    ),
+)
+_QUEUES_HEADER: Final = ("QUEUE", "INDEX", "LANE", "TASK", "ATTEMPT", "ENQUEUED", "STATE", "WHY")
+_DIGEST_DIGITS: Final = 12
+PROMETHEUS: Final = "prometheus"
+ARROW: Final = "→"
+EXIT_UNKNOWN: Final = 3
+EXIT_KEPT: Final = 3
+_MOST_MEANT: Final = 3
+_NEAR: Final = 0.75
+"""How much of a name must be another, for that to have been meant; difflib's measure."""
+
+
+class NoSuchPackageError(DebugError):
+    """The daemon has no package of this name."""
+
+
+class RenderFailedError(DebugError):
+    """A package cannot be rendered as it is."""
+
+
+async def packages_text(
+    inspector: Inspector, name: str | None, output: str, columns: int | None, arrow: str = ARROW, kind: str = ""
+) -> str:
+    """What `get packages` prints, of one kind of resource only if ``kind`` says so; no text when there are none.
+
+    Raises NoSuchPackageError.
+    """
+    if name is not None:
+        packages: tuple[PackageSnapshot, ...] = (await _one_of_kind(inspector, name, kind),)
+    else:
+        packages = tuple(package for package in await inspector.packages() if kind in ("", package.kind))
+    if output in OUTPUT_FORMATS:
+        return render(package_to_json(packages[0]) if name is not None else packages_to_json(packages), output)
+    if not packages:
+        return ""
+    if output == "name":
+        return "".join(f"{printable(package.name)}\n" for package in packages)
+    header, row = (_WIDE_HEADER, _wide_row) if output == "wide" else (_HEADER, _row)
+    rows = [row(package, arrow) for package in packages]
+    return "".join(f"{line}\n" for line in layout(header, rows, columns))
+
+
+async def _one_of_kind(inspector: Inspector, name: str, kind: str) -> PackageSnapshot:
+    package = await _one_package(inspector, name)
+    if kind not in ("", package.kind):
+        raise NoSuchPackageError(f"no {kind} named {name!r}; a {package.kind} has that name")
+    return package
+
+
+async def dump_text(inspector: Inspector, name: str | None, output: OutputFormat) -> str:
+    """What `dump` prints: all packages, or one. Raises NoSuchPackageError."""
+    if name is None:
+        return render(packages_to_json(await inspector.packages()), output)
+    return render(package_to_json(await _one_package(inspector, name)), output)
+
+
+async def queues_text(inspector: Inspector, name: str | None, output: str, columns: int | None) -> str:
+    """What `queues dump` prints: all queues, or one; no text when a table has no tasks. Raises NoSuchPackageError."""
+    queues = await inspector.queues()
+    if name is not None:
+        queues = tuple(queue for queue in queues if queue.name == name)
+        if not queues:
+            hint = await _hint(inspector, name) or "`wharfinger queues dump` shows all"
+            raise NoSuchPackageError(f"no queue named {name!r}; {hint}")
+    if output in OUTPUT_FORMATS:
+        return render(queues_to_json(queues), output)
+    rows = [_task_row(queue, task) for queue in queues for task in queue.tasks]
+    return "".join(f"{line}\n" for line in layout(_QUEUES_HEADER, rows, columns)) if rows else ""
+
+
+async def statistics_text(inspector: Inspector, output: str) -> str:
+    """What `statistics` prints; no text before there is anything to count. For ``prometheus``, as scrapers get it."""
+    if output == PROMETHEUS:
+        return await inspector.metrics() + await inspector.hook_metrics()
+    statistics = await inspector.statistics()
+    if output in OUTPUT_FORMATS:
+        return render(statistics_to_json(statistics) if statistics else None, output)
+    return "".join(f"{line}\n" for line in statistics_lines(statistics)) if statistics else ""
+
+
+async def scheduler_text(inspector: Inspector, name: str | None, output: str, columns: int | None) -> str:
+    """What `scheduler dump` prints: all nodes, or one; no text when a table has none. Raises NoSuchPackageError."""
+    nodes = await inspector.scheduler()
+    if name is not None:
+        nodes = tuple(node for node in nodes if node.name == name)
+        if not nodes:
+            raise await _no_such_node(inspector, name)
+    if output in OUTPUT_FORMATS:
+        return render(nodes_to_json(nodes) if name is None else node_to_json(nodes[0]), output)
+    return "".join(f"{line}\n" for line in node_lines(nodes, columns))
+
+
+async def why_text(inspector: Inspector, name: str, output: str, now: datetime) -> tuple[str, int]:
+    """What `why` prints, and its exit code; ``now`` is what ages are counted from. Raises NoSuchPackageError."""
+    explanation = await inspector.why(name)
+    if explanation is None:
+        raise await _no_such_package(inspector, name)
+    code = 0 if explanation.ready else EXIT_KEPT
+    if output in OUTPUT_FORMATS:
+        return render(explanation_to_json(explanation), output), code
+    return "".join(f"{line}\n" for line in explanation_lines(explanation, now)), code
+
+
+async def render_text(client: DebugClient, name: str, *, show_secrets: bool) -> str:
+    """What `render` prints. Raises NoSuchPackageError and RenderFailedError."""
+    rendered = await client.render(name, show_secrets=show_secrets)
+    if rendered is None:
+        raise await _no_such_package(client, name)
+    if not rendered.has_chart:
+        raise RenderFailedError(f"package {name!r} has no Helm chart: there is nothing to render")
+    if rendered.problem:
+        raise RenderFailedError(f"package {name!r} cannot be rendered: {rendered.problem}")
+    return rendered.manifest
+
+
+async def validate_text(
+    inspector: Inspector, name: str, settings: JsonObject, version: int, output: str
+) -> tuple[str, int]:
+    """What `validate` prints, and its exit code. Raises NoSuchPackageError."""
+    answer = await inspector.validate(name, settings, version)
+    if answer is None:
+        raise await _no_such_package(inspector, name)
+    match answer:
+        case ValidSettings(package, warnings):
+            code, lines, verdict = 0, [f"warning: {each}" for each in warnings], f"valid for version {package}"
+        case InvalidSettings(package, problems, warnings):
+            lines = [*(f"error: {each}" for each in problems), *(f"warning: {each}" for each in warnings)]
+            code, verdict = 1, f"not valid for version {package}"
+        case UnknownSettings(why):
+            code, lines, verdict = EXIT_UNKNOWN, [], f"not known: {why}"
+        case _:
+            assert_never(answer)
+    if output in OUTPUT_FORMATS:
+        return render(answer_to_json(answer), output), code
+    return "".join(f"{printable(line)}\n" for line in [*lines, f"{name}: {verdict}"]), code
+
+
+async def _one_package(inspector: Inspector, name: str) -> PackageSnapshot:
+    package = await inspector.package(name)
+    if package is None:
+        raise await _no_such_package(inspector, name)
+    return package
+
+
+async def _no_such_package(inspector: Inspector, name: str) -> NoSuchPackageError:
+    hint = await _hint(inspector, name) or "`wharfinger get packages` lists them"
+    return NoSuchPackageError(f"no package named {name!r}; {hint}")
+
+
+async def _no_such_node(inspector: Inspector, name: str) -> NoSuchPackageError:
+    """A package is in the scheduler once it is loaded, and until it is removed; one that is not may be known all the same."""
+    package = await inspector.package(name)
+    if package is not None:
+        how = f"{package.state}: {package.message}" if package.message else package.state
+        return NoSuchPackageError(f"package {name!r} is not in the scheduler ({how}); `wharfinger why {name}` says why")
+    hint = await _hint(inspector, name) or "`wharfinger scheduler dump` shows all that are loaded"
+    return NoSuchPackageError(f"no package named {name!r} in the scheduler; {hint}")
+
+
+async def _hint(inspector: Inspector, name: str) -> str:
+    """The names that may have been meant: ``namespace/instance``, as kubectl writes it; an instance; a slip of the pen."""
+    meant = name.replace("/", ".", 1)
+    names = [package.name for package in await inspector.packages() if package.name != name]
+    if meant in names:
+        return f"did you mean {meant}?"
+    instances = [each for each in names if each.partition(".")[2] == meant]
+    near = [*instances, *(each for each in get_close_matches(meant, names, cutoff=_NEAR) if each not in instances)]
+    return f"did you mean {' or '.join(near[:_MOST_MEANT])}?" if near else ""
+
+
+def _row(package: PackageSnapshot, arrow: str) -> tuple[str, ...]:
+    return (
+        package.name,
+        package.kind,
+        package.package,
+        _versions(package, arrow),
+        package.state,
+        package.message,
+    )
+
+
+def _wide_row(package: PackageSnapshot, arrow: str) -> tuple[str, ...]:
+    return (
+        package.name,
+        package.kind,
+        package.package,
+        _versions(package, arrow),
+        str(package.release_revision or ""),
+        (package.installed_digest or package.digest).removeprefix("sha256:")[:_DIGEST_DIGITS],
+        str(len(package.queue.tasks)),
+        _doing(package.queue),
+        str(len(package.warnings) or ""),
+        package.state,
+        package.tip,
+        package.message,
+    )
+
+
+def _versions(package: PackageSnapshot, arrow: str) -> str:
+    """The installed version, and the wanted one while it is another: ``1.0.0 → 1.1.0``, ``→ 1.0.0``."""
+    if package.version in {package.installed_version, ""}:
+        return package.installed_version
+    return f"{package.installed_version} {arrow} {package.version}".lstrip()
+
+
+def _doing(queue: QueueSnapshot) -> str:
+    """The first task that runs, or is to be run again, with what it waits for; empty: there is none."""
+    for task in (*(task for task in queue.tasks if task.running), *queue.tasks):
+        if task.running:
+            return f"{task.name} (waits for {task.waits_for})" if task.waits_for else task.name
+        if task.parked or task.retry_in_s is not None:
+            return f"{task.name} ({_task_state(task)})"
+    return ""
+
+
+def _task_row(queue: QueueSnapshot, task: TaskSnapshot) -> tuple[str, ...]:
+    waits_for = f"waits for {task.waits_for}" if task.waits_for else ""
+    return (
+        queue.name,
+        str(task.index),
+        task.lane,
+        task.name,
+        str(task.attempt),
+        duration(task.enqueued_s_ago),
+        _task_state(task),
+        "; ".join(why for why in (waits_for, task.cause, task.error) if why),
+    )
+
+
+def _task_state(task: TaskSnapshot) -> str:
+    if task.running:
+        return "running"
+    if task.parked:
+        return "parked"
+    return "waiting" if task.retry_in_s is None else f"again in {duration(task.retry_in_s)}"

@@ -1,0 +1,90 @@
+"""The graph of packages as a Mermaid flowchart, for pages that render those.
+
+Pure, and in ASCII. Names are hostile: nothing of them becomes syntax. Identities are ours (``n0``, ``n1`` …, so no name can be
+a reserved word such as ``end``), labels are quoted, and in them every character that Mermaid could take for anything but itself
+is an entity of its own kind (``#35;``).
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, NodeState
+from wharfinger.formats.terminal_text import printable
+
+MAX_EDGES: Final = 500
+MAX_CHARACTERS: Final = 50_000
+"""What Mermaid draws unless its settings (``maxEdges``, ``maxTextSize``) say more."""
+_HARMLESS: Final = frozenset(" ,-./:=+_")
+_CLASSES: Final = {
+    NodeState.ACTIVE: "fill:#d8f0dc,stroke:#1a7f37",
+    NodeState.DEGRADED: "fill:#fdecc8,stroke:#9a6700,stroke-width:3px",
+    NodeState.SCHEDULED: "fill:#d6e8fb,stroke:#0969da",
+    NodeState.WAITING: "fill:#eef1f4,stroke:#57606a,stroke-dasharray:6 3",
+    NodeState.FAILED: "fill:#fbd9d6,stroke:#b3261e,stroke-width:3px",
+    NodeState.REMOVING: "fill:#ecdff5,stroke:#7b4fa3,stroke-dasharray:6 3",
+    NodeState.OFF: "fill:#e4e4e4,stroke:#57606a",
+    NodeState.FORBIDDEN: "fill:#f7dfe9,stroke:#a3265e,stroke-dasharray:6 3",
+    NodeState.UNDECIDED: "fill:#ffffff,stroke:#57606a",
+    NodeState.UNLOADED: "fill:#ffffff,stroke:#57606a,stroke-dasharray:6 3",
+    NodeState.ABSENT: "fill:#ffffff,stroke:#57606a,stroke-dasharray:2 3",
+}
+_BRACKETS: Final = {
+    NodeState.ACTIVE: ("(", ")"),
+    NodeState.FAILED: ("{{", "}}"),
+    NodeState.FORBIDDEN: ("{{", "}}"),
+    NodeState.UNDECIDED: ("([", "])"),
+}
+_ARROWS: Final = {
+    EdgeKind.NEEDS: "-->",
+    EdgeKind.NEEDS_IF_THERE: "-.->",
+    EdgeKind.ANY_OF: "==>",
+    EdgeKind.EXCLUDES: "--x",
+    EdgeKind.SUBSCRIBES: "-.-o",
+}
+
+
+def graph_to_mermaid(graph: Graph) -> str:
+    """A Mermaid document; an edge points at what is named, and what comes first stands left."""
+    return "".join(f"{line}\n" for line in _lines(graph))
+
+
+def is_too_much(graph: Graph, document: str) -> bool:
+    """Whether Mermaid refuses to draw it with its own settings."""
+    return len(graph.edges) > MAX_EDGES or len(document) > MAX_CHARACTERS
+
+
+def _lines(graph: Graph) -> Iterator[str]:
+    ids = {node.name: f"n{number}" for number, node in enumerate(graph.nodes)}
+    yield "flowchart RL"
+    for node in graph.nodes:
+        opening, closing = _BRACKETS.get(node.state, ("[", "]"))
+        label = f"{_text(node.name)}<br/>{_text(node.caption)}"
+        yield f'  {ids[node.name]}{opening}"{label}"{closing}:::{_class(node.state)}'
+    for edge in graph.edges:
+        yield f'  {ids[edge.source]} {_ARROWS[edge.kind]}|"{_text(_label(edge))}"| {ids[edge.target]}'
+    for number, edge in enumerate(graph.edges):
+        if edge.waited_for:
+            yield f"  linkStyle {number} stroke:#b3261e,stroke-width:3px"
+    for state in NodeState:
+        if any(node.state is state for node in graph.nodes):
+            yield f"  classDef {_class(state)} {_CLASSES[state]},color:#1b1f24"
+    if graph.focus is not None:
+        yield f"  style {ids[graph.focus]} stroke-width:4px"
+
+
+def _label(edge: GraphEdge) -> str:
+    """Always something, since an empty label is none: the kind of the edge, its group and constraint."""
+    kind = edge.kind.value.replace("-", " ")
+    return f"{kind} {edge.label}" if edge.label else kind
+
+
+def _class(state: NodeState) -> str:
+    return state.value.replace(" ", "")
+
+
+def _text(text: str) -> str:
+    """As it stands between the quotes of a label: letters, digits and what means nothing, all else as entities."""
+    return "".join(
+        character if character in _HARMLESS or (character.isascii() and character.isalnum()) else f"#{ord(character)};"
+        for character in printable(text)
+    )

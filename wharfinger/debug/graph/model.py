@@ -1,0 +1,202 @@
+"""The packages of a daemon as a graph: who needs, tolerates, excludes and listens to whom, and how each of them is.
+
+Every picture (:mod:`wharfinger.debug.graph.text`, ``dot``, ``mermaid``, ``svg``, ``json``) is drawn from
+this one model, so they all show the same. Its invariants:
+
+* both ends of an edge are nodes: who is named and nowhere to be seen is a node too, and marked absent;
+* nodes are sorted by name, edges by their ends and kind, none is there twice: equal answers of a daemon give equal graphs.
+
+Pure. Cycles are not admitted by the scheduler; from groups and subscriptions they come all the same, so nothing here minds them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from wharfinger.debug.printing.node import lack_text
+from wharfinger.runtime.inspector import NodeSnapshot, PackageSnapshot
+
+
+class NodeState(StrEnum):
+    """What is to be seen of a node at once: what the scheduler says of it, and where it is worse, what the package says."""
+
+    ACTIVE = "active"
+    DEGRADED = "degraded"
+    SCHEDULED = "scheduled"
+    WAITING = "waiting"
+    FAILED = "failed"
+    REMOVING = "removing"
+    OFF = "off"
+    FORBIDDEN = "forbidden"
+    UNDECIDED = "undecided"
+    UNLOADED = "not loaded"
+    """The daemon knows it, its scheduler does not: it was not brought yet, or that failed."""
+    ABSENT = "absent"
+    """Others name it, nobody has it."""
+
+
+class EdgeKind(StrEnum):
+    """Why a package names another."""
+
+    NEEDS = "needs"
+    NEEDS_IF_THERE = "needs-if-there"
+    ANY_OF = "any-of"
+    EXCLUDES = "excludes"
+    SUBSCRIBES = "subscribes"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """One package. ``order`` is the effective one, None where the scheduler has none; ``status`` is the package's own word.
+
+    ``message`` says why it is not active; ``waits_for`` what it is parked on, in words.
+    """
+
+    name: str
+    state: NodeState
+    kind: str = ""
+    version: str = ""
+    order: int | None = None
+    status: str = ""
+    message: str = ""
+    waits_for: tuple[str, ...] = ()
+    since: datetime | None = None
+
+    @property
+    def says(self) -> str:
+        """Its state, and the package's own word where that adds something: ``active, Ready``."""
+        adds = self.status and self.status.lower() != self.state
+        return f"{self.state}, {self.status}" if adds else self.state.value
+
+    @property
+    def caption(self) -> str:
+        """What stands below its name: ``1.2.3, active, Ready``."""
+        return f"{self.version}, {self.says}" if self.version else self.says
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """``source`` names ``target``. ``group`` is the any-of or none-of group; ``waited_for``: it is parked on the target now."""
+
+    source: str
+    target: str
+    kind: EdgeKind
+    group: str = ""
+    constraint: str = ""
+    waited_for: bool = False
+
+    @property
+    def label(self) -> str:
+        """The group and the constraint: ``database: >=8``; either may be missing."""
+        return ": ".join(part for part in (self.group, self.constraint) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes and edges; ``focus`` is the package whose surroundings these are (None: these are all)."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+    focus: str | None = None
+
+
+_KINDS: Final = tuple(EdgeKind)
+_GROUPS: Final = {"anyOf": EdgeKind.ANY_OF, "noneOf": EdgeKind.EXCLUDES}
+_WORSE: Final = {"Failed": NodeState.FAILED, "Degraded": NodeState.DEGRADED}
+_RESTING: Final = {"Ready": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
+"""Of these nothing failed: the scheduler is told the same of a run that was cut short, or ordered and not begun."""
+_PHASES: Final = {"active": NodeState.ACTIVE, "scheduled": NodeState.SCHEDULED}
+
+
+def make_graph(nodes: Iterable[NodeSnapshot], packages: Iterable[PackageSnapshot]) -> Graph:
+    """The graph of what a daemon answers. The two answers need not be of the same moment."""
+    scheduled = {node.name: node for node in nodes}
+    known = {package.name: package for package in packages}
+    edges = sorted({edge for node in scheduled.values() for edge in _edges(node)}, key=_edge_key)
+    named = {edge.target for edge in edges}
+    drawn = (_node(name, scheduled.get(name), known.get(name)) for name in sorted({*scheduled, *known, *named}))
+    return Graph(tuple(drawn), tuple(edges))
+
+
+def around(graph: Graph, name: str) -> Graph | None:
+    """The package of this name, everything that it reaches and everything that reaches it; None: nobody has or names it."""
+    if not any(node.name == name for node in graph.nodes):
+        return None
+    down, up = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    for edge in graph.edges:
+        down[edge.source].append(edge.target)
+        up[edge.target].append(edge.source)
+    kept = _reached(name, down) | _reached(name, up)
+    nodes = tuple(node for node in graph.nodes if node.name in kept)
+    edges = tuple(edge for edge in graph.edges if edge.source in kept and edge.target in kept)
+    return Graph(nodes, edges, focus=name)
+
+
+def _reached(start: str, nexts: Mapping[str, list[str]]) -> set[str]:
+    found, to_see = {start}, [start]
+    while to_see:
+        for each in nexts.get(to_see.pop(), ()):
+            if each not in found:
+                found.add(each)
+                to_see.append(each)
+    return found
+
+
+def _node(name: str, node: NodeSnapshot | None, package: PackageSnapshot | None) -> GraphNode:
+    drawn = GraphNode(name, _state(node, package))
+    if package is not None:
+        version = package.installed_version or package.version
+        drawn = replace(drawn, kind=package.kind, version=version, status=package.state, message=package.message)
+    if node is not None:
+        drawn = replace(
+            drawn,
+            version=node.version or drawn.version,
+            order=node.order,
+            message=(drawn.message or node.message) if node.failed else (node.message or drawn.message),
+            waits_for=tuple(lack_text(lack) for lack in node.lacks),
+            since=node.since,
+        )
+    return replace(drawn, message="") if drawn.state is NodeState.ACTIVE else drawn
+
+
+def _state(node: NodeSnapshot | None, package: PackageSnapshot | None) -> NodeState:
+    status = package.state if package is not None else ""
+    if status == "Removing":
+        return NodeState.REMOVING
+    if node is None:
+        return NodeState.ABSENT if package is None else NodeState.UNLOADED
+    match node.decision:
+        case "Enable":
+            if node.failed:
+                return _RESTING.get(status, NodeState.FAILED)
+            return _WORSE.get(status) or _PHASES.get(node.state, NodeState.WAITING)
+        case "Disable":
+            return NodeState.OFF
+        case "Forbid":
+            return NodeState.FORBIDDEN
+        case _:
+            return NodeState.UNDECIDED
+
+
+def _edges(node: NodeSnapshot) -> Iterator[GraphEdge]:
+    waited_for = {lack.name for lack in node.lacks if lack.kind == "package"}
+
+    def edge(target: str, kind: EdgeKind, group: str = "", constraint: str = "") -> GraphEdge:
+        held = target in waited_for and kind not in {EdgeKind.EXCLUDES, EdgeKind.SUBSCRIBES}
+        return GraphEdge(node.name, target, kind, group, constraint, held)
+
+    for each in node.dependencies:
+        kind = EdgeKind.NEEDS_IF_THERE if each.optional else EdgeKind.NEEDS
+        yield edge(each.name, kind, constraint=each.constraint)
+    for group in node.groups:
+        for member in group.members:
+            yield edge(member.name, _GROUPS.get(group.kind, EdgeKind.ANY_OF), group.name, member.constraint)
+    for name in node.subscriptions:
+        yield edge(name, EdgeKind.SUBSCRIBES)
+
+
+def _edge_key(edge: GraphEdge) -> tuple[str, str, int, str, str]:
+    return edge.source, edge.target, _KINDS.index(edge.kind), edge.group, edge.constraint

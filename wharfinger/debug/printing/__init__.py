@@ -1,0 +1,4 @@
+"""What is printed for people: tables, explanations, statistics, and secrets taken out.
+
+May import ``fields``.
+"""

@@ -1,0 +1,38 @@
+"""An explanation as a person reads it at night: a line for each cause, the root last, and one with what to do."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from wharfinger.debug.fields import duration
+from wharfinger.debug.printing.text import width
+from wharfinger.formats.terminal_text import printable
+from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot
+
+_GAP: Final = "  "
+_A_DAY: Final = timedelta(days=1)
+
+
+def explanation_lines(explanation: ExplanationSnapshot, now: datetime) -> list[str]:
+    """The lines; ``now`` is what ages are counted from. Nothing in them is obeyed by a terminal."""
+    also = [f"also: {text}" for text in explanation.also]
+    if explanation.ready:
+        return [printable(line) for line in (f"{explanation.name}: nothing keeps it, it is ready", *also)]
+    subjects = [printable(cause.subject) for cause in explanation.causes]
+    columns = max(map(width, subjects), default=0)
+    chain = [
+        subject + " " * (columns - width(subject)) + _GAP + printable(_said(cause, now))
+        for subject, cause in zip(subjects, explanation.causes, strict=True)
+    ]
+    return [*chain, *(printable(line) for line in (f"remedy: {explanation.remedy}", *also))]
+
+
+def _said(cause: CauseSnapshot, now: datetime) -> str:
+    what = f"{cause.state}: {cause.message}" if cause.message else cause.state
+    return f"{what}{_GAP}since {since_text(cause.since, now)}" if cause.since is not None else what
+
+
+def since_text(since: datetime, now: datetime) -> str:
+    """``12:03:11 UTC (4m05s)``; with its date where that is not of the last day."""
+    moment, age = since.astimezone(UTC), max(now - since, timedelta())
+    form = "%H:%M:%S UTC" if age < _A_DAY else "%Y-%m-%d %H:%M:%S UTC"
+    return f"{moment:{form}} ({duration(age.total_seconds())})"

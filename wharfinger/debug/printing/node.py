@@ -1,0 +1,65 @@
+"""The scheduler's nodes as a person reads them: what each is parked on, since when, and a table of all.
+
+Pure. Nothing here is made safe for a terminal; what prints it does that.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from wharfinger.debug.printing.table import layout
+from wharfinger.runtime.inspector import LackSnapshot, NodeSnapshot
+
+# What one waits for comes last: it alone may be long, and only the last column is cut to fit a terminal.
+_HEADER: Final = ("NAME", "ORDER", "STATE", "DECISION", "SINCE", "WAITS-FOR")
+
+_OFF: Final = ("Disable", "Forbid")
+
+
+def moment_text(moment: datetime | None) -> str:
+    """A moment to the second, in UTC: ``2026-05-17 12:30:45Z``; empty for none."""
+    return "" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def lack_text(lack: LackSnapshot) -> str:
+    """One thing that a node is parked on: ``data.db (failed)``, ``order 10 (scheduled)``, ``the end of a pause``."""
+    match lack.kind:
+        case "package":
+            what = lack.name
+        case "tier":
+            what = f"order {_number(lack.name)}"
+        case "vote":
+            what = "the vote of its enabled script"
+        case "pause":
+            what = "the end of a pause"
+        case kind:
+            what = f"{kind} {lack.name}".rstrip()
+    return f"{what} ({lack.state})" if lack.state and lack.kind in {"package", "tier"} else what
+
+
+def node_lines(nodes: Sequence[NodeSnapshot], columns: int | None) -> list[str]:
+    """The lines of a table of nodes, as wide as a terminal of ``columns``; none where there are no nodes."""
+    rows = [
+        (
+            node.name,
+            str(node.order),
+            _state(node),
+            f"{node.decision} {node.reason}".strip(),
+            moment_text(node.since),
+            ", ".join(lack_text(lack) for lack in node.lacks),
+        )
+        for node in nodes
+    ]
+    return layout(_HEADER, rows, columns) if rows else []
+
+
+def _state(node: NodeSnapshot) -> str:
+    """Its state, if it may be on: what may not rests, whatever the scheduler calls that."""
+    if node.decision in _OFF:
+        return "off"
+    return "failed" if node.failed else node.state
+
+
+def _number(name: str) -> str:
+    """The name of a tier without the zeros that sort it."""
+    return name.lstrip("0") or "0" if name.isdecimal() else name

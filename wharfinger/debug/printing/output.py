@@ -1,0 +1,57 @@
+"""A JSON value as text for people and programs: JSON or YAML, safe on a terminal and read back as the same value.
+
+Pure. No odd character, number or depth in one package's settings may hide the whole dump: what block-style YAML cannot say,
+or would say in a way that fools a terminal, is written as JSON with escapes, which is YAML too.
+"""
+
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.terminal_text import is_safe, json_printable
+from wharfinger.formats.yaml.writer import write_yaml
+
+OutputFormat: TypeAlias = Literal["json", "yaml"]
+OUTPUT_FORMATS: Final[tuple[OutputFormat, ...]] = ("json", "yaml")
+MEDIA_TYPES: Final[dict[OutputFormat, str]] = {"json": "application/json", "yaml": "application/yaml"}
+
+
+def render(value: JsonValue, output: OutputFormat) -> str:
+    """The value as a document that ends with a line break."""
+    return render_json(value) if output == "json" else render_yaml(value)
+
+
+def render_json(value: JsonValue) -> str:
+    """Indented JSON in the value's own key order. NaN and infinities, which JSON has not, become null."""
+    return json_printable(_json(value)) + "\n"
+
+
+def render_yaml(value: JsonValue) -> str:
+    """Block-style YAML in the value's own key order, or JSON that is YAML (see the module)."""
+    try:
+        document = write_yaml(value)
+        if is_safe(document, allow="\n"):
+            return document
+    except FormatError:
+        pass
+    return json_printable(_json(value), yaml=True) + "\n"
+
+
+def _json(value: JsonValue) -> str:
+    try:
+        document = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a lone surrogate, which has no UTF-8 form
+        document = msgspec.json.encode(_replaced(value))
+    return msgspec.json.format(document, indent=2).decode()
+
+
+def _replaced(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_replaced(item) for item in value]
+    if isinstance(value, dict):
+        return {str(_replaced(key)): _replaced(item) for key, item in value.items()}
+    return value

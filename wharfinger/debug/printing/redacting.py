@@ -1,0 +1,169 @@
+"""Snapshots fit to leave the daemon: a dump is pasted into tickets, so nothing in it may be a secret.
+
+Pure. Settings and values are redacted by their keys. What was found there, and what the runtime names (write-only settings,
+what came from Secrets), is then known to be secret, and goes wherever else it stands: an error that quotes a password is as
+bad as the setting. What nothing names is found by its form only.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import assert_never
+
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.redaction.redaction import redact_object
+from wharfinger.formats.redaction.redaction_text import MARK, TextRedactor
+from wharfinger.formats.schemas.problems import Problem
+from wharfinger.runtime.inspector import (
+    ExplanationSnapshot,
+    HookSnapshot,
+    InvalidSettings,
+    NodeSnapshot,
+    OperationSnapshot,
+    PackageSnapshot,
+    ProgressSnapshot,
+    QueueSnapshot,
+    SettingsAnswer,
+    UnknownSettings,
+    ValidSettings,
+)
+
+
+def redact_package(package: PackageSnapshot) -> PackageSnapshot:
+    """The package with its settings, values and every text redacted; what it names as secret is left out itself."""
+    secrets = secrets_of(package)
+    text = TextRedactor(secrets)
+    return replace(
+        package,
+        message=text.redact(package.message),
+        tip=text.redact(package.tip),
+        settings=redact_object(package.settings, secrets=secrets),
+        values=redact_object(package.values, secrets=secrets),
+        conditions=tuple(
+            replace(condition, message=text.redact(condition.message)) for condition in package.conditions
+        ),
+        queue=redact_queue(package.queue, secrets),
+        hooks=tuple(_redact_hook(hook, text) for hook in package.hooks),
+        progress=_redact_progress(package.progress, text),
+        warnings=_redact_texts(package.warnings, text),
+        unmatched=_redact_texts(package.unmatched, text),
+        urls=_redact_texts(package.urls, text),
+        drift=_redact_texts(package.drift, text),
+        failing=_redact_texts(package.failing, text),
+        operations=tuple(_redact_operation(operation, text) for operation in package.operations),
+        monitors=tuple(
+            replace(monitor, binding=text.redact(monitor.binding), last_error=text.redact(monitor.last_error))
+            for monitor in package.monitors
+        ),
+        secrets=(),
+    )
+
+
+def redact_queue(queue: QueueSnapshot, secrets: Collection[str]) -> QueueSnapshot:
+    """The queue with the names, errors and causes of its tasks redacted, and what they wait for."""
+    text = TextRedactor(secrets)
+    tasks = (
+        replace(
+            task,
+            name=text.redact(task.name),
+            error=text.redact(task.error),
+            cause=text.redact(task.cause),
+            waits_for=text.redact(task.waits_for),
+        )
+        for task in queue.tasks
+    )
+    return replace(queue, tasks=tuple(tasks))
+
+
+def redact_node(node: NodeSnapshot, secrets: Collection[str]) -> NodeSnapshot:
+    """The node with its messages redacted, and those of its votes: they may quote what an enabled script said."""
+    text = TextRedactor(secrets)
+    return replace(
+        node,
+        message=text.redact(node.message),
+        lacks=tuple(replace(lack, state=text.redact(lack.state)) for lack in node.lacks),
+        votes=tuple(replace(vote, message=text.redact(vote.message)) for vote in node.votes),
+    )
+
+
+def redact_explanation(explanation: ExplanationSnapshot, secrets: Collection[str]) -> ExplanationSnapshot:
+    """The explanation with every text redacted but names: they quote statuses, errors of tasks, what scripts said."""
+    text = TextRedactor(secrets)
+    return replace(
+        explanation,
+        causes=tuple(
+            replace(cause, state=text.redact(cause.state), message=text.redact(cause.message))
+            for cause in explanation.causes
+        ),
+        remedy=text.redact(explanation.remedy),
+        also=_redact_texts(explanation.also, text),
+    )
+
+
+def redact_answer(answer: SettingsAnswer, secrets: Collection[str]) -> SettingsAnswer:
+    """The answer with its messages redacted: a rule may quote what is set now, and nobody gave that with the question."""
+    text = TextRedactor(secrets)
+    match answer:
+        case ValidSettings(_, warnings):
+            return replace(answer, warnings=_redact_problems(warnings, text))
+        case InvalidSettings(_, problems, warnings):
+            redacted = _redact_problems(problems, text)
+            return replace(answer, problems=redacted, warnings=_redact_problems(warnings, text))
+        case UnknownSettings(why):
+            return UnknownSettings(text.redact(why))
+        case _:
+            assert_never(answer)
+
+
+def _redact_problems(problems: Iterable[Problem], text: TextRedactor) -> tuple[Problem, ...]:
+    return tuple(Problem(text.redact(each.path), text.redact(each.message)) for each in problems)
+
+
+def secrets_in(packages: Iterable[PackageSnapshot]) -> frozenset[str]:
+    """Everything secret that any of ``packages`` knows."""
+    return frozenset(secret for package in packages for secret in secrets_of(package))
+
+
+def secrets_of(package: PackageSnapshot) -> frozenset[str]:
+    """What a package names as secret, and what stands in its settings and values under a key that says that it is one."""
+    return frozenset(package.secrets).union(
+        *(_found(shown, redact_object(shown)) for shown in (package.settings, package.values))
+    )
+
+
+def _redact_hook(hook: HookSnapshot, text: TextRedactor) -> HookSnapshot:
+    bindings = tuple(text.redact(binding) for binding in hook.bindings)
+    return replace(hook, bindings=bindings, last_error=text.redact(hook.last_error))
+
+
+def _redact_progress(progress: ProgressSnapshot | None, text: TextRedactor) -> ProgressSnapshot | None:
+    if progress is None:
+        return None
+    return replace(progress, waiting_for=_redact_texts(progress.waiting_for, text))
+
+
+def _redact_operation(operation: OperationSnapshot, text: TextRedactor) -> OperationSnapshot:
+    return replace(
+        operation,
+        completed=_redact_texts(operation.completed, text),
+        in_flight=_redact_texts(operation.in_flight, text),
+        interrupted=_redact_texts(operation.interrupted, text),
+    )
+
+
+def _redact_texts(texts: Iterable[str], text: TextRedactor) -> tuple[str, ...]:
+    return tuple(text.redact(each) for each in texts)
+
+
+def _found(settings: JsonObject, redacted: JsonObject) -> set[str]:
+    """What was replaced: both are walked side by side, since redaction keeps the shape and the order."""
+    found: set[str] = set()
+    pairs: list[tuple[JsonValue, JsonValue]] = [(settings, redacted)]
+    while pairs:
+        before, after = pairs.pop()
+        if isinstance(before, dict) and isinstance(after, dict):
+            pairs.extend(zip(before.values(), after.values(), strict=True))
+        elif isinstance(before, list) and isinstance(after, list):
+            pairs.extend(zip(before, after, strict=True))
+        elif after == MARK and isinstance(before, str | int | float) and before != MARK:
+            found.add(str(before))
+    return found

@@ -1,0 +1,122 @@
+"""Metrics for scrapers that come over the network: GET of three paths, and nothing else of the debug server.
+
+Whoever reaches the port may ask, so it is closed unless somebody asks for it, answers nothing that changes or explains anything,
+and costs the daemon little however often it is asked: at most CONNECTIONS at once, requests without a body, and what was written
+down for one scraper is given to all who ask within FRESH_S.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from wharfinger.debug.errors import MetricsAddressError
+from wharfinger.debug.server.routes import HOOK_METRICS, HOOKS, METRICS, make_handler
+from wharfinger.formats.terminal_text import printable
+from wharfinger.httpd.messages import Answer, Handler, Request, Response
+from wharfinger.httpd.server import HttpLimits, open_server
+from wharfinger.runtime.inspector import Inspector
+
+log = logging.getLogger(__name__)
+
+HEALTH: Final = "/healthz"
+PATHS: Final = (METRICS, HOOK_METRICS, HEALTH)
+CONNECTIONS: Final = 16
+FRESH_S: Final = 1.0
+MAX_PORT: Final = 65_535
+_ASKED: Final[tuple[tuple[str, ...], ...]] = (("false",), ("true",))
+"""What the parameter may be; the first where it is not given."""
+_MAX_SHOWN: Final = 100
+LIMITS: Final = HttpLimits(
+    header_bytes=8 * 1024, body_bytes=0, idle_s=120, header_read_s=5, body_read_s=5, write_s=30, connections=CONNECTIONS
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsAddress:
+    """Where to listen; ``host`` "" is every address of this machine, ``port`` 0 any that is free."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """As it is written."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def read_metrics_address(text: str) -> MetricsAddress:
+    """``HOST:PORT``, ``[::1]:PORT``, or ``:PORT`` for every address. Raises MetricsAddressError."""
+    host, colon, digits = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    host = host[1:-1] if bracketed else host
+    if not colon or bracketed != (":" in host) or printable(host) != host or " " in host:
+        raise MetricsAddressError(
+            f"{_quoted(text)} is no address to listen on: HOST:PORT, [IPv6]:PORT, or :PORT for all"
+        )
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= len(str(MAX_PORT)) and int(digits) <= MAX_PORT):
+        raise MetricsAddressError(f"{_quoted(text)}: the port is a number up to {MAX_PORT}")
+    return MetricsAddress(host, int(digits))
+
+
+@asynccontextmanager
+async def open_metrics_listener(address: MetricsAddress, inspector: Inspector) -> AsyncIterator[int]:
+    """Answer scrapers on ``address`` until the body is left; requests in flight are still answered.
+
+    Yields the port. Raises MetricsAddressError where nobody can listen there.
+    """
+    try:
+        listeners = await trio.open_tcp_listeners(address.port, host=address.host or None)
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise MetricsAddressError(f"cannot listen for scrapers of metrics on {address}: {why}") from error
+    port: int = listeners[0].socket.getsockname()[1]
+    async with open_server(listeners, make_metrics_handler(inspector), LIMITS):
+        log.info("metrics on %s", MetricsAddress(address.host, port))
+        yield port
+
+
+def make_metrics_handler(inspector: Inspector) -> Handler:
+    """The handler: the debug server's own for these paths, asked once for all who ask at about the same time."""
+    ask = make_handler(inspector)
+    kept = {(path, hooks): _Kept() for path in (METRICS, HOOK_METRICS) for hooks in _ASKED}
+
+    async def handle(request: Request) -> Answer:
+        if request.path not in PATHS:
+            return _text(404, f"no such path; there are {', '.join(PATHS)}")
+        if request.method != "GET":
+            return _text(405, "this path only answers GET", ("Allow", "GET"))
+        wanted = request.path, request.query.get(HOOKS, _ASKED[0])
+        if request.query.keys() - {HOOKS} or wanted[1] not in _ASKED:
+            # Whatever gets past here is made once for all: there may be no second way to ask for the same.
+            return _text(400, f"unknown query; known: {METRICS}?{HOOKS}=true and {METRICS}?{HOOKS}=false")
+        found = kept.get(wanted)
+        return await (ask(request) if found is None else found.answer(lambda: ask(request)))
+
+    return handle
+
+
+class _Kept:
+    """An answer, made by one who asks for all who ask while it is fresh."""
+
+    def __init__(self) -> None:
+        self._made: Answer | None = None
+        self._until = 0.0
+        self._making = trio.Lock()
+
+    async def answer(self, make: Callable[[], Awaitable[Answer]]) -> Answer:
+        async with self._making:
+            if self._made is None or trio.current_time() >= self._until:
+                self._made = await make()
+                self._until = trio.current_time() + FRESH_S
+            return self._made
+
+
+def _text(status: int, text: str, *headers: tuple[str, str]) -> Response:
+    return Response(status, f"{text}\n".encode(), "text/plain; charset=utf-8", headers)
+
+
+def _quoted(text: str) -> str:
+    return repr(printable(text[:_MAX_SHOWN]))

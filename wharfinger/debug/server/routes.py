@@ -1,0 +1,259 @@
+"""What the debug socket answers: one table of routes over an Inspector (spec/runtime §9.2).
+
+Reading only: GET and HEAD, and POST for the one question that brings settings with it. Whatever is asked for in a way this
+server does not know is refused, never answered with a silent default. Everything leaves redacted (see
+:mod:`wharfinger.debug.printing.redacting`), with one exception that must be asked for by name: ``?show-secrets=true`` gives a
+rendered manifest as it would be applied. Who may ask is who may open the socket, and that is the daemon's user alone (0600, in
+a folder of 0700).
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import msgspec
+import trio
+
+from wharfinger.debug.encoding.encoding import answer_to_json, daemon_to_json, queues_to_json
+from wharfinger.debug.encoding.explanation import explanation_to_json
+from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
+from wharfinger.debug.encoding.package import package_to_json, packages_to_json
+from wharfinger.debug.encoding.statistics import statistics_to_json
+from wharfinger.debug.printing.output import MEDIA_TYPES, OUTPUT_FORMATS, render
+from wharfinger.debug.printing.redacting import (
+    redact_answer,
+    redact_explanation,
+    redact_node,
+    redact_package,
+    redact_queue,
+    secrets_in,
+    secrets_of,
+)
+from wharfinger.debug.server.manifests import redacted_manifest
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.exposition import CONTENT_TYPE
+from wharfinger.formats.json.value import JsonObject, as_object, decode_json
+from wharfinger.formats.redaction.redaction_text import TextRedactor
+from wharfinger.httpd.messages import Handler, Request, Response
+from wharfinger.runtime.inspector import Inspector
+
+RENDER: Final = "/api/v1/packages/render/"
+VALIDATE: Final = "/api/v1/packages/validate/"
+"""These two paths go on: with the name of a package."""
+WHY: Final = "/api/v1/why"
+METRICS: Final = "/metrics"
+HOOK_METRICS: Final = "/metrics/hooks"
+SETTINGS_VERSION: Final = "settings-version"
+MAX_SETTINGS_VERSION: Final = 1_000
+MAX_DIGITS: Final = 9
+MAX_SHOWN: Final = 100
+"""Characters of what was asked for, in a refusal."""
+MAX_SETTINGS: Final = 1024 * 1024
+"""Bytes of settings in a question; an object in a cluster has little more."""
+SHOW_SECRETS: Final = "show-secrets"
+HOOKS: Final = "hooks"
+ELSEWHERE: Final = f"# What hooks publish is on {HOOK_METRICS}, and here with ?{HOOKS}=true\n"
+"""A comment, for those who look for it here; scrapers read over it."""
+NO_CHART: Final = "package has no Helm chart"
+RENDER_FAILED: Final = "render failed: "
+NO_PACKAGE: Final = "no package named "
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """One path: what answers it, and the query parameters it knows."""
+
+    answer: Callable[[Inspector, Request], Awaitable[Response]]
+    parameters: frozenset[str] = frozenset()
+    post: bool = False
+    """It is asked with POST, and nothing else."""
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """What it may be asked with."""
+        return ("POST",) if self.post else ("GET", "HEAD")
+
+
+def read_settings_version(text: str) -> int | None:
+    """The version that somebody wrote; None for what is none."""
+    if len(text) > MAX_DIGITS or not text.isascii() or not text.isdigit():
+        return None
+    version = int(text)
+    return version if version <= MAX_SETTINGS_VERSION else None
+
+
+def make_handler(inspector: Inspector) -> Handler:
+    """The handler of a debug server that answers from ``inspector``."""
+
+    async def handle(request: Request) -> Response:
+        named = next((prefix for prefix in (RENDER, VALIDATE) if request.path.startswith(prefix)), "")
+        route = ROUTES.get(f"{named}{{name}}" if named else request.path)
+        if route is None:
+            return _text(404, f"no such path: {request.path}; /endpoints lists them")
+        if request.method not in route.methods:
+            allowed = ", ".join(route.methods)
+            return msgspec.structs.replace(
+                _text(405, f"this path only answers {route.methods[0]}"), headers=(("Allow", allowed),)
+            )
+        if unknown := sorted(request.query.keys() - route.parameters):
+            return _text(400, f"unknown query parameter: {unknown[0]}; known here: {_listing(route.parameters)}")
+        return await route.answer(inspector, request)
+
+    return handle
+
+
+async def _healthz(_inspector: Inspector, _request: Request) -> Response:
+    return _text(200, "ok")
+
+
+async def _readyz(inspector: Inspector, _request: Request) -> Response:
+    daemon = await inspector.daemon()
+    if daemon.ready:
+        return _text(200, "ready")
+    if daemon.draining:
+        return _text(503, "not ready: shutting down")
+    return _text(503, f"not ready: {daemon.standby}" if daemon.standby else "not ready: starting")
+
+
+async def _endpoints(_inspector: Inspector, _request: Request) -> Response:
+    return _text(200, "\n".join(f"{route.methods[0]} {path}" for path, route in ROUTES.items()))
+
+
+async def _daemon(inspector: Inspector, request: Request) -> Response:
+    return _document(request, daemon_to_json(await inspector.daemon()))
+
+
+async def _statistics(inspector: Inspector, request: Request) -> Response:
+    statistics = await inspector.statistics()
+    return _document(request, statistics_to_json(statistics) if statistics else None)
+
+
+async def _packages(inspector: Inspector, request: Request) -> Response:
+    if "name" not in request.query:
+        return _document(request, packages_to_json(redact_package(package) for package in await inspector.packages()))
+    package = await inspector.package(request.arg("name"))
+    return _document(request, package_to_json(redact_package(package)) if package else None)
+
+
+async def _queues(inspector: Inspector, request: Request) -> Response:
+    secrets = secrets_in(await inspector.packages())
+    queues = [redact_queue(queue, secrets) for queue in await inspector.queues()]
+    if "name" not in request.query:
+        return _document(request, queues_to_json(queues))
+    asked = [queue for queue in queues if queue.name == request.arg("name")]
+    return _document(request, queues_to_json(asked) if asked else None)
+
+
+async def _scheduler(inspector: Inspector, request: Request) -> Response:
+    secrets = secrets_in(await inspector.packages())
+    nodes = [redact_node(node, secrets) for node in await inspector.scheduler()]
+    if "name" not in request.query:
+        return _document(request, nodes_to_json(nodes))
+    asked = next((node for node in nodes if node.name == request.arg("name")), None)
+    return _document(request, node_to_json(asked) if asked else None)
+
+
+async def _why(inspector: Inspector, request: Request) -> Response:
+    if "package" not in request.query:
+        return _text(400, "query parameter package: the name of a package is missing")
+    explanation = await inspector.why(request.arg("package"))
+    if explanation is None:
+        return _document(request, None)
+    # A chain goes through packages of others, and each may quote what only its own knows to be secret.
+    secrets = secrets_in(await inspector.packages())
+    return _document(request, explanation_to_json(redact_explanation(explanation, secrets)))
+
+
+async def _metrics(inspector: Inspector, request: Request) -> Response:
+    hooks = request.arg(HOOKS, "false")
+    if hooks not in {"true", "false"}:
+        return _text(400, f"unknown {HOOKS}: {hooks}; known: false, true")
+    return metrics_answer(
+        await inspector.metrics() + (await inspector.hook_metrics() if hooks == "true" else ELSEWHERE)
+    )
+
+
+async def _hook_metrics(inspector: Inspector, _request: Request) -> Response:
+    return metrics_answer(await inspector.hook_metrics())
+
+
+async def _render(inspector: Inspector, request: Request) -> Response:
+    name = request.path.removeprefix(RENDER)
+    show = request.arg(SHOW_SECRETS, "false")
+    if show not in {"true", "false"}:
+        return _text(400, f"unknown {SHOW_SECRETS}: {show}; known: false, true")
+    rendered = await inspector.render(name)
+    if rendered is None:
+        return _text(404, f"{NO_PACKAGE}{name!r}")
+    package = await inspector.package(name)
+    secrets = secrets_of(package) if package else frozenset[str]()
+    if not rendered.has_chart:
+        return _text(400, NO_CHART)
+    if rendered.problem:
+        return _text(500, RENDER_FAILED + TextRedactor(secrets).redact(rendered.problem))
+    if show == "true":
+        return Response(200, rendered.manifest.encode("utf-8", "replace"), MEDIA_TYPES["yaml"])
+    try:
+        shown = await trio.to_thread.run_sync(partial(redacted_manifest, rendered.manifest, secrets))
+    except FormatError as error:
+        return _text(500, f"{RENDER_FAILED}it cannot be redacted: {TextRedactor(secrets).redact(str(error))}")
+    return Response(200, shown.encode(), MEDIA_TYPES["yaml"])
+
+
+async def _validate(inspector: Inspector, request: Request) -> Response:
+    name = request.path.removeprefix(VALIDATE)
+    written = request.arg(SETTINGS_VERSION, "0")
+    version = read_settings_version(written)
+    if version is None:
+        return _text(400, f"{SETTINGS_VERSION}: {written[:MAX_SHOWN]}: expected a number up to {MAX_SETTINGS_VERSION}")
+    try:
+        body = decode_json(request.body or b"{}", max_bytes=MAX_SETTINGS, what="settings")
+        settings = as_object(body, "settings")
+    except FormatError as error:
+        return _text(400, str(error))
+    answer = await inspector.validate(name, settings, version)
+    if answer is None:
+        return _text(404, f"{NO_PACKAGE}{name!r}")
+    package = await inspector.package(name)
+    secrets = secrets_of(package) if package else frozenset[str]()
+    return _document(request, answer_to_json(redact_answer(answer, secrets)))
+
+
+ROUTES: Final[dict[str, _Route]] = {
+    "/healthz": _Route(_healthz),
+    "/readyz": _Route(_readyz),
+    "/endpoints": _Route(_endpoints),
+    METRICS: _Route(_metrics, frozenset({HOOKS})),
+    HOOK_METRICS: _Route(_hook_metrics),
+    "/api/v1/daemon": _Route(_daemon, frozenset({"output"})),
+    "/api/v1/statistics": _Route(_statistics, frozenset({"output"})),
+    "/api/v1/packages/dump": _Route(_packages, frozenset({"name", "output"})),
+    "/api/v1/queues/dump": _Route(_queues, frozenset({"name", "output"})),
+    "/api/v1/scheduler/dump": _Route(_scheduler, frozenset({"name", "output"})),
+    WHY: _Route(_why, frozenset({"package", "output"})),
+    f"{RENDER}{{name}}": _Route(_render, frozenset({SHOW_SECRETS})),
+    f"{VALIDATE}{{name}}": _Route(_validate, frozenset({SETTINGS_VERSION, "output"}), post=True),
+}
+
+
+def metrics_answer(text: str) -> Response:
+    """Metrics as a scraper wants them."""
+    return Response(200, text.encode("utf-8", "replace"), CONTENT_TYPE)
+
+
+def _document(request: Request, value: JsonObject | None) -> Response:
+    asked = request.arg("output", "json")
+    output = next((known for known in OUTPUT_FORMATS if known == asked), None)
+    if output is None:
+        return _text(400, f"unknown output: {asked}; known: {_listing(OUTPUT_FORMATS)}")
+    return Response(200, render(value, output).encode(), MEDIA_TYPES[output])
+
+
+def _text(status: int, text: str) -> Response:
+    return Response(status, text.encode("utf-8", "replace") + b"\n", _TEXT)
+
+
+def _listing(names: frozenset[str] | tuple[str, ...]) -> str:
+    return ", ".join(sorted(names)) or "none"

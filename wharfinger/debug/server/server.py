@@ -1,0 +1,52 @@
+"""The debug server: an Inspector on a Unix socket that only its owner can reach.
+
+Why a socket file and not a port: whoever may connect learns what the daemon knows, so the file's mode is the access
+control, and it holds on machines with many users. See :mod:`wharfinger.debug.server.socket_file` for how it is made.
+"""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.debug.server.activation import inherited_listener
+from wharfinger.debug.server.routes import MAX_SETTINGS, make_handler
+from wharfinger.debug.server.socket_file import bind_socket_file, remove_socket_file
+from wharfinger.httpd.server import HttpLimits, open_server
+from wharfinger.runtime.inspector import Inspector
+
+LIMITS: Final = HttpLimits(
+    header_bytes=16 * 1024,
+    body_bytes=MAX_SETTINGS,
+    idle_s=30,
+    header_read_s=5,
+    body_read_s=5,
+    write_s=30,
+    connections=64,
+)
+
+
+@asynccontextmanager
+async def open_debug_server(
+    path: Path, inspector: Inspector, *, listener: trio.SocketListener | None = None
+) -> AsyncIterator[None]:
+    """Answer questions about ``inspector`` on ``path`` until the body is left; requests in flight are still answered.
+
+    A ``listener`` given, or inherited from systemd, is served instead: then ``path`` is not touched, its file being
+    systemd's. Raises DebugSocketError.
+    """
+    listener = listener or inherited_listener(os.environ)
+    if listener is not None:
+        async with open_server([listener], make_handler(inspector), LIMITS):
+            yield
+        return
+    file = bind_socket_file(path)
+    own = trio.SocketListener(trio.socket.from_stdlib_socket(file.socket))
+    async with open_server([own], make_handler(inspector), LIMITS):
+        try:
+            yield
+        finally:
+            remove_socket_file(file)

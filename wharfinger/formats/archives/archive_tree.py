@@ -1,0 +1,287 @@
+"""What an archive would put on disk, known before it is put there.
+
+A model of the tree, without the disk: which paths are folders, files or symbolic links, made by the archive or needed
+as parents. Every question of safety is asked here, about the archive's own entries alone, so that no answer depends on
+what a link on the disk happens to point to at the moment:
+
+* names are relative, without ``..`` as a component (``a..b`` is a fine name), NUL or control characters, bounded;
+* a parent is a folder, never a link, so that nothing is ever written through one;
+* an entry may come twice, but not change its type;
+* a hard link names a file that is already there;
+* a symbolic link is relative and ends inside the tree, through whatever other links it leads, wherever they come in
+  the archive: checked when it comes, and all of them again at the end. The target need not exist;
+* who follows the links to folders comes to an end soon (Helm does follow them): thirty links can make a thousand million
+  paths of one file, so the finished tree is walked that way, and may have no more paths than entries are allowed.
+
+A tree may be made of layers (OCI image-spec 1.1, "Image Layer Filesystem Changeset"): archives put on top of each other.
+What a later layer brings replaces what was there, of whatever type, and whiteouts take away what the layers *below* brought,
+never what their own layer did, wherever in it they come. Names of layers start at the root of the image, with a slash or without.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from wharfinger.formats.archives.tar_reader import Entry, Kind
+from wharfinger.formats.errors import ArchiveError
+
+TreePath: TypeAlias = tuple[str, ...]
+
+_LONGEST_COMPONENT: Final = 255
+_MOST_HOPS: Final = 40
+"""Links followed for one path, as in Linux; a path with more is a loop, or as good as one."""
+_STEPS_PER_ENTRY: Final = 64
+_WHITEOUT: Final = ".wh."
+_OPAQUE: Final = ".wh..wh..opq"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLimits:
+    """Entries (parents that the archive left out included), components of a path, bytes of a name or target."""
+
+    max_entries: int
+    max_depth: int
+    max_name_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where an entry goes: folders to make first, whether something of its type is there, a hard link's source.
+
+    ``replaces``: something of another type is there, from a layer below; it goes first, with all that is in it.
+    """
+
+    path: TreePath
+    new_parents: list[TreePath]
+    is_there: bool
+    source: TreePath = ()
+    replaces: bool = False
+
+
+@dataclass(slots=True)
+class _Node:
+    """``layer`` is the last that brought it, or something in it."""
+
+    kind: Kind
+    target: str
+    layer: int
+    children: set[str] = field(default_factory=set)
+
+
+class ArchiveTree:
+    """The tree so far; ``place`` each entry, then ``check_links``. Raises ArchiveError, naming the entry."""
+
+    def __init__(self, limits: TreeLimits, *, what: str) -> None:
+        self._limits = limits
+        self._what = what
+        self._layer = 0
+        self._nodes: dict[TreePath, _Node] = {(): _Node(Kind.DIRECTORY, "", 0)}
+        self._steps_left = _STEPS_PER_ENTRY * limits.max_entries
+
+    def begin_layer(self, what: str) -> None:
+        """From here on entries are those of the next layer, and ``what`` names it in errors."""
+        self._layer += 1
+        self._what = what
+
+    def place(self, entry: Entry) -> Placed:
+        """Admit one entry."""
+        path = self._split(entry.name, entry)
+        # A hard link is one more name of a file, and on the disk nothing else.
+        kind = Kind.FILE if entry.kind is Kind.HARD_LINK else entry.kind
+        if not path and kind is not Kind.DIRECTORY:
+            raise self._refusal(entry, "has no name")
+        source = self._hard_link_source(entry) if entry.kind is Kind.HARD_LINK else ()
+        new_parents = self._new_parents(path, entry)
+        there = self._nodes.get(path)
+        replaces = there is not None and there.kind is not kind
+        if there is not None and replaces:
+            if there.layer == self._layer:
+                raise self._refusal(entry, f"comes twice: as {there.kind.value} and as {kind.value}")
+            self._drop(path)
+        if source and (source == path or source not in self._nodes):
+            raise self._refusal(entry, "is a hard link to itself")
+        for parent in new_parents:
+            self._add(parent, Kind.DIRECTORY)
+        if kind is Kind.SYMLINK:
+            self._check_target(entry)
+        self._add(path, kind, entry.target if kind is Kind.SYMLINK else "")
+        if kind is Kind.SYMLINK:
+            self._follow(path, entry.target)
+        return Placed(path, new_parents, there is not None and not replaces, source, replaces)
+
+    def hidden_by(self, entry: Entry) -> list[TreePath] | None:
+        """What a whiteout takes away, each with all that is in it; None for an entry that is no whiteout."""
+        path = self._split(entry.name, entry)
+        if not any(part.startswith(_WHITEOUT) for part in path):
+            return None
+        *parent, mark = path
+        if not mark.startswith(_WHITEOUT) or any(part.startswith(_WHITEOUT) for part in parent):
+            raise self._refusal(entry, f"lies in a folder whose name starts with {_WHITEOUT!r}, as only whiteouts' do")
+        if entry.kind is not Kind.FILE or entry.size:
+            raise self._refusal(entry, "is named like a whiteout, and is no empty file")
+        if not self._is_folder(tuple(parent), entry):
+            return []
+        if mark == _OPAQUE:
+            return self._hide([(*parent, child) for child in self._nodes[tuple(parent)].children])
+        name = mark.removeprefix(_WHITEOUT)
+        if name in {"", ".", ".."} or name.startswith(_WHITEOUT):
+            raise self._refusal(entry, "is a whiteout of nothing that can be there")
+        return self._hide([(*parent, name)])
+
+    def check_links(self, *, within_top: bool = False) -> None:
+        """Follow every symbolic link through the finished tree, ``within_top`` without coming above its top folder."""
+        floor = 1 if within_top else 0
+        links = [(path, node.target) for path, node in self._nodes.items() if node.kind is Kind.SYMLINK]
+        self._count_paths({path: self._follow(path, target, floor) for path, target in links})
+
+    def _count_paths(self, ends: dict[TreePath, TreePath]) -> None:
+        """Refuse a tree with too many paths; ``ends`` is where each link leads."""
+        count = 0
+        pending: list[tuple[TreePath, int]] = [((), 0)]
+        while pending:
+            folder, hops = pending.pop()
+            for name in self._nodes[folder].children:
+                count += 1
+                if count > self._limits.max_entries:
+                    raise ArchiveError(
+                        f"{self._what}: more than {self._limits.max_entries} paths where links to folders are followed; "
+                        "have each folder once"
+                    )
+                path = (*folder, name)
+                end = ends.get(path, path)
+                node = self._nodes.get(end)
+                # The kernel follows so many links for one path, so that a link to a folder around it ends too.
+                deeper = hops + (path in ends)
+                if node is not None and node.kind is Kind.DIRECTORY and deeper <= _MOST_HOPS:
+                    pending.append((end, deeper))
+
+    def _hide(self, paths: list[TreePath]) -> list[TreePath]:
+        """Forget what layers below brought of these; a folder that has something of this layer stays, with that."""
+        gone: list[TreePath] = []
+        while paths:
+            path = paths.pop()
+            self._step("its whiteouts are too many to follow")
+            node = self._nodes.get(path)
+            if node is None:
+                continue
+            if node.layer < self._layer:
+                gone.append(path)
+                self._drop(path)
+            else:
+                paths.extend((*path, child) for child in node.children)
+        return gone
+
+    def _drop(self, path: TreePath) -> None:
+        self._nodes[path[:-1]].children.discard(path[-1])
+        pending = [path]
+        while pending:
+            at = pending.pop()
+            pending.extend((*at, child) for child in self._nodes.pop(at).children)
+
+    def _is_folder(self, path: TreePath, entry: Entry) -> bool:
+        """Whether there is such a folder; refused where a link or file is in its place."""
+        for length in range(1, len(path) + 1):
+            node = self._nodes.get(path[:length])
+            if node is None:
+                return False
+            if node.kind is not Kind.DIRECTORY:
+                raise self._refusal(entry, f"would reach through {'/'.join(path[:length])!r}, a {node.kind.value}")
+        return True
+
+    def _add(self, path: TreePath, kind: Kind, target: str = "") -> None:
+        for length in range(len(path)):
+            self._nodes[path[:length]].layer = self._layer
+        there = self._nodes.get(path)
+        if there is None:
+            self._nodes[path] = _Node(kind, target, self._layer)
+            self._nodes[path[:-1]].children.add(path[-1])
+        else:
+            there.target, there.layer = target, self._layer
+        if len(self._nodes) - 1 > self._limits.max_entries:
+            raise ArchiveError(f"{self._what}: more than {self._limits.max_entries} files, folders and links")
+
+    def _split(self, name: str, entry: Entry) -> TreePath:
+        if name.startswith("/") and not self._layer:
+            raise self._refusal(entry, "is absolute")
+        if len(name.encode()) > self._limits.max_name_bytes:
+            raise self._refusal(entry, f"is longer than {self._limits.max_name_bytes} bytes")
+        self._refuse_odd(name, entry)
+        path = tuple(part for part in name.split("/") if part not in {"", "."})
+        if ".." in path:
+            raise self._refusal(entry, "leads out of the tree with '..'")
+        if len(path) > self._limits.max_depth:
+            raise self._refusal(entry, f"is deeper than {self._limits.max_depth} levels")
+        if any(len(part.encode()) > _LONGEST_COMPONENT for part in path):
+            raise self._refusal(entry, f"has a part of more than {_LONGEST_COMPONENT} bytes")
+        return path
+
+    def _refuse_odd(self, name: str, entry: Entry) -> None:
+        if any(character < " " or character == "\x7f" for character in name):
+            raise self._refusal(entry, "has a control character")
+
+    def _new_parents(self, path: TreePath, entry: Entry) -> list[TreePath]:
+        missing: list[TreePath] = []
+        for length in range(1, len(path)):
+            parent = path[:length]
+            node = self._nodes.get(parent)
+            if node is None:
+                missing.append(parent)
+            elif node.kind is not Kind.DIRECTORY:
+                raise self._refusal(entry, f"would be written through {'/'.join(parent)!r}, a {node.kind.value}")
+        return missing
+
+    def _hard_link_source(self, entry: Entry) -> TreePath:
+        source = self._split(entry.target, entry)
+        node = self._nodes.get(source)
+        if node is None or node.kind is not Kind.FILE:
+            raise self._refusal(entry, f"is a hard link to {entry.target!r}, which is no file before it in the archive")
+        return source
+
+    def _check_target(self, entry: Entry) -> None:
+        if not entry.target:
+            raise self._refusal(entry, "is a symbolic link to nothing")
+        if entry.target.startswith("/"):
+            raise self._refusal(entry, f"is a symbolic link to the absolute {entry.target!r}")
+        if len(entry.target.encode()) > self._limits.max_name_bytes:
+            raise self._refusal(entry, f"has a target longer than {self._limits.max_name_bytes} bytes")
+        self._refuse_odd(entry.target, entry)
+
+    def _follow(self, path: TreePath, target: str, floor: int = 0) -> TreePath:
+        """Walk as the kernel would; what does not exist is walked as if it were a folder. Returns where it ends.
+
+        ``floor`` is how many folders deep the walk must stay.
+        """
+        at = list(path[:-1])
+        todo = deque(target.split("/"))
+        hops = 0
+        while todo:
+            self._step("its symbolic links are too tangled to follow")
+            part = todo.popleft()
+            if part in {"", "."}:
+                continue
+            if part == "..":
+                if len(at) <= floor:
+                    raise ArchiveError(
+                        f"{self._what}: entry {'/'.join(path)!r} is a symbolic link out of the tree, to {target!r}"
+                    )
+                at.pop()
+                continue
+            node = self._nodes.get((*at, part))
+            if node is None or node.kind is not Kind.SYMLINK:
+                at.append(part)
+                continue
+            hops += 1
+            if hops > _MOST_HOPS:
+                raise ArchiveError(f"{self._what}: entry {'/'.join(path)!r} is a symbolic link in a loop")
+            todo.extendleft(reversed(node.target.split("/")))
+        return tuple(at)
+
+    def _step(self, refusal: str) -> None:
+        """Paid for each step of a walk, so that no archive makes many long ones."""
+        self._steps_left -= 1
+        if self._steps_left < 0:
+            raise ArchiveError(f"{self._what}: {refusal}")
+
+    def _refusal(self, entry: Entry, reason: str) -> ArchiveError:
+        shown = entry.name if len(entry.name) <= 120 else entry.name[:117] + "..."
+        return ArchiveError(f"{self._what}: entry {shown!r} {reason}")

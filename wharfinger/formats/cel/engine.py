@@ -1,0 +1,264 @@
+"""Expressions in CEL, as Kubernetes has them: compiled and evaluated by the library, with what it lacks put beside it.
+
+Only ever imported by a worker (:mod:`~wharfinger.formats.cel.worker`): the library holds the interpreter's lock while it works.
+
+Bounds of the library: 10,000 steps of all loops of one evaluation together, 32 levels of nesting, 100,000 characters. It does
+not bound memory or time.
+
+An expression is checked against the types that are known: that of ``self`` where it is text, a boolean, a list or an object;
+numbers and everything inside are dynamic, since Kubernetes lets numbers of different types be compared, which the library only
+does while it runs.
+
+What the library says of an error may quote the value, which may be a secret. So only what is known to be harmless is passed on
+(:func:`error_text`): the kind of the error, types, and names that are in the expression anyway.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Final, Protocol, cast
+
+from cel_expr_python import cel
+
+from wharfinger.formats.cel.functions import FUNCTIONS, INDEXES, LENT, MATCHES, Overload, without_groups
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonValue
+
+MAX_STEPS: Final = 10_000
+"""The library's own, which cannot be set."""
+
+_EXTENSIONS: Final = ("lists", "sets", "math", "optional", "two-var-comprehensions", "encoders", "bindings")
+_SELF_TYPES: Final = {"string": "string", "boolean": "bool", "array": "list<dyn>", "object": "map<string, dyn>"}
+_SAMPLES: Final[Mapping[str, JsonValue]] = {"string": "", "boolean": False, "array": [], "object": {}}
+_OLD_SELF: Final = re.compile(r"undeclared reference to 'oldSelf['.]")
+_OPTIONAL_OLD: Final = "cel.bind(oldSelf, hasOld__ ? optional.of(old__) : optional.none(), (\n%s\n))"
+_INDEX_CALL: Final = re.compile(r"\b(?:i|lastI)ndexOf\s*\(")
+_OURS: Final = "rule function: "
+_KEY: Final = re.compile(r'Key not found in map : "?(.*?)"?\Z', re.DOTALL)
+_OVERLOAD: Final = re.compile(r"No matching overloads found : ([\w.@?!%&|<>=+*/:\[\]-]+\([\w.*, <>-]*\))")
+_HARMLESS: Final = ("divide by zero", "modulus by zero", "integer overflow", "unsigned integer overflow")
+_POSITION: Final = re.compile(r"ERROR: <input>:(-?[0-9]+):(-?[0-9]+): (.*)")
+
+
+class CelError(FormatError):
+    """An expression does not compile, or what it was evaluated on has no answer. The message quotes no value."""
+
+
+class OutOfMemoryError(CelError):
+    """Evaluating takes more memory than the process has."""
+
+
+class _Type(Protocol):
+    def name(self) -> str: ...
+
+
+class _Value(Protocol):
+    def type(self) -> _Type: ...
+
+    def plain_value(self) -> object: ...
+
+
+class _Compiled(Protocol):
+    def eval(self, *, data: Mapping[str, object]) -> _Value: ...
+
+    def return_type(self) -> _Type: ...
+
+
+class _Function(Protocol):
+    def __call__(self, *arguments: object) -> object: ...
+
+
+class _Environment(Protocol):
+    def compile(self, expression: str) -> _Compiled: ...
+
+
+class Expression:
+    """A compiled expression. ``uses_old``: it says something of ``oldSelf``. Made by :func:`compile_expression`."""
+
+    def __init__(self, text: str, compiled: _Compiled, *, uses_old: bool, optional_old: bool) -> None:
+        self.text = text
+        self.uses_old = uses_old
+        self._optional_old = optional_old
+        self._compiled = compiled
+
+    def evaluate(self, value: JsonValue, old: JsonValue) -> object:
+        """The plain result; ``old`` None: there was nothing. Raises CelError, OutOfMemoryError."""
+        data: dict[str, object] = {"self": value}
+        if self._optional_old:
+            data |= {"old__": old, "hasOld__": old is not None}
+        elif self.uses_old:
+            data["oldSelf"] = old
+        return _evaluated(self._compiled, data, self.text)
+
+
+def compile_expression(text: str, *, self_type: str, result: str, optional_old: bool = False) -> Expression:
+    """Compile an expression that gives a ``result`` ("bool" or "string"); ``self_type`` is that of the schema, "" for any.
+
+    With ``optional_old``, oldSelf is an optional. Raises CelError.
+    """
+    with_indexes = _INDEX_CALL.search(text) is not None
+    declared = _SELF_TYPES.get(self_type, "dyn")
+    uses_old = False
+    try:
+        compiled = _compiled(_environment(declared, with_indexes, ()), text)
+    except CelError as error:
+        if not _OLD_SELF.search(str(error.__cause__)):
+            raise
+        uses_old = True
+        old_type = "dyn" if optional_old else declared
+        compiled = _compiled(_environment(declared, with_indexes, (("oldSelf", old_type),)), text)
+    if uses_old and optional_old:
+        # It stands alone as well (above), so it cannot end the parentheses it is put in here.
+        names = (("old__", "dyn"), ("hasOld__", "bool"))
+        compiled = _compiled(_environment(declared, with_indexes, names), _OPTIONAL_OLD % text)
+    if compiled.return_type().name().lower() not in {result, "dyn"}:
+        raise CelError(f"gives {compiled.return_type().name().lower()}, not {result}")
+    expression = Expression(text, compiled, uses_old=uses_old, optional_old=uses_old and optional_old)
+    _refuse_unplanned(expression, _SAMPLES.get(self_type))
+    return expression
+
+
+def _refuse_unplanned(expression: Expression, sample: JsonValue) -> None:
+    """Some of what compiles is only found out to be unknown when it is first run."""
+    try:
+        expression.evaluate(sample, sample)
+    except CelError as error:
+        if isinstance(error.__cause__, RuntimeError) and "reference resolve step" in str(error.__cause__):
+            raise CelError("uses a macro or function that is not known here") from error
+
+
+def _compiled(environment: _Environment, text: str) -> _Compiled:
+    try:
+        return environment.compile(text)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise CelError(_compile_text(str(error))) from error
+    except MemoryError as error:
+        raise OutOfMemoryError("takes too much memory to compile") from error
+
+
+def _compile_text(said: str) -> str:
+    found = _POSITION.search(said)
+    if found is None:
+        return said.partition("\n")[0].partition(" [")[0].partition(": ")[2] or "does not compile"
+    line, column, why = found.groups()
+    place = f"{line}:{column}: " if int(line) > 0 else ""
+    return place + why.replace(" (in container '')", "").partition(" [")[0]
+
+
+def _evaluated(compiled: _Compiled, data: Mapping[str, object], text: str) -> object:
+    try:
+        value = compiled.eval(data=data)
+        plain = value.plain_value()
+        if value.type().name() == "ERROR":
+            raise CelError(error_text(str(plain), text))
+    except MemoryError as error:
+        raise OutOfMemoryError("takes too much memory") from error
+    except (RuntimeError, ValueError, TypeError, OverflowError) as error:
+        raise CelError(error_text(str(error), text)) from error
+    return plain
+
+
+def error_text(said: str, expression: str) -> str:
+    """What the library says of an evaluation, without anything that may come from a value."""
+    if "Iteration budget exceeded" in said:
+        return f"takes more than {MAX_STEPS} steps; let it loop over less"
+    key = _KEY.search(said)
+    if key is not None:
+        return f"no such key: {key[1]}" if key[1] and key[1] in expression else "no such key"
+    if _OURS in said:
+        return said.partition(_OURS)[2].partition(" [")[0]
+    overload = _OVERLOAD.search(said)
+    if overload is not None:
+        return f"no such overload: {overload[1]}"
+    if "Index error" in said or "index out of" in said.lower():
+        return "index out of range"
+    if "for 'self'" in said or "for 'oldSelf'" in said:
+        return "the value is not of the type that the schema says, or too large a number"
+    return next((text for text in _HARMLESS if text in said), "a function was given what it cannot take")
+
+
+@cache
+def _environment(self_type: str, with_indexes: bool, more: tuple[tuple[str, str], ...]) -> _Environment:  # noqa: FBT001
+    """Where ``self`` has a type. With indexes of lists, the functions of strings are not the library's own."""
+    variables = {name: cel.Type(kind) for name, kind in (("self", self_type), *more)}
+    overloads = [*FUNCTIONS, *_matches()]
+    overloads += [*INDEXES, *_lent()] if with_indexes else []
+    extensions = _EXTENSIONS if with_indexes else (*_EXTENSIONS, "strings")
+    return _made(variables, extensions, overloads)
+
+
+def _made(variables: Mapping[str, object], extensions: Sequence[str], overloads: Sequence[Overload]) -> _Environment:
+    config = cel.NewEnvConfigFromYaml("extensions:\n" + "".join(f"  - name: {name}\n" for name in extensions))
+    names = dict.fromkeys(overload.name for overload in overloads)
+    functions = [
+        cel.FunctionDecl(name, [_declared(overload) for overload in overloads if overload.name == name])
+        for name in names
+    ]
+    return cast("_Environment", cel.NewEnv(config=config, variables=variables, functions=functions))
+
+
+def _declared(overload: Overload) -> object:
+    return cel.Overload(
+        overload.id,
+        cel.Type(overload.result),
+        [cel.Type(parameter) for parameter in overload.parameters],
+        overload.member,
+        impl=_guarded(overload),
+    )
+
+
+def _guarded(overload: Overload) -> _Function:
+    function = cast("_Function", overload.run)
+
+    def run(*arguments: object) -> object:
+        try:
+            return function(*arguments)
+        except ValueError as error:
+            raise ValueError(f"{_OURS}{overload.name}: {error}") from error
+        except (TypeError, ArithmeticError) as error:
+            raise ValueError(f"{_OURS}{overload.name}: values that do not go together") from error
+
+    return run
+
+
+@cache
+def _asked(text: str, count: int) -> _Function:
+    """A function of the library as one of Python."""
+    environment = _made(
+        {f"a{index}": cel.Type("dyn") for index in range(count)}, (*_EXTENSIONS, "strings", "regex"), ()
+    )
+    compiled = environment.compile(text)
+
+    def run(*arguments: object) -> object:
+        value = compiled.eval(data={f"a{index}": argument for index, argument in enumerate(arguments)})
+        plain = value.plain_value()
+        if value.type().name() == "ERROR":
+            raise ValueError("given what it cannot take")
+        return plain
+
+    return run
+
+
+def _lent() -> list[Overload]:
+    return [
+        Overload(name, result, parameters, _asked(f"a0.{name}({_arguments(len(parameters))})", len(parameters)))
+        for name, result, parameters in LENT
+    ]
+
+
+def _arguments(count: int) -> str:
+    return ", ".join(f"a{index}" for index in range(1, count))
+
+
+def _find(text: str, pattern: str) -> object:
+    return _asked("regex.extract(a0, a1).orValue('')", 2)(text, without_groups(pattern))
+
+
+def _find_all(text: str, pattern: str, most: int = -1) -> object:
+    found = _asked("regex.extractAll(a0, a1)", 2)(text, without_groups(pattern))
+    return found[:most] if isinstance(found, list) and most >= 0 else found
+
+
+def _matches() -> list[Overload]:
+    runs = {"find": _find, "findAll": _find_all}
+    return [Overload(name, result, parameters, runs[name]) for name, result, parameters in MATCHES]

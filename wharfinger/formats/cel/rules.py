@@ -1,0 +1,266 @@
+"""The rules of a schema, compiled, and what they say of a value: the part of a worker that walks. Runs in a worker only.
+
+What it reads is what :mod:`~wharfinger.formats.schemas.validations` wrote. It goes through the value beside the old one:
+
+==========================  ==========================================================================================
+properties                  beside the property of the same name
+additionalProperties        beside the key of the same name, for keys that are no property
+items of a map list         beside the item with the same ``x-kubernetes-list-map-keys``
+other items                 beside nothing: which item became which is not known
+==========================  ==========================================================================================
+
+As in Kubernetes a rule is only about values that are not null, so what may be null is for a rule above to say, and an old
+null is no old value. A rule that says something of ``oldSelf`` is skipped where there is none, unless ``optionalOldSelf`` asks
+for it. A rule that cannot be evaluated (a key that is not there, a function that refuses its argument) is a finding, never
+passed over.
+
+Rules of Kubernetes see the value as its schema types it: a ``number`` is a double, an ``integer`` an int, and properties whose
+names are no identifiers are there under their escaped names too. Rules of Deckhouse see it as it is.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from wharfinger.formats.cel.engine import CelError, Expression, OutOfMemoryError, compile_expression
+from wharfinger.formats.cel.protocol import MAX_FINDINGS, CelRequest, Finding, FindingKind
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str, need_str
+from wharfinger.formats.schemas.document import ValuePath, by_keys, item_key
+from wharfinger.formats.schemas.validations import MAX_MESSAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is to be answered, and whether the process should end after it."""
+
+    findings: tuple[Finding, ...]
+    out_of_memory: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    at: str
+    message: str
+    field: ValuePath
+    kubernetes: bool
+    optional: bool
+    expression: Expression | None
+    told: Expression | None
+    wrong: str
+
+    @property
+    def is_skipped_without_old(self) -> bool:
+        return self.expression is not None and self.expression.uses_old and not self.optional
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """What is known of one place of the schema."""
+
+    type: str
+    rules: tuple[_Rule, ...]
+    properties: dict[str, "_Node"]
+    names: dict[str, str]
+    others: "_Node | None"
+    items: "tuple[_Node | None, ...] | _Node | None"
+    keys: tuple[str, ...]
+    branches: "tuple[_Node, ...]"
+
+    def item(self, index: int) -> "_Node | None":
+        if isinstance(self.items, tuple):
+            return self.items[index] if index < len(self.items) else None
+        return self.items
+
+
+def compile_rules(node: JsonObject) -> "CompiledRules":
+    """Compile what SchemaRules has. Raises ShapeError where it is something else; rules that do not compile are findings."""
+    return CompiledRules(_node(node))
+
+
+class CompiledRules:
+    """The rules of one schema. Made by :func:`compile_rules`."""
+
+    def __init__(self, root: _Node) -> None:
+        self._root = root
+
+    def checked(self) -> Outcome:
+        """What is wrong with the rules themselves."""
+        return Outcome(tuple(_wrong(self._root))[:MAX_FINDINGS])
+
+    def evaluated(self, request: CelRequest, at: Callable[[str], None]) -> Outcome:
+        """What they say of a value; ``at`` is told the place of each rule before it runs."""
+        walk = _Walk(at)
+        with contextlib.suppress(_EnoughError):
+            walk.node(self._root, request.value, request.old, ())
+        return Outcome(tuple(walk.findings), walk.out_of_memory)
+
+
+def _node(said: JsonObject) -> _Node:
+    items = said.get("items")
+    others = said.get("additionalProperties")
+    kind = find_str(said, "type")
+    return _Node(
+        type=kind,
+        rules=tuple(_rule(_object(rule), kind) for rule in find_list(said, "rules")),
+        properties={name: _node(_object(inner)) for name, inner in find_object(said, "properties").items()},
+        names={name: str(spelled) for name, spelled in find_object(said, "names").items()},
+        others=_node(others) if isinstance(others, dict) else None,
+        items=tuple(_node(item) if isinstance(item, dict) else None for item in items)
+        if isinstance(items, list)
+        else (_node(items) if isinstance(items, dict) else None),
+        keys=tuple(str(key) for key in find_list(said, "keys")),
+        branches=tuple(_node(_object(branch)) for branch in find_list(said, "allOf")),
+    )
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _rule(said: JsonObject, kind: str) -> _Rule:
+    kubernetes, optional = find(said, "kubernetes") is True, find(said, "optional") is True
+    expression: Expression | None = None
+    told: Expression | None = None
+    wrong = ""
+    self_type = kind if kubernetes else ""
+    try:
+        expression = compile_expression(
+            need_str(said, "rule"), self_type=self_type, result="bool", optional_old=optional
+        )
+        if expression.uses_old and not optional and find(said, "uncorrelated") is True:
+            wrong = (
+                "uses oldSelf inside a list that is no map (x-kubernetes-list-type), so that nobody knows which item was "
+                "which before; move the rule above the list"
+            )
+    except CelError as error:
+        wrong = f"does not compile: {error}"
+    if find_str(said, "told"):
+        try:
+            told = compile_expression(
+                find_str(said, "told"), self_type=self_type, result="string", optional_old=optional
+            )
+        except CelError as error:
+            wrong = wrong or f"its messageExpression does not compile: {error}"
+    steps = tuple(step for step in find_list(said, "field") if isinstance(step, str))
+    return _Rule(
+        need_str(said, "at"), find_str(said, "message"), steps, kubernetes, optional,
+        expression, told, wrong,
+    )  # fmt: skip
+
+
+def _wrong(node: _Node) -> Iterator[Finding]:
+    for rule in node.rules:
+        if rule.wrong:
+            yield Finding(FindingKind.ERROR, (), rule.at, rule.wrong)
+    below = [*node.properties.values(), *node.branches]
+    below += [one for one in (node.others, *(node.items if isinstance(node.items, tuple) else (node.items,))) if one]
+    for one in below:
+        yield from _wrong(one)
+
+
+class _EnoughError(Exception):
+    """There are findings enough, or no memory for more."""
+
+
+@dataclass(slots=True)
+class _Walk:
+    at: Callable[[str], None]
+    findings: list[Finding] = field(default_factory=list)
+    out_of_memory: bool = False
+    last: str = ""
+
+    def node(self, node: _Node, value: JsonValue, old: JsonValue, path: ValuePath) -> None:
+        if node.rules and value is not None:
+            self.rules(node, value, old, path)
+        if isinstance(value, dict) and (node.properties or node.others is not None):
+            before = old if isinstance(old, dict) else {}
+            for name, item in value.items():
+                inner = node.properties.get(name, node.others)
+                if inner is not None:
+                    self.node(inner, item, before.get(name), (*path, name))
+        elif isinstance(value, list) and node.items is not None:
+            known = by_keys(old, node.keys)
+            for index, item in enumerate(value):
+                inner = node.item(index)
+                if inner is not None:
+                    key = item_key(item, node.keys)
+                    self.node(inner, item, None if key is None else known.get(key), (*path, index))
+        for branch in node.branches:
+            self.node(branch, value, old, path)
+
+    def rules(self, node: _Node, value: JsonValue, old: JsonValue, path: ValuePath) -> None:
+        typed: tuple[JsonValue, JsonValue] | None = None
+        for rule in node.rules:
+            if rule.is_skipped_without_old and old is None:
+                continue
+            if rule.kubernetes and typed is None:
+                typed = _typed(value, node), _typed(old, node)
+            here, before = typed if rule.kubernetes and typed is not None else (value, old)
+            if rule.at != self.last:
+                self.at(rule.at)
+                self.last = rule.at
+            self.rule(rule, here, before, path)
+
+    def rule(self, rule: _Rule, value: JsonValue, old: JsonValue, path: ValuePath) -> None:
+        if rule.expression is None:
+            self.add(Finding(FindingKind.ERROR, path, rule.at, rule.wrong))
+            return
+        try:
+            kept = rule.expression.evaluate(value, old)
+        except OutOfMemoryError as error:
+            self.add(Finding(FindingKind.ERROR, path, rule.at, f"could not be evaluated: {error}"))
+            self.out_of_memory = True
+            raise _EnoughError from error
+        except CelError as error:
+            self.add(Finding(FindingKind.ERROR, path, rule.at, f"could not be evaluated: {error}"))
+            return
+        if not isinstance(kept, bool):
+            self.add(Finding(FindingKind.ERROR, path, rule.at, "could not be evaluated: it gives no bool"))
+        elif not kept:
+            self.add(self.failed(rule, value, old, path))
+
+    def failed(self, rule: _Rule, value: JsonValue, old: JsonValue, path: ValuePath) -> Finding:
+        place = (*path, *rule.field)
+        if rule.told is None:
+            return Finding(FindingKind.FAILED, place, rule.at, rule.message)
+        message: object = ""
+        try:
+            if not rule.told.uses_old or old is not None or rule.optional:
+                message = rule.told.evaluate(value, old)
+        except OutOfMemoryError:
+            self.out_of_memory = True
+        except CelError:
+            message = ""
+        said = message.strip() if isinstance(message, str) else ""
+        if not said or "\n" in said or "\r" in said:
+            return Finding(FindingKind.WARNING, place, rule.at, rule.message)
+        return Finding(FindingKind.FAILED, place, rule.at, said[:MAX_MESSAGE], rule.message, len(rule.field))
+
+    def add(self, finding: Finding) -> None:
+        self.findings.append(finding)
+        if len(self.findings) >= MAX_FINDINGS:
+            raise _EnoughError
+
+
+def _typed(value: JsonValue, node: _Node | None) -> JsonValue:
+    """The value as a rule of Kubernetes sees it."""
+    if node is None or value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return _as_double(value) if node.type == "number" else value
+    if isinstance(value, float):
+        return int(value) if node.type == "integer" and value.is_integer() else value
+    if isinstance(value, list):
+        return value if node.items is None else [_typed(item, node.item(index)) for index, item in enumerate(value)]
+    if not (node.properties or node.others is not None or node.names):
+        return value
+    out = {name: _typed(item, node.properties.get(name, node.others)) for name, item in value.items()}
+    out |= {spelled: out[name] for name, spelled in node.names.items() if name in out and spelled not in out}
+    return out
+
+
+def _as_double(value: int) -> JsonValue:
+    try:
+        return float(value)
+    except OverflowError:
+        return value

@@ -1,0 +1,110 @@
+"""The program behind a rule worker (``python -I -m wharfinger.formats.cel.worker [CPU seconds]``): evaluates rules until its
+stdin ends.
+
+Rules run in a process of their own since the library that evaluates them holds the interpreter's lock and cannot be
+interrupted. It bounds the steps of an expression by itself, but neither the memory that a step takes nor the time of all
+of them, and a value nested deep enough ends its process. So a bad rule costs a worker, never the daemon. Who talks with it
+and replaces it is :mod:`wharfinger.packages.settings.cel_pool`.
+
+Its limits: address space, CPU time of one request, no files written, no core dumps. CPU time and not that of a clock is what
+rules are blamed for, as a busy machine takes none of it: the signal that ends the process says so (SIGXCPU). The process's own
+environment is emptied. After a request that ran out of memory it ends, so that what was taken is given back.
+"""
+
+import math
+import os
+import resource
+import sys
+from collections import OrderedDict
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from wharfinger.formats.cel.protocol import CelProtocolError, decode_request, encode_at, encode_findings
+from wharfinger.formats.json.value import as_object, decode_json
+
+if TYPE_CHECKING:
+    from wharfinger.formats.cel.rules import CompiledRules
+
+ADDRESS_SPACE_BYTES: Final = 1024 * 1024 * 1024
+CPU_S: Final = 5
+"""CPU time that one request may take, unless who starts the process says another; up to a second more is not noticed."""
+OPEN_FILES: Final = 16
+REQUEST_BYTES: Final = 32 * 1024 * 1024
+SCHEMAS_KEPT: Final = 64
+
+
+class Schemas:
+    """Compiles the rules of schemas and keeps those that were used last."""
+
+    def __init__(self) -> None:
+        # The daemon imports this module for its name alone, and must not pay for the library.
+        from wharfinger.formats.cel.rules import CompiledRules, compile_rules  # noqa: PLC0415
+
+        self._compile = compile_rules
+        self._kept: OrderedDict[bytes, CompiledRules] = OrderedDict()
+
+    def get(self, rules: bytes) -> "CompiledRules":
+        """The compiled rules. Raises FormatError where they are none; a rule that does not compile is a finding in them."""
+        found = self._kept.get(rules)
+        if found is None:
+            node = as_object(decode_json(rules, max_bytes=REQUEST_BYTES, what="the rules"), "the rules")
+            found = self._kept[rules] = self._compile(node)
+            if len(self._kept) > SCHEMAS_KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(rules)
+        return found
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, cpu_s: int = CPU_S) -> None:
+    """Answer requests until they end; each may take ``cpu_s`` of CPU time. Raises FormatError where they are none."""
+    schemas = Schemas()
+
+    def at(place: str) -> None:
+        answers.write(encode_at(place))
+        answers.flush()
+
+    while line := requests.readline(REQUEST_BYTES + 1):
+        if not line.endswith(b"\n"):
+            if len(line) > REQUEST_BYTES:
+                raise CelProtocolError(f"cel: a request of more than {REQUEST_BYTES} bytes")
+            return  # in the middle of a request: the daemon is gone
+        _allow_cpu_time(cpu_s)
+        request = decode_request(line)
+        rules = schemas.get(request.rules)
+        outcome = rules.evaluated(request, at) if request.has_self else rules.checked()
+        answers.write(encode_findings(outcome.findings))
+        answers.flush()
+        if outcome.out_of_memory:
+            return
+
+
+def _allow_cpu_time(seconds: int) -> None:
+    """Let the next request take so much, rounded up; the signal that follows (SIGXCPU) ends the process."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    wanted = math.ceil(used.ru_utime + used.ru_stime) + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
+
+
+def _limit_process() -> None:
+    os.environ.clear()
+    for limit, value in (
+        (resource.RLIMIT_AS, ADDRESS_SPACE_BYTES),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+    ):
+        _, most = resource.getrlimit(limit)
+        lowered = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(limit, (lowered, lowered))
+
+
+def main() -> None:
+    """Serve stdin and stdout within the limits."""
+    _limit_process()
+    with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
+        os.dup2(2, 1)  # whatever the library may print is no answer
+        serve(sys.stdin.buffer, answers, int(sys.argv[1]) if len(sys.argv) > 1 else CPU_S)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,4 @@
+"""jq in a worker process: the words between worker and daemon.
+
+May import ``json``.
+"""

@@ -1,0 +1,200 @@
+"""What the daemon and a jq worker say to each other over the worker's stdin and stdout: frames, requests, answers.
+
+A frame is its length in four bytes (big-endian), then that many bytes of JSON. A request is ``{"program": …}``, with
+``"input"`` where the program is to run and not only to compile. Its answer is ``{"results": […]}``, or ``{"error": …,
+"kind": …}``. One request, one answer, in order.
+
+A request with ``"whole": true`` has any JSON text as input, and is answered with ``{"text": …}``: all results as one value, in
+canonical form. The worker brings both into that form, so that who asks need not look into either.
+
+The worker runs foreign programs, so its answers are foreign data too: bounded before they are read, and a FormatError where
+they are no answer. Pure; the input and the results pass as the JSON text they are, so that no number changes on the way.
+"""
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import msgspec
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonValue, canonical_json, decode_json, find_list, need_str
+
+LENGTH_BYTES: Final = 4
+MAX_FRAME_BYTES: Final = 64 * 1024 * 1024
+"""No limit that a user of the protocol sets may be over this."""
+
+
+_WHOLE: Final = 2.0**63
+"""Where Go, too, stops writing a whole number as an integer."""
+
+
+class JqProtocolError(FormatError):
+    """The other side does not keep to the protocol, or what is to be sent does not fit into it."""
+
+
+class RefusalKind(enum.Enum):
+    """Why a filter gave no results."""
+
+    COMPILE = "compile"
+    RUN = "run"
+    SIZE = "size"
+
+
+@dataclass(frozen=True, slots=True)
+class JqRequest:
+    """A program, and the JSON text to run it on; None: only compile it.
+
+    ``whole``: the text need not be canonical, and the answer is a JqText.
+    """
+
+    program: str
+    text: bytes | None
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JqResults:
+    """What a program gave, in order."""
+
+    values: tuple[JsonValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JqText:
+    """What a program gave as one canonical JSON text: ``null`` for no result, the result if there is one, a list of many."""
+
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JqRefusal:
+    """Why it gave nothing; ``message`` is jq's own where the program does not compile, and never quotes the input."""
+
+    kind: RefusalKind
+    message: str
+
+
+JqAnswer: TypeAlias = JqResults | JqText | JqRefusal
+
+
+class _Request(msgspec.Struct):
+    program: str
+    input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    whole: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Text(msgspec.Struct):
+    text: msgspec.Raw
+
+
+_TEXT: Final = msgspec.json.Decoder(msgspec.Raw)
+"""Finds a text to be JSON (but for what is in its strings), and builds nothing."""
+
+
+def framed(payload: bytes) -> bytes:
+    """The payload with its length before it. Raises JqProtocolError over MAX_FRAME_BYTES."""
+    if len(payload) > MAX_FRAME_BYTES:
+        raise JqProtocolError(f"jq: {len(payload)} bytes do not fit into one message")
+    return len(payload).to_bytes(LENGTH_BYTES, "big") + payload
+
+
+class FrameReader:
+    """Cuts what arrives into frames; holds one frame of at most ``max_bytes`` and what came with it."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._pending = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """More bytes of the stream, of any length."""
+        self._pending += data
+
+    def take(self) -> bytes | None:
+        """The next payload, None until it is complete. Raises JqProtocolError as soon as a length is over the limit."""
+        if len(self._pending) < LENGTH_BYTES:
+            return None
+        length = int.from_bytes(self._pending[:LENGTH_BYTES], "big")
+        if length > self.max_bytes:
+            raise JqProtocolError(f"jq: a message of {length} bytes is over the limit of {self.max_bytes}")
+        end = LENGTH_BYTES + length
+        if len(self._pending) < end:
+            return None
+        payload = bytes(self._pending[LENGTH_BYTES:end])
+        del self._pending[:end]
+        return payload
+
+
+def encode_request(request: JqRequest) -> bytes:
+    """The payload of a request. Raises JqProtocolError for a program with half a surrogate pair, and a text that is no JSON."""
+    if request.text is not None:
+        try:
+            if not request.text.isascii():
+                request.text.decode()
+            _TEXT.decode(request.text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise JqProtocolError(f"jq: what it is to be run on is no JSON: {error}") from error
+    text = msgspec.UNSET if request.text is None else msgspec.Raw(request.text)
+    try:
+        return msgspec.json.encode(_Request(request.program, text, request.whole or msgspec.UNSET))
+    except UnicodeEncodeError as error:
+        raise JqProtocolError("jq: the program has half a surrogate pair in it") from error
+
+
+def decode_request(payload: bytes) -> JqRequest:
+    """Read a request; the input is not looked into. Raises JqProtocolError."""
+    try:
+        request = msgspec.json.decode(payload, type=_Request)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise JqProtocolError(f"jq: not a request: {error}") from error
+    text = None if isinstance(request.input, msgspec.UnsetType) else bytes(request.input)
+    return JqRequest(request.program, text, request.whole is True)
+
+
+def encode_results(texts: Iterable[str]) -> bytes:
+    """The payload of results, each given as JSON text."""
+    return b'{"results":[' + ",".join(texts).encode() + b"]}"
+
+
+def encode_text(texts: Sequence[str]) -> bytes:
+    """The payload of results, each given as JSON text, as one. Raises FormatError where they have no canonical form."""
+    joined = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]" if texts else "null"
+    value = decode_json(joined.encode(), max_bytes=MAX_FRAME_BYTES, what="its result")
+    return b'{"text":' + canonical_json(value) + b"}"
+
+
+def encode_refusal(refusal: JqRefusal) -> bytes:
+    """The payload of a refusal; half surrogate pairs in its message are replaced."""
+    message = refusal.message.encode(errors="replace").decode()
+    return msgspec.json.encode({"error": message, "kind": refusal.kind.value})
+
+
+def decode_answer(payload: bytes) -> JqAnswer:
+    """Read an answer. Raises JqProtocolError where it is none, JsonError where its results are no JSON within the limits.
+
+    Of a JqText, what is in it is not built here, only found to be JSON.
+    """
+    if payload.startswith(b'{"text":'):
+        try:
+            return JqText(bytes(msgspec.json.decode(payload, type=_Text).text))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise JqProtocolError(f"jq: not an answer: {error}") from error
+    answer = decode_json(payload, max_bytes=len(payload), what="jq's answer")
+    if isinstance(answer, dict) and isinstance(answer.get("results"), list):
+        return JqResults(tuple(map(_with_whole_numbers, find_list(answer, "results"))))
+    try:
+        return JqRefusal(RefusalKind(need_str(answer, "kind")), need_str(answer, "error"))
+    except (FormatError, ValueError) as error:
+        raise JqProtocolError(f"jq: not an answer: {error}") from error
+
+
+def _with_whole_numbers(value: JsonValue) -> JsonValue:
+    """The same with whole floats as integers, which is how Go writes them; jq says ``3.0`` and ``1E+17``."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < _WHOLE else value
+    if isinstance(value, list):
+        return [_with_whole_numbers(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,197 @@
+"""The program behind a jq worker (``python -I -m wharfinger.formats.jq.worker``): answers requests until its stdin ends.
+
+jq runs in a process of its own since libjq holds the interpreter's lock, cannot be interrupted, and aborts the process when
+memory runs out. A filter that loops, eats memory or crashes costs a worker, never the daemon. Who talks with it, bounds
+its time and replaces it is :mod:`wharfinger.hooks.watching.jq_pool`.
+
+Filters are written for gojq, the jq of the hooks' first runtime, with its library's rules: no other input, no environment, no
+modules, no way to end the program. So every program is compiled behind definitions that shadow what libjq
+would allow, and inside parentheses, where an ``import`` is a syntax error before any file is looked for. Each result is
+turned into JSON text by jq itself (``tojson``), which keeps large integers exact where the binding would round them.
+``docs/jq.md`` lists the differences that are left.
+
+Limits beside the pool's: address space, CPU time of one request (a worker whose daemon was killed must not loop for ever), no
+files written, no core dumps. The process's own environment is emptied.
+"""
+
+import os
+import resource
+import sys
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import BinaryIO, Final, Protocol
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.jq.messages import without_values
+from wharfinger.formats.jq.protocol import (
+    LENGTH_BYTES,
+    MAX_FRAME_BYTES,
+    JqProtocolError,
+    JqRefusal,
+    JqRequest,
+    RefusalKind,
+    decode_request,
+    encode_refusal,
+    encode_results,
+    encode_text,
+    framed,
+)
+from wharfinger.formats.json.value import canonical_json, decode_json
+
+ADDRESS_SPACE_BYTES: Final = 1024 * 1024 * 1024
+CPU_S: Final = 30
+"""CPU time that one request may take: far beyond what the pool allows on the wall."""
+OPEN_FILES: Final = 16
+ANSWER_BYTES: Final = 16 * 1024 * 1024
+"""Results beyond this are refused without being sent."""
+PROGRAMS_KEPT: Final = 256
+MESSAGE_CHARACTERS: Final = 2000
+
+_PRELUDE: Final = """
+def input: error("input is not available in a filter");
+def inputs: input;
+def input_line_number: input;
+def halt: error("halt is not available in a filter");
+def modulemeta: error("modulemeta is not available in a filter");
+def halt_error: halt;
+def halt_error($status): halt;
+def debug: .;
+def debug(message): .;
+def stderr: .;
+def env: {};
+def keys_unsorted: keys;
+def to_entries: [keys[] as $key | {key: $key, value: .[$key]}];
+{} as $ENV |
+""".replace("\n", " ")
+"""On one line, so that a program's own lines keep their numbers but for one."""
+
+
+class CompiledProgram(Protocol):
+    """As much of the binding's program as is used."""
+
+    def input_text(self, text: str) -> Iterable[str]:
+        """The results of running it on a JSON text."""
+        ...
+
+
+class Programs:
+    """Compiles programs and keeps those that were used last."""
+
+    def __init__(self) -> None:
+        # The daemon imports this module for its name alone, and must not pay for libjq.
+        from jq import compile as compile_jq  # noqa: PLC0415
+
+        self._compile = compile_jq
+        self._kept: OrderedDict[str, CompiledProgram] = OrderedDict()
+
+    def get(self, program: str) -> CompiledProgram:
+        """The compiled program. Raises ValueError with jq's message."""
+        found = self._kept.get(program)
+        if found is None:
+            found = self._kept[program] = self._compiled(program)
+            if len(self._kept) > PROGRAMS_KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(program)
+        return found
+
+    def _compiled(self, program: str) -> CompiledProgram:
+        if "\0" in program:
+            raise ValueError("a program cannot have NUL characters in it")
+        try:
+            compiled: CompiledProgram = self._compile(f"{_PRELUDE} (\n{program}\n) | tojson")
+        except ValueError:
+            if not any(word in program for word in ("import", "include", "module")):
+                self._compile(program)  # its message is about the program as it was written
+            raise
+        self._compile(program)  # that it stands alone: `1) | (2` compiles only between parentheses
+        return compiled
+
+
+def answer(programs: Programs, request: JqRequest) -> bytes:
+    """The payload that answers ``request``."""
+    try:
+        compiled = programs.get(request.program)
+    except ValueError as error:
+        return _refusal(RefusalKind.COMPILE, str(error))
+    if request.text is None:
+        return encode_results(())
+    texts: list[str] = []
+    size = 0
+    try:
+        for text in _results(compiled, _canonical(request.text) if request.whole else request.text):
+            texts.append(text)
+            size += len(text.encode()) + 1
+            if size > ANSWER_BYTES:
+                return _refusal(RefusalKind.SIZE, f"more than {ANSWER_BYTES} bytes of results")
+        return encode_text(texts) if request.whole else encode_results(texts)
+    except ValueError as error:
+        return _refusal(RefusalKind.RUN, without_values(str(error)))
+    except FormatError as error:
+        return _refusal(RefusalKind.RUN, str(error))
+
+
+def _canonical(text: bytes) -> bytes:
+    """Keys sorted, which is the order in which gojq goes through an object. Raises FormatError where it is no JSON."""
+    return canonical_json(decode_json(text, max_bytes=MAX_FRAME_BYTES, what="the object"))
+
+
+def _results(compiled: CompiledProgram, text: bytes) -> Iterable[str]:
+    return iter(compiled.input_text(text.decode()))
+
+
+def _refusal(kind: RefusalKind, message: str) -> bytes:
+    return encode_refusal(JqRefusal(kind, message.strip()[:MESSAGE_CHARACTERS] or "no reason given"))
+
+
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer requests until they end. Raises JqProtocolError where they are none."""
+    programs = Programs()
+    while (payload := _read_frame(requests)) is not None:
+        _allow_cpu_time()
+        answers.write(framed(answer(programs, decode_request(payload))))
+        answers.flush()
+
+
+def _read_frame(requests: BinaryIO) -> bytes | None:
+    """The next payload; None at the end, in the middle of a frame too: the daemon is gone then."""
+    length = requests.read(LENGTH_BYTES)
+    if len(length) < LENGTH_BYTES:
+        return None
+    expected = int.from_bytes(length, "big")
+    if expected > MAX_FRAME_BYTES:
+        raise JqProtocolError(f"jq: a request of {expected} bytes")
+    payload = requests.read(expected)
+    return payload if len(payload) == expected else None
+
+
+def _allow_cpu_time() -> None:
+    """Let the next request take CPU_S; the signal that follows (SIGXCPU) ends the process."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    wanted = int(used.ru_utime + used.ru_stime) + CPU_S
+    resource.setrlimit(resource.RLIMIT_CPU, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
+
+
+def _limit_process() -> None:
+    os.environ.clear()
+    for limit, value in (
+        (resource.RLIMIT_AS, ADDRESS_SPACE_BYTES),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+    ):
+        _, most = resource.getrlimit(limit)
+        lowered = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(limit, (lowered, lowered))
+
+
+def main() -> None:
+    """Serve stdin and stdout within the limits."""
+    _limit_process()
+    with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
+        os.dup2(2, 1)  # whatever libjq may print is no answer
+        serve(sys.stdin.buffer, answers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,4 @@
+"""Secrets out of text and values that are shown.
+
+May import ``json``.
+"""

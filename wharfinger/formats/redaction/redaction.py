@@ -1,0 +1,140 @@
+"""Secrets out of objects that are printed: the values of Secrets, and whatever sits under a key that says it is one.
+
+What is replaced, at any depth: ``data`` and ``stringData`` of every Secret (those in lists and watch events too); the
+``last-applied-configuration`` annotation, which repeats the object; scalars under sensitive keys (``sensitive_keys``);
+the value of ``{name: DB_PASSWORD, value: …}``; the argument after ``--token``; what the caller points at by path; and in
+every string that is left, what ``redact_text`` finds. Names of Secrets stay: ``secret: {secretName: tls}`` is a
+reference, not a secret.
+
+The result is a new value; the argument is not touched. Redacting twice is redacting once.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue
+from wharfinger.formats.redaction.redaction_text import MARK, TextRedactor
+from wharfinger.formats.redaction.sensitive_keys import is_sensitive_key, may_be_a_reference
+
+RedactPath: TypeAlias = tuple[str | int, ...]
+"""Keys and indexes from the root; ``"*"`` stands for every key or item of one level."""
+
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_SECRET_FIELDS: Final = frozenset({"data", "stringData"})
+_NAMING: Final = frozenset({"name", "secretName", "path"})
+_REFERENCE: Final = _NAMING | {
+    *("namespace", "optional", "defaultMode", "items", "key", "kind", "apiVersion", "group", "apiGroup", "uid"),
+    *("expirationSeconds", "audience", "mode"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What applies from here down: paths still to be walked, and what is done to text."""
+
+    paths: tuple[RedactPath, ...]
+    text: TextRedactor
+
+    def below(self, step: str | int) -> "_Wanted":
+        if not self.paths:
+            return self
+        return _Wanted(tuple(path[1:] for path in self.paths if path and path[0] in {step, "*"}), self.text)
+
+    @property
+    def is_here(self) -> bool:
+        return any(not path for path in self.paths)
+
+
+def redact_object(obj: JsonObject, *, paths: Collection[RedactPath] = (), secrets: Collection[str] = ()) -> JsonObject:
+    """A copy of ``obj`` fit to be printed. Never raises; values deeper than MAX_DEPTH are replaced whole."""
+    return _object(obj, _Wanted(tuple(paths), TextRedactor(secrets)), 0, in_secret_list=False)
+
+
+def redact_value(value: JsonValue, *, paths: Collection[RedactPath] = (), secrets: Collection[str] = ()) -> JsonValue:
+    """As redact_object, for any JSON value."""
+    return _value(value, _Wanted(tuple(paths), TextRedactor(secrets)), 0)
+
+
+def _value(value: JsonValue, wanted: _Wanted, depth: int, *, in_secret_list: bool = False) -> JsonValue:
+    if wanted.is_here:
+        return _replaced(value)
+    if isinstance(value, str):
+        return wanted.text.redact(value)
+    if not isinstance(value, dict | list):
+        return value
+    if depth >= MAX_DEPTH:
+        return MARK
+    if isinstance(value, dict):
+        return _object(value, wanted, depth, in_secret_list=in_secret_list)
+    after_flag = False
+    items: list[JsonValue] = []
+    for index, item in enumerate(value):
+        if after_flag and isinstance(item, str) and not item.startswith("-"):
+            items.append(_replaced(item))
+        else:
+            items.append(_value(item, wanted.below(index), depth + 1, in_secret_list=in_secret_list))
+        after_flag = isinstance(item, str) and item.startswith("-") and _names_a_secret(item, wanted)
+    return items
+
+
+def _object(obj: JsonObject, wanted: _Wanted, depth: int, *, in_secret_list: bool) -> JsonObject:
+    is_secret = obj.get("kind") == "Secret" or (in_secret_list and "kind" not in obj)
+    is_sensitive_pair = any(_names_a_secret(obj.get(field), wanted) for field in ("name", "key"))
+    result: JsonObject = {}
+    for key, item in obj.items():
+        printed = _free_key(wanted.text.redact(key), result)
+        below = wanted.below(key)
+        if below.is_here or key == _LAST_APPLIED:
+            result[printed] = _replaced(item)
+        elif (is_secret and key in _SECRET_FIELDS) or (is_sensitive_pair and key == "value"):
+            result[printed] = _blanked(item, wanted, depth + 1)
+        else:
+            kept = _value(item, below, depth + 1, in_secret_list=key == "items" and obj.get("kind") == "SecretList")
+            # A key is judged before and after its own redaction, which may leave another ending.
+            hides = _hides(key, item, kept) or _hides(printed, item, kept)
+            result[printed] = _blanked(item, wanted, depth + 1) if hides else kept
+    return result
+
+
+def _names_a_secret(name: JsonValue, wanted: _Wanted) -> bool:
+    return isinstance(name, str) and (is_sensitive_key(name) or is_sensitive_key(wanted.text.redact(name)))
+
+
+def _hides(key: str, item: JsonValue, kept: JsonValue) -> bool:
+    """Whether what is under ``key`` goes; ``kept`` is what would stay."""
+    return is_sensitive_key(key) and not (may_be_a_reference(key) and _is_reference(item) and _is_reference(kept))
+
+
+def _is_reference(value: JsonValue) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(item, dict) and _is_reference(item) for item in value)
+    return isinstance(value, dict) and value.keys() <= _REFERENCE and not _NAMING.isdisjoint(value)
+
+
+def _blanked(value: JsonValue, wanted: _Wanted, depth: int) -> JsonValue:
+    """Every string and number replaced, the shape and the keys kept."""
+    if not isinstance(value, dict | list):
+        return _replaced(value)
+    if depth >= MAX_DEPTH:
+        return MARK
+    if isinstance(value, list):
+        return [_blanked(item, wanted, depth + 1) for item in value]
+    result: JsonObject = {}
+    for key, item in value.items():
+        result[_free_key(wanted.text.redact(key), result)] = _blanked(item, wanted, depth + 1)
+    return result
+
+
+def _replaced(value: JsonValue) -> JsonValue:
+    """The mark; but null, booleans and what is empty hide nothing, and say whether something is set."""
+    return value if value is None or isinstance(value, bool) or value in ("", [], {}) else MARK
+
+
+def _free_key(key: str, taken: JsonObject) -> str:
+    """Keys that were different stay different."""
+    free, count = key, 1
+    while free in taken:
+        count += 1
+        free = f"{key} ({count})"
+    return free

@@ -1,0 +1,246 @@
+"""Secrets out of text that is printed: logs, errors, dumps, anything a person pastes into a ticket.
+
+Two sources. Values that are known to be secret are replaced wherever they stand, also as base64, percent-encoded or
+escaped for JSON, and line by line. Beyond that, what is recognisable as a credential by its form: user info in URLs,
+bearer tokens, JSON web tokens, private keys in PEM, ``password=…`` and ``--token …``, ``"apiKey": "…"``, and YAML lines
+with such keys. The second is a net with holes, and meant as one: whoever knows the secret should name it.
+
+What stands behind such a key is left where it cannot be a secret: the fixed words of an error about a file of that name
+(``…/kubeconfig: Permission denied``), and the path of one (``KUBECONFIG=/…``, ``PWD=/…``). Only what is known beforehand, word
+by word, is left for being an error, so nothing secret can pass as one. ``Secret shop/db-password: not there`` is such an error of
+an object.
+
+Every pattern is linear: each run of text is scanned once from its start (hence the look-behinds), every repetition
+that could be retried is bounded.
+"""
+
+import base64
+import errno
+import json
+import os
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
+from urllib.parse import quote
+
+from wharfinger.formats.redaction.sensitive_keys import is_sensitive_key, may_be_a_reference
+
+MARK: Final = "***"
+"""What stands where a secret was."""
+
+SHORTEST_SECRET: Final = 4
+"""Known values shorter than this are left alone: replacing every ``1`` or ``no`` tells more than it hides."""
+
+_SHORTEST_LINE: Final = 8
+_MOST_ROUNDS: Final = 8
+
+_PRIVATE_KEY: Final = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r".*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    re.DOTALL,
+)
+_USER_INFO: Final = re.compile(r"(?<![A-Za-z0-9+.\-])([A-Za-z][A-Za-z0-9+.\-]{0,30}://)[^\s/?#\"'<>]*@")
+_WEB_TOKEN: Final = re.compile(r"(?<![\w\-])eyJ[A-Za-z0-9_\-]{5,}\.[A-Za-z0-9_\-]{5,}(?:\.[A-Za-z0-9_\-]*)?")
+_BEARER: Final = re.compile(r"(?i)\b(bearer[ \t]{1,4})[^\s\"',;\\*]{8,}")
+_AUTHORIZATION: Final = re.compile(
+    r"(?i)(?<![\w\-])([\w\-]{0,40}authorization\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?)"
+    r"((?:basic|bearer|digest|negotiate|token)[ \t]{1,4})?[^\s\"'\\]+"
+)
+_KEY: Final = re.compile(r"(?<![\w.\-])(?P<key>[\w.\-]{1,80})\\{0,3}[\"']?[ \t]{0,4}(?P<sign>[:=])[ \t]{0,4}")
+_FLAG: Final = re.compile(r"(?<![\w\-])(?P<key>--?[A-Za-z][\w\-]{0,80})[ \t]{1,4}(?!-)")
+_QUOTED: Final = re.compile(
+    r"""(?P<double>")(?P<a>(?:[^"\\\n]|\\.)*)" | (?P<single>')(?P<b>(?:[^'\n]|'')*)'"""
+    r"""| (?P<escaped>\\{1,3}["'])(?P<c>(?:(?!(?P=escaped))[^\n])*)(?P=escaped)""",
+    re.VERBOSE,
+)
+_WORD: Final = re.compile(r"[^\s,;&\"'\\}\])]+")
+_REST_OF_LINE: Final = re.compile(r"[^\n]*[^\s]")
+_BLOCK_MARK: Final = re.compile(r"[|>][0-9+\-]{0,2}[ \t]{0,4}(?=\n)")
+_BLOCK_LINE: Final = re.compile(r"\n(?P<indent>[ \t]*)[^\n]*")
+_LINE_START: Final = re.compile(r"(?:^|\n)(?P<indent>[ \t+>#\-]*)[\"']?\Z")
+_LOOK_BACK: Final = 64
+_LONGEST_COMMON_WORD: Final = 4
+_HARMLESS: Final = frozenset({"", "null", "true", "false", "~", "{}", "[]"})
+_OF_FILES: Final = (
+    "no such file",
+    "not found",
+    "does not exist",
+    "already exists",
+    "not a file",
+    "not a folder",
+    "not there",
+)
+_FILE_ERROR: Final = re.compile(
+    "|".join(
+        re.escape(words) for words in sorted({*map(os.strerror, errno.errorcode), *_OF_FILES}, key=len, reverse=True)
+    )
+    + r"(?![\w\-])",
+    re.IGNORECASE,
+)
+_SYSTEM_CALL: Final = re.compile(
+    r"(?:open|stat|lstat|read|write|mkdir|unlink|remove|rename|chmod|chown|readlink)(?= /)"
+)
+_END_OF_LINE: Final = re.compile(r"[ \t\r]*(?:\n|\Z)")
+_ABSOLUTE: Final = re.compile(r"[\"']?~?/[^\s\"',;&=:]{0,4096}[\"']?(?![^\s,;:)\]}])")
+_WORKING_FOLDER: Final = "PWD"
+_VARIABLE_START: Final = re.compile(r"(?:^|\n)[ \t]*(?:export[ \t]+|declare[ \t]+-x[ \t]+)?\Z")
+_FILE_KEY: Final = "kubeconfig"
+_WORTH_A_LOOK: Final = re.compile(r"[:=]|--|eyJ|(?i:bearer)")
+
+
+class TextRedactor:
+    """``redact_text`` with the secrets prepared once: for a log, or an object of many strings."""
+
+    def __init__(self, secrets: Collection[str] = ()) -> None:
+        forms = {form for secret in secrets if len(secret) >= SHORTEST_SECRET for form in _forms(secret)}
+        forms.discard(MARK)
+        self._longest_first = sorted(forms, key=lambda form: (-len(form), form))
+
+    def redact(self, text: str) -> str:
+        """The text without the secrets and without what looks like one; running it again changes nothing."""
+        for _ in range(_MOST_ROUNDS):
+            before = text
+            text = self._without_known(text)
+            if _WORTH_A_LOOK.search(text):
+                text = _without_patterns(text)
+            if text == before:
+                break
+        return self._without_known(text)
+
+    def _without_known(self, text: str) -> str:
+        # What a mark and its neighbours spell may be a secret again; every round makes the text shorter.
+        before = ""
+        while before != text:
+            before = text
+            for form in self._longest_first:
+                text = text.replace(form, MARK)
+        return text
+
+
+def redact_text(text: str, secrets: Collection[str] = ()) -> str:
+    """The text without the given secrets and without what looks like one; running it again changes nothing.
+
+    Secrets of fewer than SHORTEST_SECRET characters are not looked for. Never raises.
+    """
+    return TextRedactor(secrets).redact(text)
+
+
+def _forms(secret: str) -> Iterator[str]:
+    yield secret
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield base64.b64encode(raw).decode()
+    yield base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    yield quote(raw, safe="")
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for line in secret.splitlines():
+        if len(line.strip()) >= _SHORTEST_LINE:
+            yield line.strip()
+
+
+def _without_patterns(text: str) -> str:
+    text = _PRIVATE_KEY.sub(MARK, text)
+    text = _USER_INFO.sub(rf"\g<1>{MARK}@", text)
+    text = _WEB_TOKEN.sub(MARK, text)
+    text = _AUTHORIZATION.sub(lambda match: f"{match[1]}{match[2] or ''}{MARK}", text)
+    text = _BEARER.sub(rf"\g<1>{MARK}", text)
+    return _without_flags(_without_pairs(text))
+
+
+def _without_pairs(text: str) -> str:
+    """``key=value`` anywhere, ``key: value`` where a line or a JSON member starts."""
+    parts: list[str] = []
+    done = at = 0
+    while match := _KEY.search(text, at):
+        at = match.end()
+        if not is_sensitive_key(match["key"]) or match["key"].lower().endswith("authorization"):
+            continue
+        before = text[max(0, match.start() - _LOOK_BACK) : match.start()]
+        line = _LINE_START.search(before) if len(before) < _LOOK_BACK or "\n" in before else None
+        is_member = before.rstrip(" ").endswith(('"', "'", "{", ","))
+        if match["sign"] == ":" and line is None and not is_member and _is_a_common_word(match["key"]):
+            continue
+        indent = len(line["indent"]) if line is not None and match["sign"] == ":" else None
+        if _is_an_error(text, match, is_line=indent is not None) or _is_a_path(text, match):
+            continue
+        found = _value(text, at, indent)
+        if found is None:
+            continue
+        replacement, end = found
+        parts += [text[done:at], replacement]
+        done = at = end
+    return "".join(parts) + text[done:]
+
+
+def _is_a_common_word(key: str) -> bool:
+    """``invalid token: …`` and ``pass: …`` are prose, unless they stand where a member stands."""
+    return len(key) <= _LONGEST_COMMON_WORD or may_be_a_reference(key)
+
+
+def _is_an_error(text: str, pair: re.Match[str], *, is_line: bool) -> bool:
+    """Return whether the fixed words of an error stand behind the key, which is then the name of a file."""
+    if pair["sign"] != ":":
+        return False
+    if text[max(0, pair.start() - 1) : pair.start()] == "/" and _SYSTEM_CALL.match(text, pair.end()):
+        return True
+    error = _FILE_ERROR.match(text, pair.end())
+    # On a line of its own a value may go on behind these words.
+    return error is not None and (not is_line or _END_OF_LINE.match(text, error.end()) is not None)
+
+
+def _is_a_path(text: str, pair: re.Match[str]) -> bool:
+    """Return whether the key says where a file or the working folder is, and the value is a path."""
+    key, at = pair["key"], pair.end()
+    path = _ABSOLUTE.match(text, at)
+    if path is None:
+        return False
+    if key == _WORKING_FOLDER:
+        before = text[max(0, pair.start() - _LOOK_BACK) : pair.start()]
+        starts = _VARIABLE_START.search(before) if len(before) < _LOOK_BACK or "\n" in before else None
+        return starts is not None and _END_OF_LINE.match(text, path.end()) is not None
+    return key.lower().endswith(_FILE_KEY)
+
+
+def _value(text: str, at: int, indent: int | None) -> tuple[str, int] | None:
+    """What replaces the value at ``at``, and where it ends. ``indent`` is that of a YAML line, None elsewhere."""
+    if quoted := _QUOTED.match(text, at):
+        mark = quoted["double"] or quoted["single"] or quoted["escaped"]
+        body = quoted["a"] or quoted["b"] or quoted["c"] or ""
+        return None if body in _HARMLESS else (f"{mark}{MARK}{mark}", quoted.end())
+    if indent is not None and (block := _BLOCK_MARK.match(text, at)):
+        end = _block_end(text, block.end(), indent)
+        return (f"{MARK}", end) if end > block.end() else None
+    # A quote that is never closed may hide where the value ends.
+    takes_line = indent is not None or text[at : at + 1] in {'"', "'", "\\"}
+    plain = (_REST_OF_LINE if takes_line else _WORD).match(text, at)
+    if plain is None or plain[0].rstrip(",") in _HARMLESS or plain[0].startswith(("{", "[")):
+        return None
+    return MARK, plain.end()
+
+
+def _block_end(text: str, at: int, indent: int) -> int:
+    """The end of the lines from ``at`` that are deeper than ``indent``, or blank."""
+    end = at
+    while line := _BLOCK_LINE.match(text, at):
+        if line[0].strip() and len(line["indent"]) <= indent:
+            break
+        at = line.end()
+        if line[0].strip():
+            end = at
+    return end
+
+
+def _without_flags(text: str) -> str:
+    """``--password value`` on a command line."""
+    parts: list[str] = []
+    done = at = 0
+    while match := _FLAG.search(text, at):
+        at = match.end()
+        if not is_sensitive_key(match["key"]) or _is_a_path(text, match):
+            continue
+        found = _value(text, at, None)
+        if found is None:
+            continue
+        parts += [text[done:at], found[0]]
+        done = at = found[1]
+    return "".join(parts) + text[done:]

@@ -1,0 +1,65 @@
+"""Which settings somebody uses that their schema calls deprecated. Pure.
+
+``deprecated: true`` (OpenAPI), ``x-deprecated`` and ``x-doc-deprecated`` (documentation of Deckhouse modules); a text in place
+of true says what to use instead.
+"""
+
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.schemas.document import ValuePath, alternatives, item_schema, path_text, properties
+from wharfinger.formats.schemas.problems import Problem
+
+MAX_FOUND: Final = 20
+MAX_LOOKED_AT: Final = 100_000
+_MARKS: Final = ("deprecated", "x-deprecated", "x-doc-deprecated")
+_LONGEST: Final = 200
+
+
+def has_deprecated(schema: JsonValue) -> bool:
+    """Whether anything in an expanded schema is deprecated, so that looking is worth while."""
+    if isinstance(schema, dict):
+        return any(schema.get(mark) for mark in _MARKS) or any(map(has_deprecated, schema.values()))
+    return isinstance(schema, list) and any(map(has_deprecated, schema))
+
+
+def deprecation_warnings(value: JsonValue, schema: JsonObject) -> tuple[Problem, ...]:
+    """The deprecated parts of a value as its user wrote it, at most MAX_FOUND; of a very large value, of its beginning."""
+    search = _Search()
+    search.look(value, schema, ())
+    return tuple(search.found.values())
+
+
+class _Search:
+    def __init__(self) -> None:
+        self.found: dict[ValuePath, Problem] = {}
+        self.looked_at = 0
+
+    def look(self, value: JsonValue, schema: JsonObject, path: ValuePath) -> None:
+        self.looked_at += 1
+        if value is None or self.looked_at > MAX_LOOKED_AT or len(self.found) >= MAX_FOUND:
+            return
+        mark = next((schema[mark] for mark in _MARKS if schema.get(mark)), None)
+        if mark is not None and path:
+            self.found.setdefault(path, Problem(path_text(path), _said(mark)))
+            return
+        if isinstance(value, dict):
+            declared, others = properties(schema), schema.get("additionalProperties")
+            for name, item in value.items():
+                inner = declared.get(name, others)
+                if isinstance(inner, dict):
+                    self.look(item, inner, (*path, name))
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                inner = item_schema(schema, index)
+                if inner is not None:
+                    self.look(item, inner, (*path, index))
+        for branch in alternatives(schema):
+            self.look(value, branch, path)
+
+
+def _said(mark: JsonValue) -> str:
+    if not isinstance(mark, str):
+        return "is deprecated"
+    text = " ".join(mark.split())
+    return f"is deprecated: {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}"

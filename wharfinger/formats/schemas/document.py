@@ -1,0 +1,229 @@
+"""An OpenAPI v3 schema as a document: read once, bounded, its references put in place, its shape known to be right.
+
+Everything that works on schemas (conversion, defaults, transformations) takes what :func:`expanded` returns and looks into
+it without checking again: every sub-schema is an object (or, under ``additionalProperties`` and ``additionalItems``, a
+boolean), every list of schemas a list, a keyword that is null is gone as it is for Go, and no ``$ref`` is left.
+
+References are local (``#/definitions/x``). What stands beside a ``$ref`` overrides the target, member by member. A
+reference that leads back to itself is refused: without recursion, checking a value costs at most the size of the schema
+times the size of the value. How much that may be is said in ``cost``; here the alternatives are limited, which are
+what makes it grow.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from urllib.parse import unquote
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, canonical_json, type_name
+
+MAX_NODES: Final = 200_000
+"""JSON values in a schema with its references put in; the largest known custom resources have a tenth of it."""
+MAX_BRANCHES: Final = 256
+"""Schemas in one allOf, anyOf or oneOf."""
+MAX_ALL_BRANCHES: Final = 5_000
+"""Schemas in all of them together."""
+
+ValuePath: TypeAlias = tuple[str | int, ...]
+"""Keys and indexes from the root."""
+
+_MAPS: Final = frozenset({"properties", "patternProperties"})
+_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
+_OR_BOOLEAN: Final = frozenset({"additionalProperties", "additionalItems"})
+_DEFINITIONS: Final = frozenset({"definitions", "$defs", "components"})
+_LONGEST_KEY: Final = 100
+_PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-$")
+
+
+class SchemaError(FormatError):
+    """A schema is wrong itself; the message has the place in it."""
+
+
+def path_text(path: ValuePath) -> str:
+    """``sets[2].name``; keys that are no plain words are quoted: ``labels["app/name"]``. The root is ``""``."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif step and _PLAIN.issuperset(step) and len(step) <= _LONGEST_KEY:
+            text += f".{step}" if text else step
+        else:
+            cut = step if len(step) <= _LONGEST_KEY else step[:_LONGEST_KEY] + "…"
+            text += f"[{json.dumps(cut, ensure_ascii=not cut.isprintable())}]"
+    return text
+
+
+def expanded(document: JsonValue, *, what: str) -> JsonObject:
+    """A copy of the schema in the form described above; ``what`` names it in errors. Doing it twice changes nothing.
+
+    Raises SchemaError for a shape no schema has, a reference that is not local, leads nowhere or to itself, nesting
+    beyond MAX_DEPTH and, references put in, more than MAX_NODES values, MAX_BRANCHES or MAX_ALL_BRANCHES alternatives.
+    """
+    if not isinstance(document, dict):
+        raise SchemaError(f"{what}: a schema is an object, found {type_name(document)}")
+    return _Expansion(document, what).schema(document, (), ())
+
+
+def properties(schema: JsonObject, keyword: str = "properties") -> dict[str, JsonObject]:
+    """The schemas under a keyword of an expanded schema that maps names to them."""
+    found = schema.get(keyword)
+    return {name: item for name, item in found.items() if isinstance(item, dict)} if isinstance(found, dict) else {}
+
+
+def alternatives(schema: JsonObject) -> Iterator[JsonObject]:
+    """The schemas of an expanded schema's allOf, anyOf and oneOf."""
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        found = schema.get(keyword)
+        if isinstance(found, list):
+            yield from (item for item in found if isinstance(item, dict))
+
+
+def item_schema(schema: JsonObject, index: int) -> JsonObject | None:
+    """The schema of a list's item; None where nothing is said of it."""
+    items = schema.get("items")
+    if isinstance(items, list):
+        items = items[index] if index < len(items) else schema.get("additionalItems")
+    return items if isinstance(items, dict) else None
+
+
+def map_keys(schema: JsonObject) -> tuple[str, ...]:
+    """What the items of a map list (``x-kubernetes-list-type: map``) are known by; () for any other list."""
+    keys = schema.get("x-kubernetes-list-map-keys")
+    if schema.get("x-kubernetes-list-type") != "map" or not isinstance(keys, list):
+        return ()
+    return tuple(key for key in keys if isinstance(key, str))
+
+
+def item_key(item: JsonValue, keys: tuple[str, ...]) -> bytes | None:
+    """The values of an item under the keys, in one text; what it lacks is as good as null. None for what has no keys.
+
+    Raises ShapeError for what has no form in JSON.
+    """
+    return canonical_json([item.get(key) for key in keys]) if keys and isinstance(item, dict) else None
+
+
+def by_keys(items: JsonValue, keys: tuple[str, ...]) -> dict[bytes, JsonValue]:
+    """The items of a map list by their keys; of those with the same keys the first. Raises ShapeError, as `item_key`."""
+    found: dict[bytes, JsonValue] = {}
+    for item in items if isinstance(items, list) and keys else []:
+        key = item_key(item, keys)
+        if key is not None:
+            found.setdefault(key, item)
+    return found
+
+
+def types(schema: JsonObject) -> tuple[str, ...]:
+    """The types an expanded schema allows; () for any."""
+    found = schema.get("type")
+    if found == "int-or-string" or schema.get("x-kubernetes-int-or-string") is True:
+        return ("integer", "string")
+    if schema.get("format") == "int-or-string":
+        return ("integer", "string")
+    if isinstance(found, list):
+        return tuple(item for item in found if isinstance(item, str))
+    return (found,) if isinstance(found, str) else ()
+
+
+def is_nullable(schema: JsonObject) -> bool:
+    """Whether the schema says of itself that null may stand there."""
+    return schema.get("nullable") is True or "null" in types(schema)
+
+
+@dataclass(slots=True)
+class _Expansion:
+    root: JsonObject
+    what: str
+    nodes: int = 0
+    branches: int = 0
+
+    def error(self, path: ValuePath, why: str) -> SchemaError:
+        where = path_text(path)
+        return SchemaError(f"{self.what}: {where}: {why}" if where else f"{self.what}: {why}")
+
+    def count(self, path: ValuePath) -> None:
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise self.error(path[:4], f"the schema has more than {MAX_NODES} values, counting what references lead to")
+        if len(path) >= MAX_DEPTH:
+            raise self.error(path[:4], f"nested deeper than {MAX_DEPTH} levels")
+
+    def count_branches(self, count: int, path: ValuePath) -> None:
+        self.branches += count
+        if count > MAX_BRANCHES:
+            raise self.error(path, f"{count} alternatives are more than {MAX_BRANCHES}")
+        if self.branches > MAX_ALL_BRANCHES:
+            raise self.error(
+                path, f"the schema has more than {MAX_ALL_BRANCHES} alternatives in allOf, anyOf and oneOf"
+            )
+
+    def schema(self, value: JsonValue, path: ValuePath, via: tuple[str, ...]) -> JsonObject:
+        self.count(path)
+        if value is None or value is True:
+            return {}
+        if value is False:
+            return {"not": {}}
+        if not isinstance(value, dict):
+            raise self.error(path, f"a schema is an object, found {type_name(value)}")
+        if value.get("$ref") is not None:
+            return self.referred(value, path, via)
+        return {
+            name: self.member(name, item, (*path, name), via)
+            for name, item in value.items()
+            if not (name in _DEFINITIONS or (item is None and name not in {"default", "const"}))
+        }
+
+    def member(self, name: str, value: JsonValue, path: ValuePath, via: tuple[str, ...]) -> JsonValue:
+        self.count(path)
+        if name in _MAPS:
+            if not isinstance(value, dict):
+                raise self.error(path, f"expected an object of schemas, found {type_name(value)}")
+            return {key: self.schema(item, (*path, key), via) for key, item in value.items()}
+        if name in _LISTS or (name == "items" and isinstance(value, list)):
+            if not isinstance(value, list) or not value:
+                raise self.error(path, f"expected a list of schemas, found {type_name(value) if value else 'none'}")
+            if name in _LISTS:
+                self.count_branches(len(value), path)
+            return [self.schema(item, (*path, index), via) for index, item in enumerate(value)]
+        if name in _OR_BOOLEAN and isinstance(value, bool):
+            return value
+        if name in _OR_BOOLEAN or name in {"not", "items"}:
+            return self.schema(value, path, via)
+        return self.copy(value, path)
+
+    def copy(self, value: JsonValue, path: ValuePath) -> JsonValue:
+        self.count(path)
+        if isinstance(value, dict):
+            return {key: self.copy(item, (*path, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.copy(item, (*path, index)) for index, item in enumerate(value)]
+        return value
+
+    def referred(self, value: JsonObject, path: ValuePath, via: tuple[str, ...]) -> JsonObject:
+        reference = value["$ref"]
+        here = (*path, "$ref")
+        if not isinstance(reference, str):
+            raise self.error(here, f"a reference is a string, found {type_name(reference)}")
+        shown = reference if len(reference) <= _LONGEST_KEY else reference[:_LONGEST_KEY] + "…"
+        if not reference.startswith("#"):
+            raise self.error(
+                here, f"{shown!r} is not in this document: only references that start with #/ are followed"
+            )
+        if reference in via:
+            raise self.error(here, f"{shown!r} leads back to itself: schemas that contain themselves are not supported")
+        target = self.schema(self.pointed(reference, here, shown), path, (*via, reference))
+        beside = self.schema({name: item for name, item in value.items() if name != "$ref"}, path, via)
+        return {**target, **beside}
+
+    def pointed(self, reference: str, here: ValuePath, shown: str) -> JsonValue:
+        found: JsonValue = self.root
+        for step in unquote(reference[1:]).split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, dict) and name in found:
+                found = found[name]
+            elif isinstance(found, list) and name.isascii() and name.isdigit() and int(name[:9]) < len(found):
+                found = found[int(name[:9])]
+            else:
+                raise self.error(here, f"{shown!r} leads nowhere: there is no {name[:_LONGEST_KEY]!r}")
+        return found

@@ -1,0 +1,153 @@
+"""``x-deckhouse-immutable: true``: what may be set once, and never changed (spec runtime §10.3). Pure.
+
+A marked part of a value is compared as a whole, after defaults were filled in on both sides. Where the old value had
+nothing there, it may be set now; taking it away later is a change. Looked at are all branches of allOf, anyOf and oneOf, and
+
+==========================  ==========================================================================================
+properties                  beside the property of the same name
+additionalProperties        beside the key of the same name, for keys that are no property and that both sides have
+items of a map list         beside the item with the same ``x-kubernetes-list-map-keys``; one that is gone was not changed
+other items                 beside the item with the same index, as many as both sides have
+==========================  ==========================================================================================
+
+Anywhere else (``patternProperties``, ``not``) nothing would be compared, so it is refused with the schema.
+"""
+
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
+from wharfinger.formats.schemas.document import (
+    SchemaError,
+    ValuePath,
+    alternatives,
+    by_keys,
+    item_key,
+    item_schema,
+    map_keys,
+    path_text,
+    properties,
+)
+from wharfinger.formats.schemas.problems import Problem
+
+IMMUTABLE: Final = "x-deckhouse-immutable"
+MAX_COMPARED: Final = 200_000
+"""Schemas and parts of a value that are looked at: about half a second."""
+
+_BELOW: Final = ("items", "additionalItems", "additionalProperties", "allOf", "anyOf", "oneOf")
+_NOT_COMPARED: Final = ("patternProperties", "not")
+
+
+def has_immutable(schema: JsonObject, *, what: str) -> bool:
+    """Whether anything in an expanded schema is immutable, so that comparing is worth while.
+
+    Raises SchemaError where something is that would not be compared, naming its place.
+    """
+    return _has(schema, (), what)
+
+
+def _has(schema: JsonObject, path: ValuePath, what: str) -> bool:
+    for keyword in _NOT_COMPARED:
+        inner = schema.get(keyword)
+        if isinstance(inner, dict) and _is_marked(inner):
+            place = path_text((*path, keyword))
+            raise SchemaError(
+                f"{what}: {place}: has {IMMUTABLE} in it, which would not be looked at there; move it out of {keyword}"
+            )
+    found = schema.get(IMMUTABLE) is True
+    for name, inner in properties(schema).items():
+        found = _has(inner, (*path, "properties", name), what) or found
+    for keyword in _BELOW:
+        below = schema.get(keyword)
+        if isinstance(below, dict):
+            found = _has(below, (*path, keyword), what) or found
+        elif isinstance(below, list):
+            for index, one in enumerate(below):
+                if isinstance(one, dict):
+                    found = _has(one, (*path, keyword, index), what) or found
+    return found
+
+
+def _is_marked(schema: JsonValue) -> bool:
+    if isinstance(schema, dict):
+        return schema.get(IMMUTABLE) is True or any(map(_is_marked, schema.values()))
+    return isinstance(schema, list) and any(map(_is_marked, schema))
+
+
+def immutable_problems(value: JsonValue, old: JsonValue, schema: JsonObject) -> tuple[Problem, ...]:
+    """What was changed and may not be; both values with their defaults. Raises ShapeError for what has no form in JSON.
+
+    A value that is so large that this takes long is refused for that, as the one problem; never one that is as it was.
+    """
+    if _equal(value, old):
+        return ()
+    search = _Search()
+    try:
+        search.look(value, old, schema, ())
+    except _WorkError:
+        return (Problem("", "is too large to be compared with what was set before"),)
+    return tuple(Problem(path_text(path), "cannot be changed once it is set") for path in search.found)
+
+
+class _WorkError(Exception):
+    """Comparing would take too long."""
+
+
+class _Search:
+    def __init__(self) -> None:
+        self.found: dict[ValuePath, None] = {}
+        self.work = 0
+
+    def spend(self, work: int) -> None:
+        self.work += work
+        if self.work > MAX_COMPARED:
+            raise _WorkError
+
+    def look(
+        self, value: JsonValue, old: JsonValue, schema: JsonObject, path: ValuePath, keys: tuple[str, ...] = ()
+    ) -> None:
+        """``keys``: those of a map list, where ``schema`` is a branch of the schema that says so."""
+        self.spend(1)
+        if old is None:
+            return
+        if schema.get(IMMUTABLE) is True:
+            if path not in self.found and not _equal(value, old):
+                self.found[path] = None
+            return
+        if isinstance(value, dict) and isinstance(old, dict):
+            self.members(value, old, schema, path)
+        elif isinstance(value, list) and isinstance(old, list):
+            keys = map_keys(schema) or keys
+            self.items(value, old, schema, path, keys)
+        elif isinstance(old, dict):
+            self.members({}, old, schema, path)
+        for branch in alternatives(schema):
+            self.look(value, old, branch, path, keys)
+
+    def items(
+        self, value: list[JsonValue], old: list[JsonValue], schema: JsonObject, path: ValuePath, keys: tuple[str, ...]
+    ) -> None:
+        if "items" not in schema:
+            return
+        self.spend(len(value) + len(old) if keys else 0)
+        known = by_keys(old, keys)
+        for index, item in enumerate(value if keys else value[: len(old)]):
+            inner = item_schema(schema, index)
+            if inner is not None:
+                key = item_key(item, keys)
+                before = old[index] if not keys else None if key is None else known.get(key)
+                self.look(item, before, inner, (*path, index))
+
+    def members(self, value: JsonObject, old: JsonObject, schema: JsonObject, path: ValuePath) -> None:
+        declared = properties(schema)
+        for name, inner in declared.items():
+            if name in old:
+                self.look(value.get(name), old[name], inner, (*path, name))
+        others = schema.get("additionalProperties")
+        if isinstance(others, dict):
+            for name, item in value.items():
+                if name in old and name not in declared:
+                    self.look(item, old[name], others, (*path, name))
+
+
+def _equal(value: JsonValue, old: JsonValue) -> bool:
+    return canonical_json(value) == canonical_json(old)

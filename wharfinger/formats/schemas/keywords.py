@@ -1,0 +1,192 @@
+"""jsonschema with keywords that cannot hang it, for :mod:`~wharfinger.formats.schemas.explain`.
+
+By itself it matches patterns with a backtracking engine, compares every item of a list with every other, puts whole values
+into messages, and takes floating point at its word. Here patterns and formats are asked of the engine that decides,
+equality and multiples are exact, values have no text, and all of it is counted against a budget. Where an error is about a
+property, its message is the name.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from math import isfinite
+from typing import Final, Protocol, TypeAlias
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import create
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
+from wharfinger.formats.schemas.formats import format_checker
+from wharfinger.formats.schemas.patterns import matcher
+
+
+class WorkError(Exception):
+    """Validating would take more work than was allowed."""
+
+
+class Budget(FormatChecker):
+    """What is left of the work that one validation may take; it travels where jsonschema takes its format checks along."""
+
+    def __init__(self, work: int) -> None:
+        super().__init__(formats=())
+        self.work = work
+
+    def spend(self, work: int) -> None:
+        """Raises WorkError where there is not so much left."""
+        self.work -= work
+        if self.work < 0:
+            raise WorkError
+
+
+def explaining_validator(schema: JsonObject, work: int) -> Validator:
+    """A validator, for one use, of a schema that the deciding engine compiled; give it values made ``quiet``.
+
+    Its iterators raise WorkError once more than ``work`` keywords, members and items were looked at.
+    """
+    return _VALIDATOR(schema, format_checker=Budget(work))
+
+
+class _QuietObject(dict[str, JsonValue]):
+    """An object whose text costs nothing: jsonschema puts it into messages that nobody reads."""
+
+    def __repr__(self) -> str:
+        return "{…}"
+
+
+class _QuietList(list[JsonValue]):
+    """A list whose text costs nothing."""
+
+    def __repr__(self) -> str:
+        return "[…]"
+
+
+def quiet(value: JsonValue) -> JsonValue:
+    """A copy of the value, equal to it, whose containers have no text to speak of."""
+    if isinstance(value, dict):
+        return _QuietObject({name: quiet(item) for name, item in value.items()})
+    if isinstance(value, list):
+        return _QuietList(map(quiet, value))
+    return value
+
+
+class _Descending(Protocol):
+    """What a keyword's function is given of its validator."""
+
+    @property
+    def format_checker(self) -> Budget: ...
+
+    def descend(
+        self, instance: object, schema: JsonValue, path: str | int | None = None
+    ) -> Iterator[ValidationError]: ...
+
+
+_Keyword: TypeAlias = Callable[[_Descending, JsonValue, object, Mapping[str, JsonValue]], Iterator[ValidationError]]
+
+
+def _required(
+    _: _Descending, required: JsonValue, instance: object, _schema: Mapping[str, JsonValue]
+) -> Iterator[ValidationError]:
+    if isinstance(required, list) and isinstance(instance, dict):
+        yield from (ValidationError(name) for name in required if isinstance(name, str) and name not in instance)
+
+
+def _additional_properties(
+    validator: _Descending, allowed: JsonValue, instance: object, schema: Mapping[str, JsonValue]
+) -> Iterator[ValidationError]:
+    if not isinstance(instance, dict):
+        return
+    declared, by_pattern = schema.get("properties"), schema.get("patternProperties")
+    for name, item in instance.items():
+        if isinstance(declared, dict) and name in declared:
+            continue
+        if isinstance(by_pattern, dict) and any(matcher(pattern).is_valid(name) for pattern in by_pattern):
+            continue
+        if allowed is False:
+            yield ValidationError(name)
+        else:
+            yield from validator.descend(item, allowed, path=name)
+
+
+def _pattern_properties(
+    validator: _Descending, by_pattern: JsonValue, instance: object, _schema: Mapping[str, JsonValue]
+) -> Iterator[ValidationError]:
+    if isinstance(by_pattern, dict) and isinstance(instance, dict):
+        for pattern, inner in by_pattern.items():
+            for name, item in instance.items():
+                if matcher(pattern).is_valid(name):
+                    yield from validator.descend(item, inner, path=name)
+
+
+def _pattern(
+    _: _Descending, pattern: JsonValue, instance: object, _schema: Mapping[str, JsonValue]
+) -> Iterator[ValidationError]:
+    if isinstance(pattern, str) and isinstance(instance, str) and not matcher(pattern).is_valid(instance):
+        yield ValidationError("pattern")
+
+
+def _format(
+    _: _Descending, name: JsonValue, instance: object, _schema: Mapping[str, JsonValue]
+) -> Iterator[ValidationError]:
+    if isinstance(name, str) and isinstance(instance, str) and not format_checker(name).is_valid(instance):
+        yield ValidationError("format")
+
+
+def _unique_items(
+    _: _Descending, wanted: JsonValue, instance: object, _schema: Mapping[str, JsonValue]
+) -> Iterator[ValidationError]:
+    if wanted and isinstance(instance, list) and len({canonical_json(item) for item in instance}) < len(instance):
+        yield ValidationError("uniqueItems")
+
+
+def _multiple_of(
+    _: _Descending, step: JsonValue, instance: object, _schema: Mapping[str, JsonValue]
+) -> Iterator[ValidationError]:
+    if isinstance(instance, bool) or not isinstance(instance, int | float) or not isinstance(step, int | float):
+        return
+    if isinstance(instance, float) and not isfinite(instance):
+        return
+    if _exact(instance) % _exact(step):
+        yield ValidationError("multipleOf")
+
+
+def _exact(number: float) -> Fraction:
+    """The number as it was written: 0.1 is a tenth."""
+    return Fraction(number) if isinstance(number, int) else Fraction(str(number))
+
+
+_KEYWORDS: Final[dict[str, _Keyword]] = {
+    "required": _required,
+    "additionalProperties": _additional_properties,
+    "patternProperties": _pattern_properties,
+    "pattern": _pattern,
+    "format": _format,
+    "uniqueItems": _unique_items,
+    "multipleOf": _multiple_of,
+}
+
+
+_BRANCH: Final = 6
+"""What an alternative costs that is only asked to be told why it does not fit."""
+_FRACTION: Final = 6
+
+
+def _counted(name: str, keyword: _Keyword) -> _Keyword:
+    each = _BRANCH if name in {"anyOf", "oneOf"} else 1
+    once = _FRACTION if name == "multipleOf" else 1
+
+    def run(
+        validator: _Descending, wanted: JsonValue, instance: object, schema: Mapping[str, JsonValue]
+    ) -> Iterator[ValidationError]:
+        sizes = (len(part) for part in (wanted, instance) if isinstance(part, dict | list))
+        validator.format_checker.spend(once + each * sum(sizes))
+        yield from keyword(validator, wanted, instance, schema)
+
+    return run
+
+
+_VALIDATOR: Final = create(
+    Draft202012Validator.META_SCHEMA,
+    {name: _counted(name, keyword) for name, keyword in {**Draft202012Validator.VALIDATORS, **_KEYWORDS}.items()},
+    type_checker=Draft202012Validator.TYPE_CHECKER,
+)

@@ -1,0 +1,127 @@
+"""What Kubernetes' extensions ask of values besides JSON Schema: lists that are sets or maps, embedded resources. Pure.
+
+=====================================  =============================================================================
+``x-kubernetes-list-type: set``        no two items are equal
+``x-kubernetes-list-type: map``        no two items have equal values under ``x-kubernetes-list-map-keys``; a key that an
+                                       item lacks is as good as null
+``x-kubernetes-embedded-resource``     an object with ``apiVersion`` and ``kind``, as text, and ``metadata``, an object
+=====================================  =============================================================================
+
+They are followed through properties, additionalProperties and items, as Kubernetes does.
+"""
+
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
+from wharfinger.formats.schemas.document import (
+    SchemaError,
+    ValuePath,
+    item_key,
+    item_schema,
+    map_keys,
+    path_text,
+    properties,
+)
+from wharfinger.formats.schemas.problems import Problem
+
+LIST_TYPE: Final = "x-kubernetes-list-type"
+MAP_KEYS: Final = "x-kubernetes-list-map-keys"
+EMBEDDED: Final = "x-kubernetes-embedded-resource"
+MAX_LOOKED_AT: Final = 200_000
+"""Parts of a value that are looked at, the items of sets and maps twice: less than half a second."""
+
+
+def has_list_types(schema: JsonObject, *, what: str) -> bool:
+    """Whether an expanded schema asks for anything of this. Raises SchemaError where it asks wrongly."""
+    return _has(schema, (), what)
+
+
+def _has(schema: JsonObject, path: ValuePath, what: str) -> bool:
+    kind, keys = schema.get(LIST_TYPE), schema.get(MAP_KEYS)
+    if kind is not None and kind not in ("atomic", "set", "map"):
+        raise SchemaError(f"{what}: {path_text((*path, LIST_TYPE))}: is not one of atomic, set, map")
+    if kind == "map" and not (isinstance(keys, list) and keys and all(isinstance(key, str) for key in keys)):
+        raise SchemaError(f"{what}: {path_text((*path, MAP_KEYS))}: a list of type map names its keys here")
+    found = kind in ("set", "map") or schema.get(EMBEDDED) is True
+    for name, inner in properties(schema).items():
+        found = _has(inner, (*path, "properties", name), what) or found
+    for keyword in ("items", "additionalProperties"):
+        below = schema.get(keyword)
+        for one in below if isinstance(below, list) else [below]:
+            if isinstance(one, dict):
+                found = _has(one, (*path, keyword), what) or found
+    return found
+
+
+def list_problems(value: JsonValue, schema: JsonObject, limit: int) -> tuple[Problem, ...]:
+    """Where the value does not keep to it, at most ``limit``. Raises ShapeError for what has no form in JSON."""
+    search = _Search(limit)
+    try:
+        search.look(value, schema, ())
+    except _WorkError:
+        return (
+            *search.found[: limit - 1],
+            Problem("", f"has more than {MAX_LOOKED_AT} parts to be checked for doubles"),
+        )
+    return tuple(search.found)
+
+
+class _WorkError(Exception):
+    """Checking would take too long."""
+
+
+class _Search:
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.found: list[Problem] = []
+        self.looked_at = 0
+
+    def add(self, path: ValuePath, message: str) -> None:
+        if len(self.found) < self.limit:
+            self.found.append(Problem(path_text(path), message))
+
+    def spend(self, work: int) -> None:
+        self.looked_at += work
+        if self.looked_at > MAX_LOOKED_AT:
+            raise _WorkError
+
+    def look(self, value: JsonValue, schema: JsonObject, path: ValuePath) -> None:
+        self.spend(1)
+        if len(self.found) >= self.limit:
+            return
+        if isinstance(value, dict):
+            if schema.get(EMBEDDED) is True:
+                self.resource(value, path)
+            declared, others = properties(schema), schema.get("additionalProperties")
+            for name, item in value.items():
+                inner = declared.get(name, others)
+                if isinstance(inner, dict):
+                    self.look(item, inner, (*path, name))
+        elif isinstance(value, list):
+            self.items(value, schema, path)
+            for index, item in enumerate(value):
+                inner = item_schema(schema, index)
+                if inner is not None:
+                    self.look(item, inner, (*path, index))
+
+    def resource(self, value: JsonObject, path: ValuePath) -> None:
+        for name in ("apiVersion", "kind"):
+            if not (isinstance(value.get(name), str) and value[name]):
+                self.add((*path, name), "is required in an embedded resource")
+        if not isinstance(value.get("metadata"), dict):
+            self.add((*path, "metadata"), "is required in an embedded resource")
+
+    def items(self, items: list[JsonValue], schema: JsonObject, path: ValuePath) -> None:
+        keys = map_keys(schema)
+        if not keys and schema.get(LIST_TYPE) != "set":
+            return
+        self.spend(len(items))
+        seen: dict[bytes, int] = {}
+        for index, item in enumerate(items):
+            key = item_key(item, keys) if keys else canonical_json(item)
+            if key is None:
+                continue
+            first = seen.setdefault(key, index)
+            if first != index:
+                alike = f"has the same {', '.join(keys)} as" if keys else "is equal to"
+                self.add((*path, index), f"{alike} item {first}; each may be there once")

@@ -1,0 +1,287 @@
+"""What a schema does to values besides judging them: fill in defaults, leave out what is unknown, point at secrets.
+
+The rules are those of Kubernetes' structural schemas (apiextensions-apiserver, ``defaulting`` and ``pruning``): they follow
+``properties``, ``additionalProperties`` and ``items``, and never look into ``allOf``, ``anyOf``, ``oneOf`` and ``not``, whose
+branches may not apply. Values come back new; nothing in them is shared with the argument or the schema.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, ShapeError
+from wharfinger.formats.schemas.document import ValuePath, alternatives, is_nullable, item_schema, properties, types
+
+MAX_NODES: Final = 500_000
+"""JSON values that defaults may make of a value: a default in every item of a long list multiplies."""
+MAX_SEARCHED: Final = 500_000
+"""Schemas and parts of a value that are looked at to find its secrets: less than half a second."""
+
+_OBJECT_META: Final = frozenset({"apiVersion", "kind", "metadata"})
+
+_NOTHING: Final[JsonObject] = {}
+
+
+def defaulted(value: JsonValue, schema: JsonObject) -> JsonValue:
+    """The value with the defaults of an expanded schema where it has nothing.
+
+    A default fills a missing property, and takes the place of a null where the schema is not nullable (in lists and under
+    additionalProperties too); it is then filled in itself. A null property that its type does not allow and that has no
+    default is left out, as Kubernetes prunes it. Defaults of what is inside an absent object do not make it appear.
+    Raises ShapeError beyond MAX_NODES or MAX_DEPTH.
+    """
+    return _Defaulting().value(value, schema, 0)
+
+
+class _Copying:
+    """Copies values, and counts what it makes."""
+
+    def __init__(self) -> None:
+        self.nodes = 0
+        self._declared: dict[int, _Declared] = {}
+
+    def declared(self, schema: JsonObject) -> "_Declared":
+        """What the schema declares, read once however many objects it is for."""
+        found = self._declared.get(id(schema))
+        if found is None:
+            declared = properties(schema)
+            filled = {name: inner["default"] for name, inner in declared.items() if inner.get("default") is not None}
+            found = self._declared[id(schema)] = _Declared(schema, declared, filled)
+        return found
+
+    def count(self, depth: int) -> None:
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise ShapeError(f"with its defaults the value has more than {MAX_NODES} parts")
+        if depth > MAX_DEPTH:
+            raise ShapeError(f"the value is nested deeper than {MAX_DEPTH} levels")
+
+    def copy(self, value: JsonValue, depth: int) -> JsonValue:
+        self.count(depth)
+        if isinstance(value, dict):
+            return {name: self.copy(item, depth + 1) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self.copy(item, depth + 1) for item in value]
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """The properties of a schema (which is kept, as it is known by its id), and their defaults."""
+
+    schema: JsonObject
+    properties: dict[str, JsonObject]
+    defaults: dict[str, JsonValue]
+
+
+class _Defaulting(_Copying):
+    def value(self, value: JsonValue, schema: JsonObject | None, depth: int) -> JsonValue:
+        if schema is None:
+            return self.copy(value, depth)
+        if value is None and not is_nullable(schema):
+            value = schema.get("default")
+        self.count(depth)
+        if isinstance(value, dict):
+            return self.members(value, schema, depth + 1)
+        if isinstance(value, list):
+            return [self.value(item, item_schema(schema, index), depth + 1) for index, item in enumerate(value)]
+        return value
+
+    def members(self, value: JsonObject, schema: JsonObject, depth: int) -> JsonObject:
+        known = self.declared(schema)
+        others = schema.get("additionalProperties")
+        result: JsonObject = {}
+        for name, item in value.items():
+            inner = known.properties.get(name)
+            if item is None and inner is not None and _is_no_value(inner):
+                continue
+            if inner is None and isinstance(others, dict):
+                inner = others
+            result[name] = self.value(item, inner, depth)
+        for name, default in known.defaults.items():
+            if name not in value:
+                result[name] = self.value(default, known.properties[name], depth)
+        return result
+
+
+def _is_no_value(schema: JsonObject) -> bool:
+    """Whether null is refused and there is nothing to put in its place."""
+    return bool(types(schema)) and not is_nullable(schema) and schema.get("default") is None
+
+
+def pruned(value: JsonValue, schema: JsonObject) -> JsonValue:
+    """The value without the properties that an expanded schema does not declare.
+
+    Under ``x-kubernetes-preserve-unknown-fields: true`` unknown ones stay, but what is declared there is pruned again.
+    ``additionalProperties: true`` keeps what is in it (Kubernetes would empty the objects there). Raises ShapeError for a
+    value nested beyond MAX_DEPTH.
+    """
+    return _Pruning().value(value, schema, 0)
+
+
+class _Pruning(_Copying):
+    def __init__(self) -> None:
+        super().__init__()
+        self._keeping: dict[int, tuple[JsonObject, JsonObject]] = {}
+
+    def value(self, value: JsonValue, schema: JsonObject | None, depth: int) -> JsonValue:
+        """What is left of it; of a value nothing is declared about, the shell."""
+        self.count(depth)
+        keeps = schema is not None and schema.get("x-kubernetes-preserve-unknown-fields") is True
+        if isinstance(value, dict):
+            return self.members(value, _NOTHING if schema is None else schema, depth + 1, keeps=keeps)
+        if isinstance(value, list):
+            return self.items(value, schema or {}, depth + 1, keeps=keeps)
+        return value
+
+    def members(self, value: JsonObject, schema: JsonObject, depth: int, *, keeps: bool) -> JsonObject:
+        declared = self.declared(schema).properties
+        others = schema.get("additionalProperties")
+        embedded = schema.get("x-kubernetes-embedded-resource") is True
+        result: JsonObject = {}
+        for name, item in value.items():
+            if embedded and name in _OBJECT_META:
+                result[name] = self.copy(item, depth)
+            elif name in declared:
+                result[name] = self.value(item, declared[name], depth)
+            elif isinstance(others, dict):
+                result[name] = self.value(item, others, depth)
+            elif keeps or others is True or "patternProperties" in schema:
+                result[name] = self.copy(item, depth)
+        return result
+
+    def items(self, value: list[JsonValue], schema: JsonObject, depth: int, *, keeps: bool) -> list[JsonValue]:
+        result: list[JsonValue] = []
+        for index, item in enumerate(value):
+            inner = item_schema(schema, index)
+            if keeps:
+                inner = self.keeping(inner or _NOTHING)
+            result.append(self.value(item, inner, depth))
+        return result
+
+    def keeping(self, schema: JsonObject) -> JsonObject:
+        """The schema, made to keep what is unknown."""
+        found = self._keeping.get(id(schema))
+        if found is None:
+            found = schema, {**schema, "x-kubernetes-preserve-unknown-fields": True}
+            self._keeping[id(schema)] = found
+        return found[1]
+
+
+def write_only_paths(value: JsonValue, schema: JsonObject) -> tuple[ValuePath, ...]:
+    """Where the value has something that the schema says is ``writeOnly: true``, in the value's order.
+
+    Here the branches of allOf, anyOf and oneOf count, and a patternProperties counts for every name: a secret too many is
+    better than one too few. Nothing below a path is listed again. Where that would be more than MAX_SEARCHED steps, it is
+    all one secret: ``((),)``.
+    """
+    search = _SecretSearch(MAX_SEARCHED)
+    try:
+        search.search(value, search.applying([schema]), ())
+    except _WorkError:
+        return ((),)
+    return tuple(search.found)
+
+
+def has_write_only(schema: JsonValue) -> bool:
+    """Whether anything in an expanded schema is ``writeOnly``, so that looking for it in values is worth while."""
+    if isinstance(schema, dict):
+        return schema.get("writeOnly") is True or any(map(has_write_only, schema.values()))
+    return isinstance(schema, list) and any(map(has_write_only, schema))
+
+
+class _WorkError(Exception):
+    """Finding secrets would take too long."""
+
+
+@dataclass(slots=True)
+class _Applying:
+    """The schemas that apply to one place of a value, alternatives included, and what follows for what is inside.
+
+    Equal places (the members of a map, the items of a list) have the same schemas, so there is one of these for all of them.
+    ``listed`` is the length of the longest list of ``items``.
+    """
+
+    schemas: tuple[JsonObject, ...]
+    is_secret: bool
+    declared: frozenset[str]
+    listed: int
+    members: dict[str, "_Applying"] = field(default_factory=dict)
+    others: "_Applying | None" = None
+    items: dict[int, "_Applying"] = field(default_factory=dict)
+
+
+class _SecretSearch:
+    def __init__(self, work: int) -> None:
+        self.work = work
+        self.found: dict[ValuePath, None] = {}
+        self.known: dict[tuple[int, ...], _Applying] = {}
+
+    def spend(self, work: int) -> None:
+        self.work -= work
+        if self.work < 0:
+            raise _WorkError
+
+    def search(self, value: JsonValue, applying: _Applying, path: ValuePath) -> None:
+        if value is None or not applying.schemas:
+            return
+        self.spend(1)
+        if applying.is_secret:
+            self.found[path] = None
+        elif isinstance(value, dict):
+            for name, item in value.items():
+                self.search(item, self.of_member(applying, name), (*path, name))
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                self.search(item, self.of_item(applying, index), (*path, index))
+
+    def applying(self, schemas: list[JsonObject]) -> _Applying:
+        """Of these and their alternatives; the same for the same schemas."""
+        self.spend(1 + len(schemas))
+        key = tuple(map(id, schemas))
+        there = self.known.get(key)
+        if there is not None:
+            return there
+        each: dict[int, JsonObject] = {}
+        waiting = schemas[::-1]
+        while waiting:
+            schema = waiting.pop()
+            if id(schema) not in each:
+                each[id(schema)] = schema
+                branches = list(alternatives(schema))
+                self.spend(1 + len(branches) + len(properties(schema)))
+                waiting += branches
+        found = tuple(each.values())
+        names = frozenset(name for schema in found for name in properties(schema))
+        lists = (schema.get("items") for schema in found)
+        listed = max((len(items) for items in lists if isinstance(items, list)), default=0)
+        made = _Applying(found, any(schema.get("writeOnly") is True for schema in found), names, listed)
+        self.known[key] = made
+        return made
+
+    def of_member(self, applying: _Applying, name: str) -> _Applying:
+        if name not in applying.declared:
+            if applying.others is None:
+                applying.others = self.applying(self.member_schemas(applying, name))
+            return applying.others
+        if name not in applying.members:
+            applying.members[name] = self.applying(self.member_schemas(applying, name))
+        return applying.members[name]
+
+    def member_schemas(self, applying: _Applying, name: str) -> list[JsonObject]:
+        self.spend(len(applying.schemas))
+        result: list[JsonObject] = []
+        for schema in applying.schemas:
+            declared, others = schema.get("properties"), schema.get("additionalProperties")
+            result += properties(schema, "patternProperties").values()
+            inner = declared[name] if isinstance(declared, dict) and name in declared else others
+            if isinstance(inner, dict):
+                result.append(inner)
+        return result
+
+    def of_item(self, applying: _Applying, index: int) -> _Applying:
+        place = min(index, applying.listed)  # behind the longest list of schemas all items are alike
+        if place not in applying.items:
+            self.spend(len(applying.schemas))
+            of_item = (item_schema(schema, place) for schema in applying.schemas)
+            applying.items[place] = self.applying([inner for inner in of_item if inner is not None])
+        return applying.items[place]

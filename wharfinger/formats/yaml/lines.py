@@ -1,0 +1,144 @@
+"""On which line of a YAML text each of its values stands, for messages that lead an author to it.
+
+What a document means is decided by :mod:`~wharfinger.formats.yaml.reader`; this only finds places in it, so nothing is refused
+here: of a text that is no YAML, the places up to the fault are known. A member stands where its key does, and what has no place
+of its own (merged in, behind an alias, deeper or later than anybody counts) where the next thing around it does.
+
+Messages name members in two ways, with the indexes of lists and without (the hook contract's, :meth:`Lines.matching`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import yaml
+from wharfinger.formats.yaml.reader import DEFAULT_MAX_BYTES, has_too_many_directives
+
+MAX_PLACES: Final = 100_000
+"""Values of one text whose places are kept."""
+MAX_LEVELS: Final = 100
+_NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
+_NO_KEY: Final = "?"
+"""In place of a key that is a list or a mapping, which JSON cannot have."""
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and indexes from the root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The places in one document; lines count from 1."""
+
+    places: Mapping[Path, int]
+    first: int = 1
+
+    def of(self, path: Path) -> int:
+        """Where the value is, or what is nearest around it."""
+        while path:
+            if path in self.places:
+                return self.places[path]
+            path = path[:-1]
+        return self.first
+
+    def matching(self, keys: tuple[str, ...]) -> Iterator[Path]:
+        """Every path that comes to these keys once its indexes are left out, in the order of the text."""
+        return (path for path in self.places if _keys(path) == keys and path and isinstance(path[-1], str))
+
+    def named(self, text: str) -> int | None:
+        """Where the member is that a message names: ``a.b[0].c`` or ``a.b.0.c``, without quotes; None for any other text."""
+        for path, line in self.places.items():
+            if path and text in {_written(path, "[{}]"), _written(path, ".{}")}:
+                return line
+        return None
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or mapping whose end has not come yet."""
+
+    path: Path
+    is_mapping: bool
+    count: int = 0
+    key: str | None = None
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Follows the events of one document."""
+
+    places: dict[Path, int] = field(default_factory=dict)
+    stack: list[_Open] = field(default_factory=list)
+    first: int = 0
+    is_empty: bool = True
+
+    def feed(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.CollectionEndEvent):
+            self.stack.pop()
+            return
+        line = 1 if event.start_mark is None else event.start_mark.line + 1
+        self.first = self.first or line
+        path = self._path(event, line)
+        if isinstance(event, yaml.CollectionStartEvent):
+            self.stack.append(_Open(path, isinstance(event, yaml.MappingStartEvent)))
+
+    def _path(self, event: yaml.Event, line: int) -> Path:
+        """The path of the node that begins; that of its mapping where it is a key."""
+        if not self.stack:
+            self.is_empty = isinstance(event, yaml.ScalarEvent) and event.implicit[0] and event.value in _NULLS
+            return ()
+        around = self.stack[-1]
+        if len(around.path) >= MAX_LEVELS:
+            return around.path
+        if not around.is_mapping:
+            path = (*around.path, around.count)
+            around.count += 1
+            self._place(path, line)
+        elif around.key is None:
+            around.key = event.value if isinstance(event, yaml.ScalarEvent) else _NO_KEY
+            path = around.path
+            self._place((*path, around.key), line)
+        else:
+            path = (*around.path, around.key)
+            around.key = None
+        return path
+
+    def _place(self, path: Path, line: int) -> None:
+        if len(self.places) < MAX_PLACES:
+            self.places.setdefault(path, line)
+
+
+def yaml_lines(data: bytes) -> tuple[Lines, ...]:
+    """The places in each document of a text that is not empty, as read_yaml_all has them.
+
+    Raises nothing: what cannot be read has no places.
+    """
+    if has_too_many_directives(data):
+        return ()
+    found: list[Lines] = []
+    reader = _Reader()
+    try:
+        for event in yaml.parse(data[:DEFAULT_MAX_BYTES].decode("utf-8", "replace"), Loader=yaml.CSafeLoader):
+            if isinstance(event, yaml.DocumentEndEvent):
+                found += _lines(reader)
+                reader = _Reader()
+            elif isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
+                reader.feed(event)
+    except (yaml.YAMLError, UnicodeError):
+        found += _lines(reader)
+    return tuple(found)
+
+
+def _lines(reader: _Reader) -> Iterator[Lines]:
+    if not reader.is_empty:
+        yield Lines(reader.places, reader.first)
+
+
+def _keys(path: Path) -> tuple[str, ...]:
+    return tuple(step for step in path if isinstance(step, str))
+
+
+def _written(path: Path, index: str) -> str:
+    text = ""
+    for step in path:
+        text += index.format(step) if isinstance(step, int) else f".{step}" if text else step
+    return text

@@ -1,0 +1,203 @@
+"""YAML as Kubernetes reads it, from hands that may be hostile.
+
+What a document means is decided by kubectl (``scalars`` has the scalars, ``tree`` mappings, merges and
+aliases). Wanted differences, all towards refusing: a duplicate key, a tag that Kubernetes would ignore, a second
+document where one is read, and text that is not UTF-8.
+
+A document never reaches PyYAML's composer or constructor: 100 kB of ``[`` overflow the C stack there, and 635 bytes of
+merge keys run for hours. libyaml's event stream does not recurse; the tree is built from it, one event at a time, and
+every limit (depth, nodes and characters after aliases are written out) is checked before the event's cost is paid.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import yaml
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import MAX_DEPTH, JsonValue
+from wharfinger.formats.yaml.tree import Refused, TreeBuilder, TreeLimits
+
+DEFAULT_MAX_BYTES: Final = 4 * 1024 * 1024
+MAX_DOCUMENTS: Final = 100_000
+"""In one stream, empty ones included: each costs some microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class YamlLimits:
+    """What one read may cost.
+
+    ``max_bytes`` is the size of the text; ``max_nodes`` (keys, values, lists and mappings) and ``max_characters`` are
+    counted over the whole stream with aliases written out, as the JSON would have them.
+    """
+
+    max_bytes: int = DEFAULT_MAX_BYTES
+    max_depth: int = MAX_DEPTH
+    max_nodes: int = 1_000_000
+    max_characters: int = 4 * DEFAULT_MAX_BYTES
+
+
+DEFAULT_LIMITS: Final = YamlLimits()
+
+
+class YamlError(FormatError):
+    """The text is not YAML that Kubernetes would read, or is over a limit.
+
+    ``line`` and ``column`` count from 1; None where the fault has no one place (size, encoding of the whole).
+    """
+
+    def __init__(self, what: str, reason: str, line: int | None = None, column: int | None = None) -> None:
+        place = "" if line is None else f" line {line}" + ("" if column is None else f", column {column}") + ":"
+        super().__init__(f"{what}:{place} {reason}")
+        self.line = line
+        self.column = column
+
+
+def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMITS) -> JsonValue:
+    """Read exactly one document; ``what`` names it in errors.
+
+    Empty documents beside it (comments, a trailing ``---``) do not count; nothing but those is None. Raises YamlError.
+    """
+    found: JsonValue = None
+    for number, (document, line) in enumerate(_documents(data, what, limits), 1):
+        if number > MAX_DOCUMENTS:
+            raise YamlError(what, f"more than {MAX_DOCUMENTS} documents", line, 1)
+        if document is None:
+            continue
+        if found is not None:
+            raise YamlError(what, "a second document, where one is read", line, 1)
+        found = document
+    return found
+
+
+def read_first_yaml(
+    data: bytes, *, what: str, limits: YamlLimits = DEFAULT_LIMITS, exact_floats: bool = False
+) -> tuple[JsonValue, list[str]]:
+    """The first document, whatever follows it, and what is wrong with it that need not matter: keys that stand twice.
+
+    Of those the last counts; each is said as ``line 3: key "a" already set in map``. With ``exact_floats`` a float stays one,
+    whole (``1.0``) or not finite, for a decoder that makes strings of numbers. Raises YamlError.
+    """
+    repeats: list[str] = []
+    for document, _line in _documents(data, what, limits, repeats=repeats, exact_floats=exact_floats):
+        return document, repeats
+    return None, []
+
+
+def read_yaml_all(
+    data: bytes | str,
+    *,
+    what: str,
+    limits: YamlLimits = DEFAULT_LIMITS,
+    max_documents: int = MAX_DOCUMENTS,
+    old_booleans: bool = True,
+) -> list[JsonValue]:
+    """Read a stream of at most ``max_documents``, of which empty ones are dropped. Raises YamlError.
+
+    Without ``old_booleans`` ``y``, ``no``, ``on`` and their like are text, as in YAML 1.2; all else stays as Kubernetes has it.
+    """
+    found: list[JsonValue] = []
+    for number, (document, line) in enumerate(_documents(data, what, limits, old_booleans=old_booleans), 1):
+        if number > max_documents:
+            raise YamlError(what, f"more than {max_documents} documents", line, 1)
+        if document is not None:
+            found.append(document)
+    return found
+
+
+def _documents(
+    data: bytes | str,
+    what: str,
+    limits: YamlLimits,
+    *,
+    old_booleans: bool = True,
+    repeats: list[str] | None = None,
+    exact_floats: bool = False,
+) -> Iterator[tuple[JsonValue, int]]:
+    """Each document and the line it starts on; with ``repeats`` keys that stand twice are noted there, not refused."""
+    raw = _utf8(data, what, limits)
+    tree_limits = TreeLimits(limits.max_depth, limits.max_nodes, limits.max_characters)
+    line = started_at = 1
+
+    def note(key: str) -> None:
+        if repeats is not None and len(repeats) < _MOST_REPEATS:
+            repeats.append(f"line {line}: key {json.dumps(key, ensure_ascii=False)} already set in map")
+
+    builder = TreeBuilder(
+        tree_limits, old_booleans=old_booleans, on_repeat=None if repeats is None else note, exact_floats=exact_floats
+    )
+    try:
+        for event in yaml.parse(raw, Loader=yaml.CSafeLoader):
+            if isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
+                line = _counted(event.start_mark)[0] or 1
+                try:
+                    builder.feed(event)
+                except Refused as error:
+                    raise YamlError(what, str(error), *_counted(event.start_mark)) from error
+            elif isinstance(event, yaml.DocumentStartEvent):
+                started_at = _counted(event.start_mark)[0] or 1
+            elif isinstance(event, yaml.DocumentEndEvent):
+                yield builder.finish(), started_at
+    except yaml.MarkedYAMLError as error:
+        raise _syntax_error(what, error) from error
+    except yaml.reader.ReaderError as error:
+        line, column = _place(raw, error.position)
+        raise YamlError(what, str(error.reason), line, column) from error
+    except UnicodeDecodeError as error:  # a tag's %-escapes may spell what is no UTF-8
+        raise YamlError(what, f"a tag is not UTF-8: {error.reason}") from error
+
+
+_MOST_REPEATS: Final = 100
+_MOST_TAG_DIRECTIVES: Final = 64
+_TAG_DIRECTIVE: Final = re.compile(rb"^%TAG\b", re.MULTILINE)
+
+
+def has_too_many_directives(raw: bytes) -> bool:
+    """Whether libyaml would take long over its %TAG directives: it compares each with all before it."""
+    return raw.count(b"%TAG") > _MOST_TAG_DIRECTIVES and len(_TAG_DIRECTIVE.findall(raw)) > _MOST_TAG_DIRECTIVES
+
+
+def _utf8(data: bytes | str, what: str, limits: YamlLimits) -> bytes:
+    """The text as UTF-8 bytes, within the limit, without a byte order mark."""
+    if len(data) > limits.max_bytes:
+        raise YamlError(what, f"{len(data)} bytes is over the limit of {limits.max_bytes}")
+    try:
+        if isinstance(data, str):
+            raw = data.encode()
+        else:
+            data.decode()
+            raw = data
+    except UnicodeDecodeError as error:
+        line, column = _place(error.object, error.start)
+        raise YamlError(what, f"not UTF-8: {error.reason}", line, column) from error
+    except UnicodeEncodeError as error:
+        raise YamlError(what, f"half a surrogate pair at character {error.start}") from error
+    if len(raw) > limits.max_bytes:
+        raise YamlError(what, f"{len(raw)} bytes is over the limit of {limits.max_bytes}")
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    if has_too_many_directives(raw):
+        raise YamlError(what, f"more than {_MOST_TAG_DIRECTIVES} %TAG directives")
+    return raw
+
+
+def _syntax_error(what: str, error: yaml.MarkedYAMLError) -> YamlError:
+    reason = ", ".join(part for part in (error.context, error.problem) if part) or "not YAML"
+    return YamlError(what, reason, *_counted(error.problem_mark or error.context_mark))
+
+
+class _Place(Protocol):
+    line: int
+    column: int
+
+
+def _counted(mark: _Place | None) -> tuple[int | None, int | None]:
+    """Line and column from 1; PyYAML counts from 0."""
+    return (None, None) if mark is None else (mark.line + 1, mark.column + 1)
+
+
+def _place(raw: bytes, offset: int) -> tuple[int, int]:
+    before = raw[:offset]
+    line_start = before.rfind(b"\n") + 1
+    return before.count(b"\n") + 1, len(before[line_start:].decode("utf-8", "replace")) + 1

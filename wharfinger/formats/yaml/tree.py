@@ -1,0 +1,250 @@
+"""From libyaml's events to one JSON value, with every cost counted before it is paid.
+
+The builder holds a stack of open lists and mappings, never the call stack: nesting costs nothing but the limit. An
+anchor remembers its finished value together with its weight (nodes, characters, height); an alias is charged that
+weight, then copied, so that nothing in the result is shared and no bomb is ever set off. An alias to an anchor that is
+still open would contain itself and is refused.
+
+Mappings and merges are kubectl's: ``<<`` acts where it stands, overriding what was written before it and overridden by
+what follows; in a list of sources the first wins. Keys are strings in the result whatever they were in the text.
+"""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import yaml
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.yaml.scalars import (
+    CORE,
+    Kind,
+    Resolved,
+    Scalar,
+    ScalarError,
+    as_key,
+    as_value,
+    resolve,
+    shown_tag,
+    tagged,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLimits:
+    """The most a stream of documents may be: levels of one document, nodes and characters of all with aliases written out."""
+
+    max_depth: int
+    max_nodes: int
+    max_characters: int
+
+
+class Refused(Exception):  # noqa: N818 - the reader turns it into its YamlError, with the place
+    """The document is refused at the event just fed."""
+
+
+class _Mark(enum.Enum):
+    NO_KEY = enum.auto()
+    MERGE = enum.auto()
+
+
+_NO_KEY: Final = _Mark.NO_KEY
+_MERGE: Final = _Mark.MERGE
+_Key: TypeAlias = "str | _Mark"
+
+
+@dataclass(slots=True)
+class _Anchor:
+    """A named node; the weight is what an alias to it adds."""
+
+    value: JsonValue
+    scalar: Resolved | None
+    is_mapping: bool
+    nodes: int
+    characters: int
+    height: int
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or mapping whose end has not come yet."""
+
+    container: list[JsonValue] | JsonObject
+    anchor: str | None
+    nodes_before: int
+    characters_before: int
+    key: _Key = _NO_KEY
+    height: int = 1
+    written: set[str] | None = None
+    """The keys written out in a mapping, kept apart from merged ones once there are any."""
+
+
+class TreeBuilder:
+    """Feed it the node events of a document, then take the document with ``finish``; one builder serves a whole stream."""
+
+    def __init__(
+        self,
+        limits: TreeLimits,
+        *,
+        old_booleans: bool = True,
+        on_repeat: Callable[[str], None] | None = None,
+        exact_floats: bool = False,
+    ) -> None:
+        self._limits = limits
+        self._exact_floats = exact_floats
+        self._old_booleans = old_booleans
+        self._on_repeat = on_repeat
+        self._stack: list[_Open] = []
+        self._anchors: dict[str, _Anchor | _Open] = {}
+        self._root: JsonValue = None
+        self._nodes = 0
+        self._characters = 0
+
+    def finish(self) -> JsonValue:
+        """The document whose end was reached; what it took counts against the limits of the stream."""
+        root, self._root = self._root, None
+        self._anchors.clear()
+        return root
+
+    def feed(self, event: yaml.Event) -> None:
+        """Take one node event or end of a collection. Raises Refused."""
+        try:
+            if isinstance(event, yaml.ScalarEvent):
+                self._scalar(event.anchor, event.tag, event.value, plain=event.implicit[0])
+            elif isinstance(event, yaml.MappingStartEvent):
+                self._start({}, event.anchor, event.tag, "map")
+            elif isinstance(event, yaml.SequenceStartEvent):
+                self._start([], event.anchor, event.tag, "seq")
+            elif isinstance(event, yaml.AliasEvent):
+                self._alias(str(event.anchor))
+            else:
+                self._end()
+        except ScalarError as error:
+            raise Refused(str(error)) from error
+
+    def _scalar(self, anchor: str | None, tag: str | None, text: str, *, plain: bool) -> None:
+        self._charge(1, len(text))
+        untagged = resolve(text, old_booleans=self._old_booleans) if plain else Resolved(Kind.STR, text)
+        found = untagged if tag is None else tagged(tag, text)
+        if anchor is not None:
+            # The value may have no JSON form and yet be a good key: it is asked for where it is used.
+            self._anchors[anchor] = _Anchor(None, found, is_mapping=False, nodes=1, characters=len(text), height=0)
+        if self._wants_key():
+            merges = text == "<<" and ((plain and tag in {None, "!"}) or tag == CORE + "merge")
+            self._put_key(_MERGE if merges else as_key(found))
+        else:
+            self._put(self._as_value(found), is_mapping=False)
+
+    def _start(self, container: list[JsonValue] | JsonObject, anchor: str | None, tag: str | None, name: str) -> None:
+        if tag not in {None, "!", CORE + name}:
+            raise Refused(f"{shown_tag(str(tag))!r} on a {'mapping' if name == 'map' else 'list'}")
+        if self._wants_key():
+            raise Refused("a key is a list or a mapping; keys are strings")
+        if len(self._stack) >= self._limits.max_depth:
+            raise Refused(f"nested deeper than {self._limits.max_depth} levels")
+        opened = _Open(container, anchor, self._nodes, self._characters)
+        self._charge(1, 0)
+        if anchor is not None:
+            self._anchors[anchor] = opened
+        self._stack.append(opened)
+
+    def _end(self) -> None:
+        closed = self._stack.pop()
+        is_mapping = isinstance(closed.container, dict)
+        if closed.anchor is not None and self._anchors[closed.anchor] is closed:  # else a node inside took the name
+            self._anchors[closed.anchor] = _Anchor(
+                closed.container,
+                None,
+                is_mapping,
+                self._nodes - closed.nodes_before,
+                self._characters - closed.characters_before,
+                closed.height,
+            )
+        if self._stack:
+            self._stack[-1].height = max(self._stack[-1].height, closed.height + 1)
+        self._put(closed.container, is_mapping=is_mapping)
+
+    def _alias(self, name: str) -> None:
+        anchor = self._anchors.get(name)
+        if anchor is None:
+            raise Refused(f"no anchor &{name} before *{name}")
+        if isinstance(anchor, _Open):
+            raise Refused(f"*{name} is inside the value it names")
+        self._charge(anchor.nodes, anchor.characters)
+        if self._wants_key():
+            if anchor.scalar is None:
+                raise Refused("a key is a list or a mapping; keys are strings")
+            self._put_key(as_key(anchor.scalar))
+            return
+        if len(self._stack) + anchor.height > self._limits.max_depth:
+            raise Refused(f"nested deeper than {self._limits.max_depth} levels")
+        if self._stack:
+            self._stack[-1].height = max(self._stack[-1].height, anchor.height + 1)
+        value = self._as_value(anchor.scalar) if anchor.scalar is not None else _copy(anchor.value)
+        self._put(value, is_mapping=anchor.is_mapping, aliased=True)
+
+    def _as_value(self, found: Resolved) -> Scalar:
+        return found.value if self._exact_floats else as_value(found)
+
+    def _wants_key(self) -> bool:
+        if not self._stack:
+            return False
+        top = self._stack[-1]
+        return top.key is _NO_KEY and isinstance(top.container, dict)
+
+    def _put_key(self, key: _Key) -> None:
+        top = self._stack[-1]
+        if isinstance(key, str) and key in (top.container if top.written is None else top.written):
+            if self._on_repeat is None:
+                raise Refused(f"duplicate key {key!r}")
+            self._on_repeat(key)
+        top.key = key
+
+    def _put(self, value: JsonValue, *, is_mapping: bool, aliased: bool = False) -> None:
+        if not self._stack:
+            self._root = value
+            return
+        top = self._stack[-1]
+        container = top.container
+        if isinstance(container, list):
+            container.append(value)
+            return
+        key, top.key = top.key, _NO_KEY
+        if isinstance(key, str):
+            container[key] = value
+            if top.written is not None:
+                top.written.add(key)
+            return
+        if top.written is None:
+            top.written = set(container)
+        for source in _sources(value, is_mapping=is_mapping, aliased=aliased):
+            self._charge(len(source), 0)  # merges nested in merges copy the same keys again and again
+            container.update(source)
+
+    def _charge(self, nodes: int, characters: int) -> None:
+        self._nodes += nodes
+        self._characters += characters
+        if self._nodes > self._limits.max_nodes:
+            raise Refused(f"more than {self._limits.max_nodes} values, aliases written out")
+        if self._characters > self._limits.max_characters:
+            raise Refused(f"more than {self._limits.max_characters} characters, aliases written out")
+
+
+def _sources(value: JsonValue, *, is_mapping: bool, aliased: bool) -> list[JsonObject]:
+    """The mappings that ``<<`` names, the one that wins last. An alias to a list is none: kubectl refuses it too."""
+    if is_mapping and isinstance(value, dict):
+        return [value]
+    if isinstance(value, list) and not aliased:
+        sources = [item for item in reversed(value) if isinstance(item, dict)]
+        if len(sources) == len(value):
+            return sources
+    raise Refused("<< takes a mapping or a list of mappings")
+
+
+def _copy(value: JsonValue) -> JsonValue:
+    """A deep copy; recursion is safe below the depth limit that every anchored value has passed."""
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copy(item) for item in value]
+    return value

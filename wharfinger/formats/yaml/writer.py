@@ -1,0 +1,148 @@
+"""YAML that Kubernetes reads back as the value it was written from.
+
+The inverse of ``reader``: ``read_yaml(write_yaml(v)) == v``. A string is quoted when Kubernetes would take its
+plain form for something else (``y``, ``0777``, ``1e3``), and also when other YAML 1.1 readers would (dates and
+``12:30:45``). Text of several lines is a literal block where the block is exact. Nothing is folded, no aliases are
+written. The emitter is libyaml's, fed with events, so depth costs no stack.
+"""
+
+import io
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import yaml
+from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue
+from wharfinger.formats.yaml.reader import YamlError
+from wharfinger.formats.yaml.scalars import Kind, Scalar, resolve
+
+_WHAT: Final = "YAML to write"
+_NO_FOLDING: Final = 2**31 - 1
+_OTHER_READERS: Final = re.compile(
+    r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"  # sexagesimal
+    r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?"  # dates
+    r"|[-+]?[0-9.][0-9_.]*(?:[eE][-+]?[0-9_]+)?"  # whatever else looks like a number
+    r"|=|<<",
+    re.ASCII | re.DOTALL,
+)
+_BLOCK: Final = re.compile(r"[!-~][ -~\u00a1-\u1fff]*(?:\n+[ -~\u00a1-\u1fff]+)*\n?")
+"""Text whose literal block is exact: no control characters, no odd spaces, no indented first line, one final break at most."""
+
+
+def write_yaml(value: JsonValue) -> str:
+    """One document in block style, keys in the value's own order, ending with a line break.
+
+    Raises YamlError for what YAML as Kubernetes reads it can't say: NaN and infinities, integers beyond 64 bits, half
+    surrogate pairs, and nesting beyond MAX_DEPTH.
+    """
+    out = io.BytesIO()
+    try:
+        yaml.emit(_events(value), out, Dumper=yaml.CSafeDumper, allow_unicode=True, width=_NO_FOLDING, indent=2)
+    except UnicodeEncodeError as error:
+        raise YamlError(_WHAT, f"half a surrogate pair in {str(error.object)[:40]!r}") from error
+    # libyaml closes a plain scalar that stands alone with the end marker.
+    text = out.getvalue().decode()
+    return text.removesuffix("...\n") if text.endswith("\n...\n") else text
+
+
+def write_go_yaml(value: JsonValue) -> str:
+    """One document as Go's yaml package writes it: folded at 80 columns, in double quotes what is plainly no text.
+
+    Raises YamlError as write_yaml does.
+    """
+    out = io.BytesIO()
+    try:
+        yaml.emit(_events(value, _go_style), out, Dumper=yaml.CSafeDumper, allow_unicode=True, width=80, indent=2)
+    except UnicodeEncodeError as error:
+        raise YamlError(_WHAT, f"half a surrogate pair in {str(error.object)[:40]!r}") from error
+    text = out.getvalue().decode()
+    return text.removesuffix("...\n") if text.endswith("\n...\n") else text
+
+
+def write_yaml_all(documents: list[JsonValue]) -> str:
+    """A stream of documents, each after a ``---``. Raises YamlError as write_yaml does."""
+    return "".join(f"---\n{write_yaml(document)}" for document in documents)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    event: yaml.Event
+
+
+def _events(value: JsonValue, style: "Callable[[str], str | None] | None" = None) -> Iterator[yaml.Event]:
+    yield yaml.StreamStartEvent(encoding="utf-8")
+    yield yaml.DocumentStartEvent(explicit=False)
+    depth = 0
+    todo: list[JsonValue | _End] = [value]
+    while todo:
+        top = todo.pop()
+        if isinstance(top, _End):
+            depth -= 1
+            yield top.event
+        elif isinstance(top, dict | list):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise YamlError(_WHAT, f"nested deeper than {MAX_DEPTH} levels")
+            if isinstance(top, dict):
+                yield yaml.MappingStartEvent(None, None, implicit=True, flow_style=not top)
+                todo.append(_End(yaml.MappingEndEvent()))
+                todo.extend(_flattened(top))
+            else:
+                yield yaml.SequenceStartEvent(None, None, implicit=True, flow_style=not top)
+                todo.append(_End(yaml.SequenceEndEvent()))
+                todo.extend(reversed(top))
+        else:
+            yield _scalar(top, style or _style)
+    yield yaml.DocumentEndEvent(explicit=False)
+    yield yaml.StreamEndEvent()
+
+
+def _flattened(mapping: JsonObject) -> Iterator[JsonValue]:
+    for key, item in reversed(mapping.items()):
+        yield item
+        yield key
+
+
+def _scalar(value: Scalar, style_of: Callable[[str], str | None]) -> yaml.ScalarEvent:
+    if not isinstance(value, str):
+        return yaml.ScalarEvent(None, None, (True, False), _plain(value))
+    style = style_of(value)
+    return yaml.ScalarEvent(None, None, (style is None, True), value, style=style)
+
+
+def _plain(value: Scalar) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise YamlError(_WHAT, f"{value} has no JSON form")
+        # A whole float reads back as an integer: written by its digits it is the same integer, not the shortest like it.
+        return str(int(value)) if value.is_integer() and abs(value) < 2.0**63 else repr(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise YamlError(_WHAT, "an integer beyond 64 bits")
+    return str(value)
+
+
+def _style(text: str) -> str | None:
+    """None for plain, else the quote or ``|``; libyaml still changes to double quotes where the text asks for it."""
+    if "\n" in text:
+        return "|" if _BLOCK.fullmatch(text) else '"'
+    found = resolve(text)
+    if found.kind is not Kind.STR or _OTHER_READERS.fullmatch(text):
+        return "'"
+    return None
+
+
+_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?", re.ASCII)
+_TIMESTAMP: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:(?:[Tt]|[ ])[0-9:.]+(?: ?[-+Zz][0-9:]*)?)?", re.ASCII)
+
+
+def _go_style(text: str) -> str | None:
+    if "\n" in text:
+        return "|"
+    plain = resolve(text).kind is Kind.STR and not _BASE_60.fullmatch(text) and not _TIMESTAMP.fullmatch(text)
+    return None if plain else '"'

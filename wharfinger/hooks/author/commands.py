@@ -1,0 +1,182 @@
+"""``wharfinger hook``: the hooks of a package on a laptop, with no cluster, as the daemon asks and runs them.
+
+``hook run`` is in :mod:`~wharfinger.hooks.author.run_command`. ``hook config`` asks one hook, or all of a package with their
+filters compiled, and prints what the daemon understands. ``hook context`` makes up what a hook could be told. ``hook
+shell-lib`` is where the library for hooks in bash is.
+"""
+
+import argparse
+import os
+from pathlib import Path
+from typing import cast
+
+import trio
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
+from wharfinger.hooks.author.local_package import check_filters, hook_files_of
+from wharfinger.hooks.author.printing import add_output, refuse, rendered, say, tell
+from wharfinger.hooks.author.run_command import add_run
+from wharfinger.hooks.author.sample_contexts import sample_contexts
+from wharfinger.hooks.config.bindings import HookScope
+from wharfinger.hooks.config.document import config_document
+from wharfinger.hooks.containment.hook_environment import AskedVariable, add_environment_option, hook_environment
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running.config_reader import ProcessConfigReader
+from wharfinger.hooks.running.discovery import read_hooks
+from wharfinger.hooks.running.hook_files import hook_file
+from wharfinger.hooks.shell_library import FOLDER as SHELL_FOLDER
+from wharfinger.hooks.shell_library import install
+from wharfinger.hooks.watching.filters import FilterError
+from wharfinger.hooks.watching.jq_pool import open_jq_pool
+from wharfinger.packages.errors import PackageError
+
+
+def add_hook(parser: argparse.ArgumentParser) -> None:
+    """`wharfinger hook run|config|context|shell-lib`."""
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
+    add_run(commands)
+    _add_config(commands)
+    _add_context(commands)
+    _add_shell_library(commands)
+
+
+def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    config = commands.add_parser(
+        "config",
+        help="print what a hook, or all hooks of a package, ask for",
+        description="Ask one hook for its configuration, or each of a package's hooks, those in executables with several as "
+        "well, and print it as the daemon understands it: every default filled in, groups merged, filters compiled. "
+        "Exit code 0, or 1 where a configuration is refused.",
+    )
+    config.add_argument("path", type=Path, metavar="FILE|FOLDER", help="the hook, or the package's folder")
+    config.add_argument("--global", action="store_true", dest="is_global", help="the hooks are the operator's own ones")
+    add_environment_option(config)
+    add_output(config, "form of the configuration")
+    config.set_defaults(handler=_config)
+
+
+def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    context = commands.add_parser(
+        "context",
+        help="print sample contexts for each binding of a hook",
+        description="Ask a hook for its configuration, and print a binding context for each way in which it may be run, with "
+        "made-up objects: ready for `wharfinger hook run --context`.",
+    )
+    context.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
+    context.add_argument("--binding", metavar="NAME", help="only of this binding")
+    context.add_argument(
+        "--type", metavar="TYPE", help="only of this type: Synchronization, Event, Schedule, Group, Validating, …"
+    )
+    context.add_argument(
+        "--global", action="store_true", dest="is_global", help="it is one of the operator's own hooks"
+    )
+    add_environment_option(context)
+    add_output(context, "form of the contexts")
+    context.set_defaults(handler=_context)
+
+
+def _add_shell_library(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    library = commands.add_parser(
+        "shell-lib",
+        help="say where the library for hooks in bash is, or install it",
+        description="Print the folder that has shell_lib.sh in it: hooks run by wharfinger find it as $FRAMEWORK_DIR. "
+        "With --install, write it where hooks look for it themselves, below the root of an image, and print each file.",
+    )
+    library.add_argument(
+        "--install", type=Path, metavar="ROOT", help="write shell_lib.sh and its fragments below this folder"
+    )
+    library.set_defaults(handler=_shell_library)
+
+
+def _config(args: argparse.Namespace) -> int:
+    path, scope = cast("Path", args.path), _scope(args)
+    document, errors = trio.run(_ask_package if path.is_dir() else _ask_one, path, scope, _reader(args))
+    for error in errors:
+        refuse(error)
+    if document:
+        _print(document, cast("str", args.output))
+    return 1 if errors else 0
+
+
+async def _ask_one(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, list[Exception]]:
+    """The configuration of a hook, as its own document has it."""
+    file = hook_file(path)
+    async with open_jq_pool(None, workers=1) as filters:
+        try:
+            (hook,) = await read_hooks(file, reader, scope)
+            await check_filters(hook, filters)
+        except HookError as error:
+            return {}, [error]
+    return config_document(hook.config), []
+
+
+async def _ask_package(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, list[Exception]]:
+    """The configurations of a package's hooks, and why others have none."""
+    try:
+        files = await trio.to_thread.run_sync(hook_files_of, path, scope)
+    except (HookError, PackageError, OSError) as error:
+        return {}, [error]
+    for warning in files.warnings:
+        tell(f"warning: {warning}")
+    found: list[JsonValue] = []
+    errors: list[Exception] = []
+    async with open_jq_pool(None, workers=1) as filters:
+        for file in files.hooks:
+            try:
+                for hook in await read_hooks(file, reader, scope):
+                    await check_filters(hook, filters)
+                    found.append({"name": hook.name, "kind": hook.kind.value, "config": config_document(hook.config)})
+            except HookError as error:
+                errors.append(error)
+    return {"hooks": found}, errors
+
+
+def _context(args: argparse.Namespace) -> int:
+    made = trio.run(_samples, cast("Path", args.executable), _scope(args), _reader(args))
+    if isinstance(made, Exception):
+        return refuse(made)
+    wanted: list[JsonValue] = [
+        context
+        for context in made
+        if args.binding in (None, find_str(context, "binding")) and args.type in (None, find_str(context, "type"))
+    ]
+    if not wanted:
+        return refuse(HookError(str(args.executable), "it has no such binding, so there is nothing it could be told"))
+    return _print(wanted, cast("str", args.output))
+
+
+async def _samples(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, ...] | Exception:
+    async with open_jq_pool(None, workers=1) as filters:
+        try:
+            (hook,) = await read_hooks(hook_file(path), reader, scope)
+            return await sample_contexts(hook.config, filters)
+        except (HookError, FilterError) as error:
+            return error
+
+
+def _reader(args: argparse.Namespace) -> ProcessConfigReader:
+    """Asks hooks as the daemon does."""
+    asked = cast("list[AskedVariable]", args.hook_env)
+    return ProcessConfigReader(environment=hook_environment(os.environ, asked).variables)
+
+
+def _shell_library(args: argparse.Namespace) -> int:
+    root = cast("Path | None", args.install)
+    if root is None:
+        say(f"{SHELL_FOLDER}\n")
+        return 0
+    try:
+        for written in install(root):
+            say(f"{written}\n")
+    except OSError as error:
+        return refuse(error)
+    return 0
+
+
+def _scope(args: argparse.Namespace) -> HookScope:
+    return HookScope.GLOBAL if args.is_global else HookScope.PACKAGE
+
+
+def _print(document: JsonValue, form: str) -> int:
+    say(rendered(document, form))
+    return 0

@@ -1,0 +1,122 @@
+"""Schemas of a package, and its own values held against them.
+
+A schema that misspells a keyword is a schema all the same: what it does not know, it passes over, and nothing is checked that the
+author thinks is. So every word in the place of a keyword is held against the known ones. The package's own values are checked as
+the daemon does when it puts them together, before any user says anything: what is missing then may be for the user to say, what
+is there and wrong is not.
+"""
+
+import difflib
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.yaml.lines import Path
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.hooks.author.lint_sources import LintFinding, Sources, finding
+from wharfinger.packages.author.package_check import Severity
+from wharfinger.packages.definition.definition import SETTINGS_SCHEMAS, VALUES_SCHEMA, Definition
+from wharfinger.packages.definition.module_folder import VALUES_FILE
+from wharfinger.packages.settings.values import SettingsError, check_values, effective_settings, merged_values
+
+MAX_SCHEMAS: Final = 20_000
+"""Schemas inside each other that are looked at."""
+_MAPS: Final = frozenset({"properties", "patternProperties", "definitions", "$defs", "dependentSchemas"})
+_SCHEMAS: Final = frozenset({"items", "additionalProperties", "additionalItems", "not", "contains", "propertyNames"})
+_LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
+_KEYWORDS: Final = (_MAPS | _SCHEMAS | _LISTS) | frozenset(
+    {
+        "$anchor", "$comment", "$id", "$ref", "$schema", "components", "const", "default", "dependencies",
+        "dependentRequired", "deprecated", "description", "discriminator", "enum", "example", "examples", "exclusiveMaximum",
+        "exclusiveMinimum", "externalDocs", "format", "id", "maxItems", "maxLength", "maxProperties", "maximum", "minItems",
+        "minLength", "minProperties", "minimum", "multipleOf", "nullable", "pattern", "readOnly", "required", "title", "type",
+        "uniqueItems", "writeOnly", "xml", "if", "then", "else", "version", "apiVersions",
+    }
+)  # fmt: skip
+_EXTENSION: Final = "x-"
+_KNOWN_EXTENSIONS: Final = (
+    "x-config-version", "x-deckhouse-immutable", "x-deckhouse-validations", "x-doc-default", "x-doc-example",
+    "x-doc-examples", "x-doc-required", "x-examples", "x-extend", "x-kubernetes-embedded-resource",
+    "x-kubernetes-group-version-kind", "x-kubernetes-int-or-string", "x-kubernetes-list-map-keys", "x-kubernetes-list-type",
+    "x-kubernetes-map-type", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-sensitive-data",
+    "x-kubernetes-validations", "x-required-for-helm",
+)  # fmt: skip
+
+
+def lint_schemas(sources: Sources, definition: Definition | None) -> list[LintFinding]:
+    """The schemas of a package, and where it could be read, its values."""
+    found: list[LintFinding] = []
+    for name in (*SETTINGS_SCHEMAS, VALUES_SCHEMA):
+        with suppress(FormatError):  # what is no YAML, package check has said
+            found += _misspelt(sources, name, read_yaml(sources.text(name) or b"", what=name))
+    return found + ([] if definition is None else list(_wrong_values(sources, definition)))
+
+
+def misspelt(document: JsonValue) -> Iterator[tuple[Path, str]]:
+    """Words in the place of a schema's keywords that are none, and what is to be said of each."""
+    waiting: list[tuple[JsonValue, Path]] = [(document, ())]
+    for _ in range(MAX_SCHEMAS):
+        if not waiting:
+            return
+        schema, path = waiting.pop()
+        if not isinstance(schema, dict):
+            continue
+        for word, value in schema.items():
+            if word in _KEYWORDS:
+                waiting += _inside(word, value, (*path, word))
+            elif why := _complaint(word):
+                yield (*path, word), why
+
+
+def _misspelt(sources: Sources, name: str, document: JsonValue) -> Iterator[LintFinding]:
+    documents = sources.documents(name)
+    for path, why in misspelt(document):
+        yield finding(name, documents[0].of(path) if documents else 1, Severity.WARNING, why)
+
+
+def _inside(word: str, value: JsonValue, path: Path) -> Iterator[tuple[JsonValue, Path]]:
+    """The schemas under a keyword."""
+    if word in _MAPS and isinstance(value, dict):
+        yield from ((inner, (*path, key)) for key, inner in value.items())
+    elif word in _SCHEMAS | _LISTS and isinstance(value, list):
+        yield from ((inner, (*path, index)) for index, inner in enumerate(value))
+    elif word in _SCHEMAS:
+        yield value, path
+
+
+def _complaint(word: str) -> str:
+    """What is wrong with a word that is no keyword; "" for an extension that nobody knows, and that resembles none."""
+    known = _KNOWN_EXTENSIONS if word.startswith(_EXTENSION) else tuple(sorted(_KEYWORDS))
+    if word in known:
+        return ""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.75) if len(word) <= 40 else []
+    if close:
+        return f"{word[:40]}: no keyword of a schema, so it has no effect; did you mean {close[0]!r}?"
+    return "" if word.startswith(_EXTENSION) else f"{word[:40]}: no keyword of a schema, so it has no effect"
+
+
+def _wrong_values(sources: Sources, definition: Definition) -> Iterator[LintFinding]:
+    """What is in values.yaml and is refused."""
+    if not definition.static_values:
+        return
+    try:
+        values = merged_values(definition, {})
+        if definition.values_schema is not None:
+            check_values(definition, values)
+        elif definition.settings_schema is not None:
+            effective_settings(definition, definition.static_values)
+    except SettingsError as error:
+        for problem in error.problems:
+            if (line := _line_of(sources, definition, problem)) is not None:
+                yield finding(VALUES_FILE, line, Severity.ERROR, str(problem))
+
+
+def _line_of(sources: Sources, definition: Definition, problem: Problem) -> int | None:
+    """Where a value is written; None where it is not there, and somebody else has to say it."""
+    for where in (f"{definition.camel}.{problem.path}", problem.path):
+        if problem.path and (line := sources.line(VALUES_FILE, where)) is not None:
+            return line
+    return None

@@ -1,0 +1,51 @@
+"""Objects of a package for Applications that an Application may not have, unless its namespace allows that.
+
+The scope of built-in kinds is known here. A kind of somebody else's definition counts as namespaced. A definition of the chart's
+own is cluster-scoped itself, and is found.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from wharfinger.cluster.api.errors import ReleaseError
+from wharfinger.cluster.objects.ownership import flattened
+from wharfinger.cluster.objects.scope import ALLOWED, CLUSTER_SCOPE_LABEL
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.hooks.author.lint_sources import PACKAGE, LintFinding, finding
+from wharfinger.kube.cluster_scoped import CLUSTER_SCOPED
+from wharfinger.kube.resource import kind_of, name_of, namespace_of, split_api_version
+from wharfinger.packages.author.package_check import Severity
+from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.definition.package_file import PackageType
+from wharfinger.packages.rendering.renderer import Rendered
+
+MAX_NAMED: Final = 5
+
+
+def lint_scope(definition: Definition, rendered: Rendered, namespace: str) -> list[LintFinding]:
+    """Return a warning that names what lies outside of the namespace; nothing for a package that a Module may install."""
+    if definition.type is not PackageType.APPLICATION:
+        return []
+    hooks = tuple(hook for hook in rendered.hooks if hook not in rendered.tests)
+    found = list(dict.fromkeys(_outside([*rendered.crds, *rendered.objects, *hooks], namespace)))
+    if not found:
+        return []
+    more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
+    message = (
+        f"its chart has {', '.join(found[:MAX_NAMED])}{more} outside of the namespace of its Application; that is refused unless "
+        f"the namespace has the label {CLUSTER_SCOPE_LABEL}={ALLOWED}, or type: Module is said and it is installed as one"
+    )
+    return [finding(PACKAGE, 0, Severity.WARNING, message)]
+
+
+def _outside(objects: Iterable[JsonObject], namespace: str) -> Iterator[str]:
+    try:
+        flat = flattened(objects)
+    except ReleaseError:
+        return  # said where it is rendered
+    for obj in flat:
+        api_version, kind = kind_of(obj)
+        if (split_api_version(api_version)[0], kind) in CLUSTER_SCOPED:
+            yield f"{kind} {name_of(obj)}"
+        elif namespace_of(obj) not in ("", namespace):
+            yield f"{kind} {namespace_of(obj)}/{name_of(obj)}"

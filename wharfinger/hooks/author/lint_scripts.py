@@ -1,0 +1,117 @@
+"""Files that are to be run, looked at as files: may they be run, by what, and does bash understand them?
+
+Most hooks that never run are one of three: without permission, without a first line that says what runs them, or saved with the
+line ends of another system, which makes that first line name a program nobody has. Scripts of bash are read by bash itself
+(``bash -n``): it runs nothing, and knows its syntax best. The line it names is the finding's.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.hooks.author.lint_sources import PACKAGE, LintFinding, finding
+from wharfinger.hooks.running.enabled_script import SCRIPT as ENABLED
+from wharfinger.hooks.running.enabled_script import is_without_say
+from wharfinger.hooks.running.hook_files import HookFile, HookFiles
+from wharfinger.packages.author.package_check import Severity
+from wharfinger.process.child import run_child
+from wharfinger.process.command import Command, Limits
+from wharfinger.process.environment import NO_BYTECODE
+from wharfinger.process.errors import ProcessError
+
+MAX_SCRIPT: Final = 1024 * 1024
+"""Bytes of a script that are looked at; what is larger is a program."""
+_ELF: Final = b"\x7fELF"
+_LIMITS: Final = Limits(wall_s=10.0, stdout_bytes=64 * 1024)
+_SHELLS: Final = re.compile(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(bash|sh|dash)\b")
+_SAID_OF_LINE: Final = re.compile(r"^[^\n]*?: (?:line )?(\d+): ([^\n]*)$", re.MULTILINE)
+
+
+async def lint_scripts(folder: Path, files: HookFiles) -> list[LintFinding]:
+    """The hooks of a package, and what lies beside them and looks like one."""
+    found = [_of_warning(warning) for warning in files.warnings]
+    for file in files.hooks:
+        path = Path(file.argv[0]) if file.argv else file.executable
+        found += await lint_script(path, _relative(folder, path, file))
+    return found
+
+
+async def lint_enabled(folder: Path) -> list[LintFinding]:
+    """The script by which a package says whether it wants to be on."""
+    path = folder / ENABLED
+    if not path.is_file():
+        return []
+    if why := is_without_say(path):
+        return [finding(ENABLED, 1, Severity.WARNING, why)]
+    return await lint_script(path, ENABLED)
+
+
+async def lint_script(path: Path, name: str) -> list[LintFinding]:
+    """One file that is to be run."""
+    try:
+        text = await trio.to_thread.run_sync(_beginning, path)
+    except OSError as error:
+        return [finding(name, 0, Severity.ERROR, f"it cannot be read: {error.strerror}")]
+    if text.startswith(_ELF) or len(text) > MAX_SCRIPT:
+        return []
+    found = list(_first_line_faults(text, name))
+    if not found and (shell := _SHELLS.match(text)):
+        found += await _syntax(shell[1].decode(), path, name)
+    return found
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_SCRIPT + 1)
+
+
+def _first_line_faults(text: bytes, name: str) -> Iterator[LintFinding]:
+    first = text.partition(b"\n")[0]
+    if not text.strip():
+        yield finding(name, 1, Severity.ERROR, "it is empty; a hook prints its bindings for --config")
+    elif not text.startswith(b"#!"):
+        why = "no shebang: it cannot be started (exec format error); begin it with a line such as #!/usr/bin/env bash"
+        yield finding(name, 1, Severity.ERROR, why)
+    elif first.endswith(b"\r"):
+        why = "its lines end with CRLF, so the program its first line names is not found; save it with LF"
+        yield finding(name, 1, Severity.ERROR, why)
+    elif b"\r\n" in text:
+        number = text[: text.index(b"\r\n")].count(b"\n") + 1
+        yield finding(
+            name, number, Severity.WARNING, "the line ends with CRLF, which most programs take for a part of it"
+        )
+
+
+async def _syntax(shell: str, path: Path, name: str) -> list[LintFinding]:
+    """What the shell says of the script's syntax; nothing where there is no such shell."""
+    program = shutil.which(shell)
+    if program is None:
+        return []
+    command = Command((program, "-n", str(path)), path.parent, {"LC_ALL": "C", **NO_BYTECODE})
+    try:
+        outcome = await run_child(command, _LIMITS)
+    except ProcessError as error:
+        return [finding(name, 1, Severity.WARNING, f"its syntax was not checked: {error}")]
+    said = outcome.stderr.decode(errors="replace")
+    found = [
+        finding(name, int(line), Severity.ERROR, f"{shell}: {why}") for line, why in _SAID_OF_LINE.findall(said)[:5]
+    ]
+    if outcome.ok:
+        return [finding(each.file, each.line, Severity.WARNING, each.message) for each in found]
+    return found or [
+        finding(name, 1, Severity.ERROR, f"{shell} does not understand it: {said.strip() or 'it says nothing'}")
+    ]
+
+
+def _of_warning(warning: str) -> LintFinding:
+    """What the search for hooks says of a file that is none."""
+    name, _, why = warning.partition(": ")
+    return finding(name, 1, Severity.WARNING, why) if why else finding(PACKAGE, 0, Severity.WARNING, warning)
+
+
+def _relative(folder: Path, path: Path, file: HookFile) -> str:
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else file.name

@@ -1,0 +1,88 @@
+"""A package rendered as it would be for a user who sets nothing, with the real Helm.
+
+What Helm refuses is found at the line that it names. A package whose settings have no default for what they require cannot be
+rendered so; then the user's part is given (``--settings``), or it is said that nothing was rendered.
+"""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.hooks.author.lint_scope import lint_scope
+from wharfinger.hooks.author.lint_sources import PACKAGE, LintFinding, Sources, finding
+from wharfinger.packages.author.package_check import Severity
+from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.definition.module_folder import TEMPLATES_FOLDER
+from wharfinger.packages.errors import RenderError
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer
+from wharfinger.packages.rendering.renderer import RenderRequest
+from wharfinger.packages.settings.values import (
+    RenderContext,
+    SettingsError,
+    effective_settings,
+    helm_values,
+    merged_values,
+)
+
+KUBE_VERSION: Final = "v1.34.0"
+"""What templates are told of the cluster, unless somebody says otherwise."""
+NAMESPACE: Final = "lint"
+_DIGEST: Final = "sha256:" + "0" * 64
+_API_VERSIONS: Final = ("v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "rbac.authorization.k8s.io/v1")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """What templates are rendered with: the program, the user's settings, the cluster's version."""
+
+    helm: Path
+    settings: JsonObject
+    kube_version: str = KUBE_VERSION
+
+
+async def lint_templates(sources: Sources, definition: Definition, rendering: Rendering) -> list[LintFinding]:
+    """What is wrong with the templates. Raises RenderError, transient, where Helm cannot be run now."""
+    if definition.chart is None:
+        return []
+    try:
+        request = _request(sources.files.root, definition, rendering)
+    except SettingsError as error:
+        why = f"the templates were not rendered: without settings, {error}; give some with --settings"
+        return [finding(PACKAGE, 0, Severity.WARNING, why)]
+    with tempfile.TemporaryDirectory(prefix="wharfinger-lint-") as scratch:
+        try:
+            rendered = await HelmRenderer(rendering.helm, Path(scratch)).render(request)
+        except RenderError as error:
+            if error.transient:
+                raise
+            return [sources.located(Severity.ERROR, str(error))]
+    if not (rendered.objects or rendered.hooks):
+        return list(_nothing_rendered(sources, definition))
+    return lint_scope(definition, rendered, NAMESPACE)
+
+
+def _nothing_rendered(sources: Sources, definition: Definition) -> list[LintFinding]:
+    """A package with hooks may well wait for what they find out."""
+    if definition.hooks or not sources.files.has_folder(TEMPLATES_FOLDER):
+        return []
+    return [finding(PACKAGE, 0, Severity.WARNING, "its templates render to nothing with these settings")]
+
+
+def _request(tree: Path, definition: Definition, rendering: Rendering) -> RenderRequest:
+    """Raises SettingsError where the settings do not do."""
+    context = RenderContext(definition.name, NAMESPACE, "registry.example.com/packages", definition.version, _DIGEST)
+    settings = effective_settings(definition, rendering.settings)
+    values = merged_values(definition, rendering.settings)
+    return RenderRequest(
+        chart=tree,
+        chart_digest=_DIGEST,
+        release=definition.name,
+        namespace=NAMESPACE,
+        values=helm_values(definition, context, {}, settings, values),
+        kube_version=rendering.kube_version,
+        api_versions=_API_VERSIONS,
+        is_upgrade=False,
+        chart_file=definition.chart_file,
+    )

@@ -1,0 +1,109 @@
+"""A package on its author's disk: its hooks, and which of them belongs to whom."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, find_object
+from wharfinger.hooks.config.bindings import HookScope
+from wharfinger.hooks.config.problems import HookConfigError
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.hooks.running.enabled_script import SCRIPT, is_without_say
+from wharfinger.hooks.running.hook_files import FOLDER, HookFiles, find_hook_files
+from wharfinger.hooks.watching.filters import FilterError, Filters
+from wharfinger.packages.author.package_check import CheckFinding, Severity, own_name
+from wharfinger.packages.charts.chart import CHART_FILE
+from wharfinger.packages.definition.definition import Layout, read_definition
+from wharfinger.packages.definition.global_folder import GLOBAL_PACKAGE, read_global_definition
+from wharfinger.packages.definition.module_folder import GLOBAL_NAME, VALUES_FILE
+from wharfinger.packages.definition.package_file import MODULE_FILE, PACKAGE_FILE
+from wharfinger.packages.errors import PackageError
+from wharfinger.packages.settings.values import hook_values, merged_values
+
+_END_OF_LINE: Final = "\n"
+_WITH_VALUES: Final = (PACKAGE_FILE, MODULE_FILE, CHART_FILE, VALUES_FILE, "openapi")
+"""The files and folders of a package that say something of its values."""
+
+
+def package_around(hook: Path) -> Path | None:
+    """The folder around the nearest ``hooks`` folder that the hook is in; None where it is in none."""
+    return next((folder.parent for folder in hook.absolute().parents if folder.name == FOLDER), None)
+
+
+def section_of_hook(hook: Path) -> str:
+    """The key of the values that are the hook's own package's; "" where no package says so."""
+    folder = package_around(hook)
+    try:
+        return "" if folder is None else read_definition(folder, name=own_name(folder), version="").camel
+    except PackageError:
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnValues:
+    """What a hook finds in its two files of values."""
+
+    values: JsonObject
+    config_values: JsonObject
+
+
+def values_of_hook(hook: Path, config_values: JsonObject) -> OwnValues:
+    """The values that the daemon would give a hook of its package, where the user's own are ``config_values``. Blocking.
+
+    None are made up where the hook lies in no package, and where nothing in its folder says anything of values. Raises
+    PackageError where the package is wrong.
+    """
+    folder = package_around(hook)
+    if folder is None or not any((folder / name).exists() for name in _WITH_VALUES):
+        return OwnValues({}, config_values)
+    settings = find_object(config_values, GLOBAL_NAME)
+    if folder.name == GLOBAL_PACKAGE:
+        definition = read_global_definition(folder, version="")
+        return OwnValues({GLOBAL_NAME: merged_values(definition, settings)}, {GLOBAL_NAME: settings})
+    definition = read_definition(folder, name=own_name(folder), version="")
+    own = find_object(config_values, definition.camel)
+    return OwnValues(
+        hook_values(definition, settings, merged_values(definition, own)), hook_values(definition, settings, own)
+    )
+
+
+def hook_files_of(folder: Path, scope: HookScope = HookScope.PACKAGE) -> HookFiles:
+    """The hooks of the package in this folder, or of the folder of global hooks. Blocking.
+
+    Raises PackageError where there is no package, HookError for a tree that is out of bounds, OSError where it cannot be read.
+    """
+    if scope is HookScope.GLOBAL:
+        return find_hook_files(folder, Layout.MODULE_FOLDER, scope=scope)
+    definition = read_definition(folder, name=own_name(folder), version="")
+    return find_hook_files(folder, definition.layout, batch=definition.batch_hooks)
+
+
+def check_hook_files(folder: Path) -> tuple[CheckFinding, ...]:
+    """What the daemon would refuse, and what it would warn of, in the files of the package's hooks. Runs none. Blocking."""
+    try:
+        warnings = list(hook_files_of(folder).warnings)
+    except (HookError, OSError) as error:
+        return (CheckFinding(Severity.ERROR, "", str(error)),)
+    if without_say := is_without_say(folder / SCRIPT):
+        warnings.append(f"{SCRIPT}: {without_say}")
+    return tuple(CheckFinding(Severity.WARNING, "", warning) for warning in warnings)
+
+
+async def check_filters(hook: Hook, filters: Filters) -> None:
+    """Compile the filters of a hook. Raises HookConfigError naming each that is none."""
+    problems = [text for _, text in await filter_problems(hook, filters)]
+    if problems:
+        raise HookConfigError(hook.name, tuple(problems))
+
+
+async def filter_problems(hook: Hook, filters: Filters) -> list[tuple[int, str]]:
+    """The kubernetes bindings, by their number, whose jqFilter does not compile, and why."""
+    problems: list[tuple[int, str]] = []
+    for number, binding in enumerate(hook.config.kubernetes):
+        if binding.jq_filter:
+            try:
+                await filters.check(binding.jq_filter)
+            except FilterError as error:
+                problems.append((number, f"kubernetes.jqFilter is invalid: {error.why.partition(_END_OF_LINE)[0]}"))
+    return problems

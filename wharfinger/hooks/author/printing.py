@@ -1,0 +1,49 @@
+"""How the commands of this part speak: documents on stdout, everything about them on stderr."""
+
+import argparse
+import sys
+from contextlib import suppress
+
+from wharfinger.formats.encodable import encodable
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonValue, encode_json
+from wharfinger.formats.terminal_text import is_safe, json_printable, printable
+from wharfinger.formats.yaml.writer import write_yaml
+
+
+def add_output(parser: argparse.ArgumentParser, purpose: str) -> None:
+    """``-o yaml|json``."""
+    parser.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml", help=purpose)
+
+
+def rendered(document: JsonValue, form: str) -> str:
+    """The document as YAML or JSON, with a newline at its end."""
+    if form == "yaml":
+        # What block style cannot say (nesting), or not safely for a terminal, is written as JSON, which is YAML too.
+        with suppress(FormatError):
+            text = write_yaml(document)
+            if is_safe(text, allow="\n"):
+                return text
+    return json_printable(encode_json(document).decode()) + "\n"
+
+
+def say(text: str) -> None:
+    """Write to stdout, as far as its encoding goes, with escapes as in `tell`."""
+    sys.stdout.write(encodable(printable(text, allow="\n\t"), sys.stdout.encoding or "utf-8"))
+
+
+def tell(line: str) -> None:
+    """Write a line to stderr, at once. Nobody may be reading it any more; the results still count.
+
+    It may be a hook's own, so what a terminal would take for a command is written as an escape.
+    """
+    with suppress(BrokenPipeError):
+        safe = printable(line, allow="\n\t")
+        sys.stderr.write(encodable(safe, sys.stderr.encoding or "utf-8") + "\n")
+        sys.stderr.flush()
+
+
+def refuse(error: Exception | str) -> int:
+    """Say why not on stderr; exit code 1."""
+    tell(f"error: {error}")
+    return 1

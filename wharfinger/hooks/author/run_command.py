@@ -1,0 +1,190 @@
+"""``wharfinger hook run``: one hook on a laptop, with no cluster, exactly as the daemon would run it.
+
+The hook's own output goes to stderr as it comes, its results to stdout as one document, or as the difference they make to
+the given values, so that both can be piped and compared. Nothing is applied anywhere.
+"""
+
+import argparse
+import math
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, cast
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.hooks.author.local_package import OwnValues, section_of_hook, values_of_hook
+from wharfinger.hooks.author.printing import add_output, refuse, rendered, say, tell
+from wharfinger.hooks.containment.hook_environment import AskedVariable, add_environment_option, hook_environment
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running.hook_files import hook_file
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.hooks.running.run_report import ANSWERS, diff_of, document_of, report_on
+from wharfinger.hooks.running.runner import HookOutcome, HookRun
+from wharfinger.packages.errors import PackageError
+from wharfinger.process.command import Limits
+
+DEFAULT_TIMEOUT_S: Final = 300.0
+EXIT_INTERRUPTED: Final = 130
+MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
+ON_STARTUP: Final[JsonObject] = {"binding": "onStartup"}
+STANDARD_INPUT: Final = Path("-")
+
+
+def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """``hook run EXECUTABLE [-- ARGUMENT…]``."""
+    run = commands.add_parser(
+        "run",
+        help="run one hook and print its results",
+        description="Run one hook as the daemon would, in the hook's own folder. What it prints goes to stderr as it comes; "
+        "its results go to stdout as one document: patches of objects and values, the values after them, metrics and, of "
+        "webhooks, the responses. Nothing is applied. "
+        "Exit code 0 if the hook succeeded, 1 if not (or its values patch is refused), 130 after Ctrl-C.",
+    )
+    run.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
+    run.add_argument(
+        "--context",
+        type=Path,
+        metavar="FILE",
+        help="binding contexts, YAML or JSON: a list, or one object; - is standard input; `wharfinger hook context` prints "
+        "samples (default: onStartup)",
+    )
+    run.add_argument(
+        "--values",
+        type=Path,
+        metavar="FILE",
+        help="values, YAML or JSON (default: those of the package that the hook lies in: its static "
+        "values and the defaults of its schemas, with the user's own)",
+    )
+    run.add_argument("--config-values", type=Path, metavar="FILE", help="the user's own values (default: none)")
+    run.add_argument("--cwd", type=Path, metavar="FOLDER", help="where it runs (default: the hook's own folder)")
+    run.add_argument(
+        "--batch",
+        metavar="INDEX",
+        type=_index,
+        help="run this one of the hooks in an executable that has several, as `hook config` counts them",
+    )
+    run.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=DEFAULT_TIMEOUT_S,
+        metavar="SECONDS",
+        help="the hook and all it started are killed after that (default: %(default)g)",
+    )
+    run.add_argument("--diff", action="store_true", help="print what it changes in the given values, and nothing else")
+    add_environment_option(run)
+    add_output(run, "form of the results")
+    run.set_defaults(handler=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    try:
+        run = _read_run(args)
+        given = hook_environment(os.environ, cast("list[AskedVariable]", args.hook_env)).variables
+        outcome = trio.run(_execute, run, cast("float", args.timeout), given)
+    except PackageError as error:
+        return refuse(f"the values of the hook's package: {error}; correct that, or give values with --values")
+    except (FormatError, OSError) as error:
+        return refuse(error)
+    if outcome is None:
+        refuse("interrupted; the hook and all it started were ended")
+        return EXIT_INTERRUPTED
+    if isinstance(outcome, HookError):
+        return refuse(outcome)
+    report = report_on(run, outcome, section_of_hook(cast("Path", args.executable)))
+    text = diff_of(run, report) if args.diff else rendered(document_of(run, report), cast("str", args.output))
+    say(text)
+    for problem in report.problems:
+        refuse(problem)
+    if not outcome.succeeded:
+        refuse(f"the hook failed: {outcome.ending}; its values patches are dropped")  # it said why as it ran
+    return 0 if outcome.succeeded and not report.problems else 1
+
+
+def _read_run(args: argparse.Namespace) -> HookRun:
+    file = hook_file(cast("Path", args.executable))
+    cwd, index = cast("Path | None", args.cwd), cast("int | None", args.batch)
+    config_values = None if args.config_values is None else _object(cast("Path", args.config_values))
+    own = OwnValues({}, {})
+    if args.values is None:
+        own = values_of_hook(cast("Path", args.executable), config_values or {})
+    return HookRun(
+        name=file.name,
+        executable=file.executable,
+        argv=file.argv if index is None else (*file.argv, "hook", "run", str(index)),
+        environment=file.environment,
+        cwd=file.cwd if cwd is None else cwd.absolute(),
+        contexts=_contexts(cast("Path | None", args.context)),
+        values=own.values if args.values is None else _object(cast("Path", args.values)),
+        config_values=own.config_values if config_values is None else config_values,
+        answers=ANSWERS,
+    )
+
+
+async def _execute(run: HookRun, timeout_s: float, environment: Mapping[str, str]) -> HookOutcome | HookError | None:
+    """The outcome, why there is none, or None when a signal came first."""
+    limits = Limits(wall_s=timeout_s, stdout_bytes=MAX_OUTPUT_BYTES)
+    outcome: HookOutcome | HookError | None = None
+    with (
+        tempfile.TemporaryDirectory(prefix="wharfinger-hook-") as scratch,
+        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+    ):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_cancel_on_signal, signals, nursery.cancel_scope)
+            try:
+                outcome = await ProcessHookRunner(Path(scratch), limits, environment=environment).run(
+                    replace(run, on_line=tell)
+                )
+            except HookError as error:
+                outcome = error
+            nursery.cancel_scope.cancel()
+    return outcome
+
+
+async def _cancel_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
+    async for _ in signals:
+        scope.cancel()
+
+
+def _contexts(path: Path | None) -> tuple[JsonObject, ...]:
+    if path is None:
+        return (ON_STARTUP,)
+    found = _document_in(path)
+    contexts = found if isinstance(found, list) else [found]
+    if not contexts:
+        raise FormatError(f"{path}: a hook is run with at least one binding context; leave --context out for onStartup")
+    return tuple(as_object(context, f"{path}: context {number}") for number, context in enumerate(contexts, 1))
+
+
+def _object(path: Path) -> JsonObject:
+    found = _document_in(path)
+    return {} if found is None else as_object(found, str(path))
+
+
+def _document_in(path: Path) -> JsonValue:
+    if path == STANDARD_INPUT:
+        return read_yaml(sys.stdin.buffer.read(MAX_OUTPUT_BYTES), what="standard input")
+    return read_yaml(path.read_bytes(), what=str(path))
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return seconds
+
+
+def _index(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 5):
+        raise argparse.ArgumentTypeError(f"{text!r} is not the index of a hook: 0 or more")
+    return int(text)

@@ -1,0 +1,167 @@
+"""Binding contexts made up for a hook, one for each thing that may happen to it: what an author tries a hook on.
+
+They are built by what builds the real ones (:mod:`~wharfinger.hooks.watching.contexts`), around one object that does not
+exist: its kind, name and namespace are what the binding selects, the rest is for the author to fill in. What a filter makes of
+so bare an object is in them, too; where it fails on it, as a filter may that counts on a status, the result is null. Webhooks
+have no builder yet: their reviews are written here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from wharfinger.formats.json.packed_json import PackedJson
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, canonical_json, to_json
+from wharfinger.hooks.config.bindings import (
+    AdmissionBinding,
+    ConversionBinding,
+    HookConfig,
+    KubernetesBinding,
+    WatchVerb,
+)
+from wharfinger.hooks.watching import contexts
+from wharfinger.hooks.watching.context_file import Context, ContextValue
+from wharfinger.hooks.watching.filters import FilterError, Filters
+from wharfinger.hooks.watching.monitor_core import Item, MonitorEvent
+from wharfinger.kube.resource import ObjectKey, ResourceType, split_api_version
+
+NAME: Final = "sample"
+NAMESPACE: Final = "default"
+UID: Final = "00000000-0000-0000-0000-000000000000"
+_NULL: Final = PackedJson(b"null")
+
+
+async def sample_contexts(config: HookConfig, filters: Filters) -> tuple[JsonObject, ...]:
+    """A context for each way in which a hook with this configuration may be run, in the order in which it mostly is.
+
+    Raises FilterError where filters cannot be run at all.
+    """
+    items = {id(binding): await _item(binding, filters) for binding in config.kubernetes}
+    snapshots: dict[str, Sequence[Item]] = {}
+    for binding in config.kubernetes:
+        snapshots.setdefault(binding.name, (items[id(binding)],))
+    made: list[Context] = [] if config.on_startup is None else [contexts.on_startup()]
+    for binding in config.kubernetes:
+        made += _of_kubernetes(binding, items[id(binding)], snapshots)
+    made += [contexts.schedule(binding, snapshots) for binding in config.schedules]
+    orders = {
+        "beforeAll": config.before_all,
+        "beforeHelm": config.before_helm,
+        "afterHelm": config.after_helm,
+        "afterAll": config.after_all,
+        "beforeDeleteHelm": config.before_delete_helm,
+        "afterDeleteHelm": config.after_delete_helm,
+    }
+    made += [contexts.helm_binding(name, snapshots) for name, order in orders.items() if order is not None]
+    made += [_admission(binding, "Validating", snapshots) for binding in config.validating]
+    made += [_admission(binding, "Mutating", snapshots) for binding in config.mutating]
+    for conversion in config.conversions:
+        made += [_conversion(conversion, old, new, snapshots) for old, new in conversion.conversions]
+    return tuple(as_object(_unpacked(context), "context") for context in made)
+
+
+def _of_kubernetes(binding: KubernetesBinding, item: Item, snapshots: contexts.Snapshots) -> list[Context]:
+    """Synchronization, and each event that the binding runs the hook on; of a group, what is told of both is the same."""
+    made = []
+    if binding.on_synchronization and not binding.legacy:
+        made.append(contexts.synchronization(binding, (item,), snapshots))
+    made += [
+        contexts.event(binding, MonitorEvent(verb, _key(binding), item), snapshots)
+        for verb in WatchVerb
+        if verb in binding.verbs
+    ]
+    return made[:1] if binding.group else made
+
+
+async def _item(binding: KubernetesBinding, filters: Filters) -> Item:
+    obj = canonical_json(_object(binding))
+    result = None
+    if binding.jq_filter:
+        try:
+            result = PackedJson(await filters.apply_text(binding.jq_filter, obj))
+        except FilterError as error:
+            if error.transient:
+                raise
+            result = _NULL
+    return Item(PackedJson(obj) if binding.keep_full_objects else None, result)
+
+
+def _key(binding: KubernetesBinding) -> ObjectKey:
+    group, version = split_api_version(binding.api_version or "v1")
+    resource = ResourceType(group, version, binding.kind, binding.kind.lower(), namespaced=True)
+    namespaces = None if binding.namespaces is None else binding.namespaces.names
+    return ObjectKey(resource, _first(namespaces, NAMESPACE), _first(binding.names, NAME))
+
+
+def _object(binding: KubernetesBinding) -> JsonObject:
+    key = _key(binding)
+    labels: JsonObject = {}
+    for term in binding.label_selector.split(","):
+        name, equals, value = term.partition("=")
+        if equals and not name.endswith("!") and " " not in name:
+            labels[name] = value.removeprefix("=")
+    metadata: JsonObject = {"name": key.name, "namespace": key.namespace, "uid": UID}
+    return {
+        "apiVersion": binding.api_version or "v1",
+        "kind": binding.kind,
+        "metadata": {**metadata, "labels": labels} if labels else metadata,
+    }
+
+
+def _first(names: tuple[str, ...] | None, default: str) -> str:
+    return names[0] if names else default
+
+
+def _admission(binding: AdmissionBinding, kind: str, snapshots: contexts.Snapshots) -> Context:
+    rule = binding.rules[0] if binding.rules else None
+    group, version, resource, operation = (
+        (rule.api_groups[0], rule.api_versions[0], rule.resources[0], rule.operations[0])
+        if rule
+        else ("", "v1", "configmaps", "CREATE")
+    )
+    metadata: JsonObject = {"name": NAME, "namespace": NAMESPACE}
+    obj: JsonObject = {"apiVersion": f"{group}/{version}" if group else version, "metadata": metadata}
+    operation = "CREATE" if operation == "*" else operation
+    request: JsonObject = {
+        "uid": UID,
+        "resource": {"group": group, "version": version, "resource": resource},
+        "operation": operation,
+        "name": NAME,
+        "namespace": NAMESPACE,
+        "object": None if operation == "DELETE" else to_json(obj),
+        "oldObject": None if operation in ("CREATE", "CONNECT") else to_json(obj),
+        "dryRun": False,
+    }
+    review: JsonObject = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    return {"binding": binding.name, "type": kind, "review": review, **_included(binding, snapshots)}
+
+
+def _conversion(binding: ConversionBinding, old: str, new: str, snapshots: contexts.Snapshots) -> Context:
+    group = binding.crd_name.partition(".")[2]
+    source, target = (version if "/" in version else f"{group}/{version}" for version in (old, new))
+    obj: JsonObject = {"apiVersion": source, "metadata": {"name": NAME, "namespace": NAMESPACE}}
+    request: JsonObject = {"uid": UID, "desiredAPIVersion": target, "objects": [obj]}
+    review: JsonObject = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+    return {
+        "binding": binding.name,
+        "type": "Conversion",
+        "fromVersion": old,
+        "toVersion": new,
+        "review": review,
+        **_included(binding, snapshots),
+    }
+
+
+def _included(binding: AdmissionBinding | ConversionBinding, snapshots: contexts.Snapshots) -> Context:
+    names = binding.include_snapshots_from
+    found = {name: [item.fields() for item in snapshots.get(name, ())] for name in names}
+    return {"snapshots": found} if names else {}
+
+
+def _unpacked(value: ContextValue) -> JsonValue:
+    if isinstance(value, PackedJson):
+        return value.value()
+    if isinstance(value, Mapping):
+        return {key: _unpacked(inner) for key, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_unpacked(inner) for inner in value]
+    return value

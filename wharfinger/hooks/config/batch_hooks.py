@@ -1,0 +1,182 @@
+"""Executables with several hooks in them: what they print for ``hook config`` (spec hook-protocol §1.5). Pure.
+
+The document is JSON: an object with the hooks, a readiness hook and whether settings can be checked, or, from older ones, just
+the list of hooks. Programs write it, so it is read as programs read each other: null is as good as nothing, keys that are not
+known are passed over, ``executeHookOnEvent`` may be a plain yes or no, and an interval a number of nanoseconds. Each hook is
+rewritten as a version 1 document and checked as such a document is, with two defaults of its own: bindings are in the group
+``main``, and full objects are not kept.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    decode_json,
+    find,
+    find_list,
+    find_str,
+    type_name,
+)
+from wharfinger.hooks.config.bindings import UNBOUND, HookConfig, HookScope
+from wharfinger.hooks.config.config import MAX_BYTES, check_hook_config
+from wharfinger.hooks.config.problems import HookConfigError
+
+VERSION: Final = "v1"
+MAX_ENTRIES: Final = 500
+MAX_NAME: Final = 253
+GROUP: Final = "main"
+"""Of kubernetes bindings that name none."""
+_ORDERS: Final = (
+    "onStartup", "beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm", "beforeAll", "afterAll"
+)  # fmt: skip
+_SCHEDULE: Final = ("name", "crontab", "allowFailure", "queue", "group", "includeSnapshotsFrom")
+_KUBERNETES: Final = (
+    "name", "kind", "apiVersion", "nameSelector", "namespace", "labelSelector", "fieldSelector", "executeHookOnEvent",
+    "executeHookOnSynchronization", "waitForSynchronization", "keepFullObjectsInMemory", "jqFilter", "allowFailure",
+    "resynchronizationPeriod", "includeSnapshotsFrom", "queue", "group",
+)  # fmt: skip
+_VERBS: Final[list[JsonValue]] = ["Added", "Modified", "Deleted"]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchEntry:
+    """One hook of a batch; ``name`` is its own, which others in the batch may have, too."""
+
+    name: str
+    config: HookConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is in an executable: its hooks in the order of their indexes, and what else it can be asked for."""
+
+    hooks: tuple[BatchEntry, ...]
+    readiness: HookConfig | None
+    settings_check: bool
+
+
+def read_batch(document: bytes, *, hook: str, scope: HookScope = HookScope.PACKAGE) -> Batch:
+    """Read what the executable called ``hook`` printed for ``hook config``.
+
+    Raises HookConfigError, named after the hook in it that is wrong, where it is one of them.
+    """
+    try:
+        found = _batch_object(document)
+        entries = find_list(found, "hooks")
+        if len(entries) > MAX_ENTRIES:
+            raise FormatError(f"{len(entries)} hooks, over the limit of {MAX_ENTRIES}")
+        names = [_name_of(entry, number) for number, entry in enumerate(entries)]
+        checks = find(found, "has_settings_check")
+        if not isinstance(checks, bool | None):
+            raise FormatError(f"has_settings_check: expected true or false, found {type_name(checks)}")
+    except FormatError as error:
+        raise HookConfigError(hook, (str(error),)) from error
+    hooks = tuple(
+        BatchEntry(name, _config_of(entry, f"{hook}:{name}:{number}", scope))
+        for number, (name, entry) in enumerate(zip(names, entries, strict=True))
+    )
+    readiness = find(found, "readiness")
+    ready = None if readiness is None else _config_of(readiness, f"{hook}-readiness", scope)
+    if not hooks and ready is None and checks is not True:
+        raise HookConfigError(hook, ("there is no hook in what it prints for `hook config`",))
+    return Batch(hooks, ready, checks is True)
+
+
+def _batch_object(document: bytes) -> JsonObject:
+    if not document.strip():
+        raise FormatError(
+            "it printed nothing for `hook config`; an executable with hooks in it prints them then, and ends"
+        )
+    found = _without_nulls(decode_json(document, max_bytes=MAX_BYTES, what="what it prints for `hook config`"))
+    if isinstance(found, list):
+        return {"hooks": found}
+    known = as_object(found, "what it prints for `hook config`")
+    if (version := find(known, "version")) != VERSION:
+        raise FormatError(f"'version' value {version!r} is unsupported" if version else "'version' is required")
+    return known
+
+
+def _name_of(entry: JsonValue, number: int) -> str:
+    """The entry's own name, which becomes part of a name in logs and metrics."""
+    name = find_str(as_object(entry, f"hooks.{number}"), "metadata", "name")
+    if len(name) > MAX_NAME or not name.isprintable():
+        raise FormatError(
+            f"hooks.{number}.metadata.name: {name[:80]!r} is no name: up to {MAX_NAME} characters that can be printed"
+        )
+    return name
+
+
+def _config_of(entry: JsonValue, hook: str, scope: HookScope) -> HookConfig:
+    """Raises HookConfigError."""
+    try:
+        document = _as_version_1(as_object(entry, "its configuration"))
+    except FormatError as error:
+        raise HookConfigError(hook, (str(error),)) from error
+    return UNBOUND if document.keys() == {"configVersion"} else check_hook_config(document, hook=hook, scope=scope)
+
+
+def _as_version_1(entry: JsonObject) -> JsonObject:
+    document: JsonObject = {"configVersion": entry.get("configVersion", VERSION), **_picked(entry, _ORDERS)}
+    for key, rewritten in (("schedule", _schedule), ("kubernetes", _kubernetes)):
+        if items := _each(entry, key, rewritten):
+            document[key] = items
+    if settings := entry.get("settings"):
+        document["settings"] = _settings(settings)
+    return document
+
+
+def _each(entry: JsonObject, key: str, rewritten: Callable[[JsonObject], JsonObject]) -> list[JsonValue]:
+    return [rewritten(as_object(item, f"{key}.{number}")) for number, item in enumerate(find_list(entry, key))]
+
+
+def _schedule(item: JsonObject) -> JsonObject:
+    return _without_empty(_picked(item, _SCHEDULE))
+
+
+def _kubernetes(item: JsonObject) -> JsonObject:
+    binding: JsonObject = {"group": GROUP, "keepFullObjectsInMemory": False}
+    binding |= _without_empty(_picked(item, _KUBERNETES))
+    runs = item.get("executeHookOnEvent")
+    if isinstance(runs, list):
+        binding["executeHookOnEvent"] = runs
+    elif isinstance(runs, bool):
+        binding["executeHookOnEvent"] = list(_VERBS) if runs else []
+    terms = find(binding, "fieldSelector", "matchExpressions")
+    if isinstance(terms, list):
+        filled = [{"value": "", **term} if isinstance(term, dict) else term for term in terms]
+        binding["fieldSelector"] = {**as_object(binding["fieldSelector"], "fieldSelector"), "matchExpressions": filled}
+    return binding
+
+
+def _settings(settings: JsonValue) -> JsonValue:
+    """Both fields are needed in version 1; here a missing one is nothing, and the interval mostly a number of nanoseconds."""
+    if not isinstance(settings, dict):
+        return settings
+    interval = settings.get("executionMinInterval", 0)
+    if isinstance(interval, int) and not isinstance(interval, bool):
+        interval = f"{interval}ns"
+    return {"executionMinInterval": interval, "executionBurst": settings.get("executionBurst", 0)}
+
+
+def _picked(entry: JsonObject, keys: tuple[str, ...]) -> JsonObject:
+    return {key: entry[key] for key in keys if key in entry}
+
+
+def _without_empty(item: JsonObject) -> JsonObject:
+    """Without selectors that select everything, lists and texts with nothing in them: programs write those for none."""
+    found = {
+        key: _without_empty(inner) if isinstance(inner, dict) and key != "matchLabels" else inner
+        for key, inner in item.items()
+    }
+    return {key: value for key, value in found.items() if value not in ({}, [], "")}
+
+
+def _without_nulls(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,242 @@
+"""What a hook asks for: the document it prints when it is run with ``--config`` (spec hook-protocol §1.4).
+
+The document is foreign data in one of two versions. It is read in three steps, as the contract says: the version decides the
+schema; the schema finds everything of the wrong shape at once; only then is the rest converted and checked for sense. Whatever
+is wrong comes out as one HookConfigError that lists it all in the words the contract prescribes, because authors match on them.
+
+Everything behind this module sees one form: version 0 is rewritten as version 1 before it is converted, and what it does
+differently (no run on Synchronization, its own contexts, no combining) is told by ``legacy`` and ``version``. What binaries with
+several hooks print is rewritten likewise, by :mod:`~wharfinger.hooks.config.batch_hooks`.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, timedelta
+from functools import partial
+from typing import Final
+
+from wharfinger.formats.cron import parse_cron
+from wharfinger.formats.duration import DurationError, parse_duration
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str, type_name
+from wharfinger.formats.yaml.reader import YamlLimits, read_yaml
+from wharfinger.hooks.config.bindings import (
+    HookConfig,
+    HookScope,
+    KubernetesBinding,
+    NamespaceSelector,
+    ScheduleBinding,
+    WatchVerb,
+)
+from wharfinger.hooks.config.object_names import need_namespace, need_object_name
+from wharfinger.hooks.config.problems import HookConfigError, Problems
+from wharfinger.hooks.config.schema import VERSION_0, VERSION_1
+from wharfinger.hooks.config.selectors import field_selector, label_selector
+from wharfinger.hooks.config.shapes import problems as shape_problems
+from wharfinger.hooks.config.shapes import whole
+from wharfinger.hooks.config.snapshots import Snapshots
+from wharfinger.hooks.config.v0 import as_version_1, coerced
+from wharfinger.hooks.config.webhooks import conversion_bindings, mutating_bindings, validating_bindings
+
+MAIN_QUEUE: Final = "main"
+MAX_BYTES: Final = 1024 * 1024
+MAX_WATCHES: Final = 256
+"""Of one kubernetes binding: one for each of its names in each of its namespaces."""
+LEAST_RESYNCHRONIZATION: Final = timedelta(seconds=10)
+"""A shorter ``resynchronizationPeriod`` counts as this: every list costs the API server as much as a restart."""
+_LIMITS: Final = YamlLimits(max_bytes=MAX_BYTES, max_nodes=100_000, max_characters=2 * MAX_BYTES)
+_API_VERSION: Final = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?/)?[A-Za-z0-9]+")
+_NEVER: Final = timedelta(0)
+
+
+def read_hook_config(document: bytes, *, hook: str, scope: HookScope = HookScope.PACKAGE) -> HookConfig:
+    """Read what ``hook`` printed for ``--config``: YAML or JSON, of either version. Raises HookConfigError.
+
+    The syntax of ``jqFilter`` is not looked at: only a jq can do that.
+    """
+    try:
+        found = read_yaml(document, what="what it prints for --config", limits=_LIMITS)
+    except FormatError as error:
+        raise HookConfigError(hook, (str(error),)) from error
+    if found is None:
+        raise HookConfigError(hook, ("it printed nothing for --config; a hook prints its bindings then, and ends",))
+    if not isinstance(found, dict):
+        raise HookConfigError(hook, (f"{type_name(found)} instead of a mapping with a binding in it",))
+    return check_hook_config(found, hook=hook, scope=scope)
+
+
+def check_hook_config(document: JsonObject, *, hook: str, scope: HookScope) -> HookConfig:
+    """The configuration in a document of either version that was read already. Raises HookConfigError."""
+    problems = Problems(hook)
+    version_1 = _checked(document, scope, problems)
+    config = _converted(version_1, problems, version="v1" if "configVersion" in document else "v0")
+    problems.raise_any()
+    return config
+
+
+def _checked(document: JsonObject, scope: HookScope, problems: Problems) -> JsonObject:
+    """The document in the shape of version 1. Raises HookConfigError with all that is wrong with its own shape."""
+    version = document.get("configVersion")
+    if legacy := "configVersion" not in document:
+        document, shape = coerced(document), VERSION_0[scope]
+    elif not isinstance(version, str):
+        problems.add(f"'configVersion' must be a string, is {type_name(version)}")
+        raise problems.error()
+    elif version != "v1":
+        problems.add(f"'configVersion' value '{version}' is unsupported")
+        raise problems.error()
+    else:
+        shape = VERSION_1[scope]
+        if len(document) == 1:
+            problems.add("it should have at least 2 properties: there is no binding beside configVersion")
+    for problem in shape_problems(document, shape):
+        problems.add(problem)
+    problems.raise_any()
+    return as_version_1(document) if legacy else document
+
+
+def _converted(document: JsonObject, problems: Problems, *, version: str) -> HookConfig:
+    watched = find_list(document, "kubernetes")
+    snapshots = Snapshots(watched, problems, default_name="kubernetes")
+    legacy = version == "v0"
+    min_interval, burst = _settings(document, problems)
+    return HookConfig(
+        on_startup=whole(document.get("onStartup")),
+        before_helm=whole(document.get("beforeHelm")),
+        after_helm=whole(document.get("afterHelm")),
+        before_delete_helm=whole(document.get("beforeDeleteHelm")),
+        after_delete_helm=whole(document.get("afterDeleteHelm")),
+        before_all=whole(document.get("beforeAll")),
+        after_all=whole(document.get("afterAll")),
+        kubernetes=tuple(_kubernetes(item, snapshots, problems, legacy=legacy) for item in watched),
+        schedules=tuple(
+            _schedule(item, snapshots, problems, legacy=legacy) for item in find_list(document, "schedule")
+        ),
+        validating=validating_bindings(document, snapshots, problems),
+        mutating=mutating_bindings(document, snapshots, problems),
+        conversions=conversion_bindings(document, snapshots, problems),
+        min_interval=min_interval,
+        burst=burst,
+        version=version,
+        warnings=problems.warnings(),
+    )
+
+
+def _kubernetes(item: JsonValue, snapshots: Snapshots, problems: Problems, *, legacy: bool) -> KubernetesBinding:
+    where = "onKubernetesEvent" if legacy else "kubernetes"
+    names, queue = _names(item, "nameSelector", problems, where, need_object_name), find_str(item, "queue")
+    api_version = find_str(item, "apiVersion")
+    if api_version and not _API_VERSION.fullmatch(api_version):
+        problems.add(f"{where}.apiVersion is invalid: {api_version!r} is neither a version nor group/version")
+    if names and any(find(term, "field") == "metadata.name" for term in _field_terms(item)):
+        problems.add(f"{where}: nameSelector and a fieldSelector on metadata.name exclude each other; keep one of them")
+    namespaces = _namespaces(item, problems, where)
+    if (wanted := len(names or ("",)) * len((namespaces and namespaces.names) or ("",))) > MAX_WATCHES:
+        problems.add(
+            f"{where}: {wanted} watches, one for each name in each namespace, are more than {MAX_WATCHES}; select with labels"
+        )
+    return KubernetesBinding(
+        name=_name(item, "kubernetes"),
+        kind=find_str(item, "kind"),
+        api_version=api_version,
+        verbs=_verbs(item),
+        on_synchronization=find(item, "executeHookOnSynchronization") is not False,
+        wait_for_synchronization=not queue or find(item, "waitForSynchronization") is not False,
+        keep_full_objects=find(item, "keepFullObjectsInMemory") is not False,
+        jq_filter=find_str(item, "jqFilter"),
+        allow_failure=find(item, "allowFailure") is True,
+        queue=queue or MAIN_QUEUE,
+        group=find_str(item, "group"),
+        include_snapshots_from=snapshots.of(item, where),
+        names=names,
+        label_selector=problems.value_of(
+            lambda: label_selector(find_object(item, "labelSelector")), f"{where}.labelSelector", ""
+        ),
+        field_selector=problems.value_of(
+            lambda: field_selector(find_object(item, "fieldSelector")), f"{where}.fieldSelector", ""
+        ),
+        namespaces=namespaces,
+        legacy=legacy,
+        resynchronization_s=_resynchronization_s(item, problems, where),
+    )
+
+
+def _resynchronization_s(item: JsonValue, problems: Problems, where: str) -> float | None:
+    """Seconds between two lists. The field was ignored for years, so nothing that is in it may refuse a hook."""
+    if not (written := find_str(item, "resynchronizationPeriod")):
+        return None
+    try:
+        period = parse_duration(written)
+    except DurationError as error:
+        problems.warn(f"{where}.resynchronizationPeriod is ignored: {error}")
+        return None
+    if _NEVER < period < LEAST_RESYNCHRONIZATION:
+        problems.warn(
+            f"{where}.resynchronizationPeriod {written} is taken as {LEAST_RESYNCHRONIZATION.seconds}s, the least"
+        )
+        period = LEAST_RESYNCHRONIZATION
+    return period.total_seconds() or None
+
+
+def _schedule(item: JsonValue, snapshots: Snapshots, problems: Problems, *, legacy: bool) -> ScheduleBinding:
+    crontab = find_str(item, "crontab")
+    problems.value_of(lambda: parse_cron(crontab, zone=UTC), "schedule.crontab", None)
+    return ScheduleBinding(
+        name=_name(item, "schedule"),
+        crontab=crontab,
+        allow_failure=find(item, "allowFailure") is True,
+        queue=find_str(item, "queue") or MAIN_QUEUE,
+        group=find_str(item, "group"),
+        include_snapshots_from=snapshots.of(item, "schedule"),
+        legacy=legacy,
+    )
+
+
+def _settings(document: JsonObject, problems: Problems) -> tuple[timedelta | None, int]:
+    """The least time between runs, None where there is none, and how many may come at once."""
+    settings = find_object(document, "settings")
+    interval = problems.value_of(
+        lambda: parse_duration(find_str(settings, "executionMinInterval", default="0s")),
+        "settings.executionMinInterval",
+        _NEVER,
+    )
+    return interval or None, max(1, whole(settings.get("executionBurst")) or 1)
+
+
+def _namespaces(item: JsonValue, problems: Problems, where: str) -> NamespaceSelector | None:
+    """Labels decide where there are any; what selects every namespace is no selector."""
+    if find(item, "namespace", "labelSelector") is not None:
+        labels = problems.value_of(
+            lambda: label_selector(find_object(item, "namespace", "labelSelector")),
+            f"{where}.namespace.labelSelector",
+            "",
+        )
+        return NamespaceSelector(None, labels) if labels else None
+    names = _names(find(item, "namespace"), "nameSelector", problems, f"{where}.namespace", need_namespace)
+    return None if names is None else NamespaceSelector(names, "")
+
+
+def _names(
+    item: JsonValue, key: str, problems: Problems, where: str, need: Callable[[str, str], str]
+) -> tuple[str, ...] | None:
+    """The names of a nameSelector, each once; None where it is missing or empty, which both mean any."""
+    names = tuple(dict.fromkeys(str(name) for name in find_list(item, key, "matchNames")))
+    for name in names:
+        problems.check(partial(need, name, f"{where}.{key}.matchNames"))
+    return names or None
+
+
+def _verbs(item: JsonValue) -> frozenset[WatchVerb]:
+    """``executeHookOnEvent`` wins over its older name; an empty list is a binding that only keeps snapshots."""
+    for key in ("executeHookOnEvent", "watchEvent"):
+        if find(item, key) is not None:
+            return frozenset(WatchVerb(str(verb)) for verb in find_list(item, key))
+    return frozenset(WatchVerb)
+
+
+def _field_terms(item: JsonValue) -> list[JsonValue]:
+    return find_list(item, "fieldSelector", "matchExpressions")
+
+
+def _name(item: JsonValue, default: str) -> str:
+    return find_str(item, "name") or default

@@ -1,0 +1,82 @@
+"""Selectors of a hook's configuration in the form the Kubernetes API takes them: one string each. Pure.
+
+Checked here as the API server would check them, so that a typing error is a complaint about the hook when it is loaded, and not
+a watch that fails for ever.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_list, find_object, find_str
+
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_PREFIX: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
+_MAX_PREFIX: Final = 253
+_FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.\[\]'-]*")
+_ESCAPED: Final = re.compile(r"[\\,=]")
+
+
+class SelectorError(FormatError):
+    """A selector says something that the API server would refuse."""
+
+
+def label_selector(selector: JsonObject) -> str:
+    """``matchLabels`` and ``matchExpressions`` as ``a=b,c in (d,e),!f``; "" selects everything. Raises SelectorError."""
+    return ",".join(_label_terms(selector))
+
+
+def field_selector(selector: JsonObject) -> str:
+    """``matchExpressions`` as ``metadata.name=a,status.phase!=b``. Raises SelectorError."""
+    return ",".join(_field_term(expression) for expression in find_list(selector, "matchExpressions"))
+
+
+def _label_terms(selector: JsonObject) -> Iterator[str]:
+    for key in sorted(labels := find_object(selector, "matchLabels")):
+        yield f"{_key(key)}={_value(find_str(labels, key))}"
+    for expression in find_list(selector, "matchExpressions"):
+        yield _label_term(expression)
+
+
+def _label_term(expression: JsonValue) -> str:
+    key, operator = _key(find_str(expression, "key")), find_str(expression, "operator")
+    values = [_value(str(value)) for value in find_list(expression, "values")]
+    if operator in ("In", "NotIn"):
+        if not values:
+            raise SelectorError(f"key {key!r}: operator {operator} needs values")
+        return f"{key} {operator.lower()} ({','.join(values)})"
+    if values:
+        raise SelectorError(f"key {key!r}: operator {operator} takes no values")
+    return key if operator == "Exists" else f"!{key}"
+
+
+def _key(key: str) -> str:
+    prefix, slash, name = key.rpartition("/")
+    if slash and (len(prefix) > _MAX_PREFIX or not _PREFIX.fullmatch(prefix)):
+        raise SelectorError(f"{key[:80]!r} is no label key: the part before the / must be a DNS name")
+    if not _NAME.fullmatch(name):
+        raise SelectorError(
+            f"{key[:80]!r} is no label key: 1 to 63 letters, digits, '-', '_', '.', with a letter or digit at both ends"
+        )
+    return key
+
+
+def _value(value: str) -> str:
+    if value and not _NAME.fullmatch(value):
+        raise SelectorError(
+            f"{value[:80]!r} is no label value: up to 63 letters, digits, '-', '_', '.', with a letter or digit at both ends"
+        )
+    return value
+
+
+def _field_term(expression: JsonValue) -> str:
+    field = find_str(expression, "field")
+    if not _FIELD.fullmatch(field):
+        raise SelectorError(f"{field[:80]!r} is no path of a field, such as metadata.name")
+    operator = "!=" if find_str(expression, "operator") in ("!=", "NotEquals") else "="
+    return f"{field}{operator}{_ESCAPED.sub(_escape, find_str(expression, 'value'))}"
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "\\" + found.group()

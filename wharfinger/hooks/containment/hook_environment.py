@@ -1,0 +1,148 @@
+"""The environment of hooks: made of an allow-list and of what was asked for, never the daemon's own. Pure.
+
+The daemon's environment may hold anything that the person or the unit that started it had: credentials of clouds, and a
+``KUBECONFIG`` of a cluster that is not the daemon's. None of it is a hook's business. A hook gets the variables below, which
+say what the machine is like, those that ``--hook-env`` names, and those of the hook contract (`RunFolder.variables`). The cluster
+it may talk to is that of its daemon (:mod:`wharfinger.hooks.containment.cluster_access`).
+
+A proxy's address may have a name and a password in it. Such a one is a credential, and passed on only where it is asked for.
+"""
+
+import argparse
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.hooks import shell_library
+from wharfinger.process.environment import child_environment
+
+KUBECONFIG: Final = "KUBECONFIG"
+HOME: Final = "HOME"
+NO_HOME: Final = "/nonexistent"
+"""The home of a program that has no folder of its own: one that is asked for its configuration."""
+PASSED: Final = (
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TZDIR",
+    "TMPDIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    shell_library.FRAMEWORK_DIR,
+)
+PASSED_PREFIX: Final = "LC_"
+PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+"""In capital letters and in small ones."""
+_DIRECT: Final = ("NO_PROXY", "no_proxy")
+_OF_A_CLUSTER: Final = ("KUBE", "HELM_KUBE")
+"""What begins so says which cluster to talk to; no pattern takes it, only its whole name does."""
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}")
+_ANY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedVariable:
+    """One ``--hook-env``: a ``name``, or with ``is_prefix`` the beginning of names; ``value`` None: as the daemon has it."""
+
+    name: str
+    value: str | None = field(default=None, repr=False)
+    is_prefix: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The variable as it was named, without its value."""
+        return f"{self.name}{_ANY}" if self.is_prefix else self.name
+
+    def takes(self, name: str) -> bool:
+        """Return whether a variable of the daemon is one of those asked for."""
+        if not self.is_prefix:
+            return name == self.name
+        return name.startswith(self.name) and not name.startswith(_OF_A_CLUSTER)
+
+
+@dataclass(frozen=True, slots=True)
+class HookEnvironment:
+    """The variables that every hook gets, and what the person who started the daemon has to know about them."""
+
+    variables: Mapping[str, str] = field(repr=False)
+    warnings: tuple[str, ...] = ()
+
+
+def asked_variable(text: str) -> AskedVariable:
+    """Read ``NAME``, ``NAME=VALUE``, ``PREFIX*`` or ``*``. Raises ArgumentTypeError."""
+    name, sign, value = text.partition("=")
+    is_prefix = not sign and name.endswith(_ANY)
+    if is_prefix:
+        name = name.removesuffix(_ANY)
+    if "\0" in value or not (_NAME.fullmatch(name) or (is_prefix and not name)):
+        raise argparse.ArgumentTypeError(f"{text.partition('=')[0][:80]!r} is not NAME, NAME=VALUE, PREFIX* or *")
+    return AskedVariable(name, value if sign else None, is_prefix)
+
+
+def add_environment_option(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
+    """``--hook-env``."""
+    parser.add_argument(
+        "--hook-env",
+        type=asked_variable,
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="pass this variable of the environment on to hooks, or set it for them; NAME* is every one that begins so, and * "
+        "all but those of a cluster (may be repeated; default: only PATH, the language, the time zone and the like)",
+    )
+
+
+def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] = ()) -> HookEnvironment:
+    """The variables for hooks of a process with these."""
+    environ = child_environment(environ)
+    variables = {name: value for name, value in environ.items() if name in PASSED or name.startswith(PASSED_PREFIX)}
+    variables.setdefault("PATH", os.defpath)
+    warnings = []
+    for name, value in _proxies(environ):
+        if not _has_credentials(name, value):
+            variables[name] = value
+        elif not any(one.takes(name) for one in asked):
+            warnings.append(
+                f"{name} has a name or a password in it, so hooks do not get it; pass it on with --hook-env {name}"
+            )
+    for one in asked:
+        found = (
+            {one.name: one.value}
+            if one.value is not None
+            else {name: environ[name] for name in environ if one.takes(name)}
+        )
+        if not found:
+            warnings.append(
+                f"--hook-env {one.shown}: there is no such variable to pass on to hooks; set it, or leave the option out"
+            )
+        variables |= found
+    return HookEnvironment({**shell_library.environment(variables), **variables}, tuple(warnings))
+
+
+def reach_directly(variables: Mapping[str, str], host: str) -> dict[str, str]:
+    """``variables`` with this host excepted from the proxies, if they name any: the daemon reaches its cluster without one."""
+    if not host or not any(variables.get(name) for name, _ in _proxies(variables) if name not in _DIRECT):
+        return dict(variables)
+    # Programs read one of the two: what only one of them says holds for both.
+    known = next((hosts for name in _DIRECT if (hosts := variables.get(name))), "")
+    excepted = {name: _with_host(variables.get(name) or known, host) for name in _DIRECT}
+    return {**variables, **excepted}
+
+
+def _proxies(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name in PROXIES:
+        for spelling in (name, name.lower()):
+            if spelling in environ:
+                yield spelling, environ[spelling]
+
+
+def _has_credentials(name: str, value: str) -> bool:
+    return name not in _DIRECT and "@" in value
+
+
+def _with_host(hosts: str, host: str) -> str:
+    known = [each.strip() for each in hosts.split(",") if each.strip()]
+    return ",".join(known if host in known else [*known, host])

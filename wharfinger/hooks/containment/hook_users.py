@@ -1,0 +1,161 @@
+"""Users of the hooks' own: each run that goes on has one that nobody else has, from a range that is this daemon's alone.
+
+A user is what neither a session nor an environment can be thrown away from: whatever a run leaves behind, everything that
+runs as its user belongs to it, and is ended with it (:mod:`wharfinger.process.descendants`). What it left outside of its folder
+is removed from where everybody may write, and from the kernel. Invariant: a user is handed out only when nothing runs as it any
+more; one that a killed daemon may have left running, or that had processes left over, is looked at first. Those that are dead and
+that nobody has reaped yet count for the limit on processes, so they are waited for, for a moment.
+
+Packages are this daemon's files and nobody else's, so such a user is let through to the one it needs (`open_tree`): what is
+opened is read only, and never anything but the package.
+"""
+
+import os
+import select
+import stat
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.hooks.containment.sysv_ipc import remove_ipc_of
+from wharfinger.hooks.errors import HookError
+from wharfinger.process.command import User
+from wharfinger.process.descendants import Mark, scan
+from wharfinger.process.remove_tree import remove_tree
+from wharfinger.process.sweep import sweep
+
+PUBLIC_FOLDERS: Final = tuple(
+    Path("/", *words) for words in (("tmp",), ("var", "tmp"), ("dev", "shm"), ("run", "lock"))
+)
+"""Where anybody may write."""
+TREES: Final = Path("store", "trees")
+"""Where packages are in the state folder, a folder each (``wharfinger/packages/store/disk_store.py``)."""
+_SWEEP_S: Final = 5.0
+_REAPED_S: Final = 2.0
+_AGAIN_MS: Final = 20
+_NO_TOKEN: Final = "a run of another daemon"  # noqa: S105 - nobody's
+_ENTER: Final = stat.S_IXOTH
+_READ: Final = stat.S_IROTH
+
+
+class Lease:
+    """A user for the time of one run. ``suspect``: something may still run as it, so look before it is handed out again."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.suspect = False
+
+
+class HookUsers:
+    """The users from ``first`` to ``last``, each with the group of the same number."""
+
+    def __init__(self, first: int, last: int) -> None:
+        """Raises ValueError for a range that is empty or has root in it."""
+        if not 0 < first <= last:
+            raise ValueError(f"{first}-{last} is no range of users")
+        self.first = first
+        self.last = last
+        self._free = deque(range(first, last + 1))
+        self._suspects = set(self._free)
+        self._turns = trio.Semaphore(len(self._free))
+
+    @asynccontextmanager
+    async def lease(self, hook: str) -> AsyncIterator[Lease]:
+        """A user for a run of ``hook``; waits while all are in use. Raises HookError where its processes do not die."""
+        async with self._turns:
+            uid = self._free.popleft()
+            try:
+                if uid in self._suspects:
+                    await trio.to_thread.run_sync(_end_all_of, hook, uid, limiter=trio.CapacityLimiter(1))
+                    self._suspects.discard(uid)
+                lease = Lease(User(uid, uid))
+                yield lease
+                if lease.suspect:
+                    self._suspects.add(uid)
+            except BaseException:
+                self._suspects.add(uid)
+                raise
+            finally:
+                self._free.append(uid)
+
+
+def _end_all_of(hook: str, uid: int) -> None:
+    """Blocking."""
+    if left := sweep([Mark(_NO_TOKEN, uid=uid)], _SWEEP_S).left:
+        why = f"{left} processes still run as user {uid}, which is the hooks', and do not die; end them"
+        raise HookError(hook, why, transient=True)
+    deadline = time.monotonic() + _REAPED_S
+    while any(one.uid == uid for one in scan(0, users=True)) and time.monotonic() < deadline:
+        select.poll().poll(_AGAIN_MS)
+    remove_remains_of(uid)
+
+
+def remove_remains_of(uid: int) -> None:
+    """Remove what the user left outside of processes and folders of its own. Blocking; what cannot be removed stays."""
+    remove_ipc_of(uid)
+    remove_files_of(uid)
+
+
+def remove_files_of(uid: int, folders: Iterable[Path] = PUBLIC_FOLDERS) -> None:
+    """Remove what the user put where everybody may write. Blocking; what cannot be removed stays."""
+    for folder in folders:
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    if entry.stat(follow_symlinks=False).st_uid == uid:
+                        _remove(entry)
+
+
+def _remove(entry: os.DirEntry[str]) -> None:
+    if entry.is_dir(follow_symlinks=False):
+        remove_tree(Path(entry.path))
+    else:
+        Path(entry.path).unlink()
+
+
+def package_tree(path: Path, state_dir: Path) -> Path | None:
+    """The folder of the package that this file, links in its path resolved, is in; None where it is in none of the store."""
+    trees = state_dir / TREES
+    return trees / path.relative_to(trees).parts[0] if path.is_relative_to(trees) and path != trees else None
+
+
+def open_tree(path: Path, state_dir: Path) -> None:
+    """Let everybody read the package that this file is in, once for each package, and pass what is above it. Blocking.
+
+    Raises OSError.
+    """
+    tree = package_tree(path, state_dir)
+    if tree is None:
+        return
+    open_way(tree.parent, state_dir)  # a daemon that starts closes its state folder, whatever was open
+    if tree.stat().st_mode & _ENTER:
+        return
+    for folder, folders, files in os.walk(tree, topdown=False):
+        for name in (*folders, *files):
+            _open_entry(Path(folder, name))
+    _allow(tree, tree.stat().st_mode, _READ | _ENTER)  # last: it says that all below is done
+
+
+def _open_entry(path: Path) -> None:
+    mode = path.lstat().st_mode
+    if stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and mode & stat.S_IXUSR):
+        _allow(path, mode, _READ | _ENTER)
+    elif stat.S_ISREG(mode):
+        _allow(path, mode, _READ)
+
+
+def open_way(folder: Path, top: Path) -> None:
+    """Let everybody pass, and not look into, the folders from ``top`` to ``folder``. Raises OSError. Blocking."""
+    while folder.is_relative_to(top):
+        _allow(folder, folder.stat().st_mode, _ENTER)
+        folder = folder.parent
+
+
+def _allow(path: Path, mode: int, bits: int) -> None:
+    if mode & bits != bits:
+        path.chmod(stat.S_IMODE(mode) | bits)

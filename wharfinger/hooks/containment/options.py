@@ -1,0 +1,169 @@
+"""The options that contain hooks, for whoever runs them: ``daemon start`` and the tools of package authors."""
+
+import argparse
+import grp
+import os
+import pwd
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, cast
+
+from wharfinger.hooks.containment.containment import Containment
+from wharfinger.hooks.containment.hook_users import HookUsers
+from wharfinger.hooks.containment.sandbox import LEAST_VERSION
+
+FILE_BYTES: Final = 256 * 1024 * 1024
+"""How large a file of a hook may become where nobody says."""
+_NONE: Final = "none"
+_SIZE: Final = re.compile(r"(\d{1,15})(Ki|Mi|Gi|)")
+_UNITS: Final = {"": 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3}
+_USERS: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
+SUBORDINATE: Final = (Path("/etc/subuid"), Path("/etc/subgid"))
+_SUBORDINATE: Final = re.compile(r"^(?P<owner>[^:\n]+):(?P<first>\d{1,10}):(?P<count>\d{1,10})[ \t]*$", re.MULTILINE)
+_VERSION: Final = re.compile(r"bubblewrap (\d{1,4})\.(\d{1,4})")
+_VERSION_S: Final = 10.0
+_MAX_UID: Final = 2**32 - 2
+_MAX_USERS: Final = 10_000
+
+
+class ContainmentError(Exception):
+    """The options cannot be followed here; the message says what to change."""
+
+
+def add_containment_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options to a command's parser; `containment_of` reads them."""
+    group = parser.add_argument_group(
+        "containment of hooks", "what a run of a hook may use; sizes are bytes, or have Ki, Mi or Gi after them"
+    )
+    group.add_argument(
+        "--hook-users",
+        type=_users,
+        default=None,
+        metavar="FIRST-LAST",
+        help="give each run a user of its own out of these; nothing else on the machine may run as them; needs root",
+    )
+    group.add_argument(
+        "--hook-sandbox",
+        nargs="?",
+        const="bwrap",
+        default=None,
+        metavar="BWRAP",
+        help="run each in a sandbox of bubblewrap, whose program this is (default: bwrap)",
+    )
+    sizes: tuple[tuple[str, int | None, str], ...] = (
+        ("memory", None, "address space of each process"),
+        ("file-size", FILE_BYTES, "how large a file may become"),
+    )
+    for name, default, what in sizes:
+        shown = f"{default // 1024**2}Mi" if default is not None else _NONE
+        group.add_argument(
+            f"--hook-{name}", type=_size, default=default, metavar="SIZE", help=f"{what}, or none (default: {shown})"
+        )
+    counts = (
+        ("processes", "processes of a run; needs --hook-users, or --hook-sandbox and a daemon that is not root"),
+        ("open-files", "open files of each process"),
+    )
+    for name, what in counts:
+        group.add_argument(
+            f"--hook-{name}", type=_count, default=None, metavar="N", help=f"{what} (default: as many as the daemon)"
+        )
+
+
+def _check_bubblewrap(program: str) -> None:
+    """Raises ContainmentError for one that cannot bound what a sandbox has in memory."""
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=_VERSION_S, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ContainmentError(f"--hook-sandbox: {program} does not say its version: {error}") from error
+    found = _VERSION.search(said.stdout)
+    if found is None or (int(found[1]), int(found[2])) < LEAST_VERSION:
+        wanted = ".".join(map(str, LEAST_VERSION))
+        raise ContainmentError(
+            f"--hook-sandbox: {program} is {said.stdout.strip()[:80]!r}, and {wanted} or newer is needed"
+        )
+
+
+def containment_of(
+    args: argparse.Namespace,
+    *,
+    state_dir: Path | None = None,
+    socket: Path | None = None,
+    extra_binds: Mapping[str, Path] | None = None,
+) -> Containment:
+    """What the options ask for. ``state_dir`` and ``socket`` are the daemon's, ``extra_binds`` what a sandbox shows besides.
+
+    Raises ContainmentError.
+    """
+    users = cast("tuple[int, int] | None", args.hook_users)
+    named = cast("str | None", args.hook_sandbox)
+    if users is not None:
+        _check_users(*users)
+    sandbox = shutil.which(named) if named is not None else None
+    if named is not None and sandbox is None:
+        raise ContainmentError(f"--hook-sandbox: no {named!r} on PATH; install bubblewrap, or name its program")
+    if sandbox is not None:
+        _check_bubblewrap(sandbox)
+    return Containment(
+        users=HookUsers(*users) if users is not None else None,
+        sandbox=Path(sandbox).absolute() if sandbox is not None else None,
+        memory_bytes=args.hook_memory,
+        processes=args.hook_processes,
+        open_files=args.hook_open_files,
+        file_bytes=args.hook_file_size,
+        state_dir=state_dir.resolve() if state_dir is not None else None,
+        socket=socket.resolve() if socket is not None else None,
+        extra_binds=extra_binds or {},
+    )
+
+
+def _check_users(first: int, last: int) -> None:
+    """Everything that runs as one of them is going to be killed, so none may be anybody's. Raises ContainmentError."""
+    if os.geteuid() != 0:
+        raise ContainmentError("--hook-users: only root can run hooks as other users; leave it out")
+    for number, whose in _numbers_of_others(first, last):
+        raise ContainmentError(f"--hook-users {first}-{last}: {number} is {whose}; choose users that are nobody's")
+
+
+def _numbers_of_others(first: int, last: int) -> Iterator[tuple[int, str]]:
+    """Numbers of users and of groups that have a name, and those that somebody's containers may run as (subuid(5))."""
+    yield from ((user.pw_uid, user.pw_name) for user in pwd.getpwall() if first <= user.pw_uid <= last)
+    yield from (
+        (group.gr_gid, f"the group {group.gr_name}") for group in grp.getgrall() if first <= group.gr_gid <= last
+    )
+    for table in SUBORDINATE:
+        with suppress(OSError):
+            for found in _SUBORDINATE.finditer(table.read_text(errors="replace")):
+                begin, count = int(found["first"]), int(found["count"])
+                if begin <= last and first < begin + count:
+                    yield max(first, begin), f"among those that {table} gives to {found['owner']}"
+
+
+def _users(text: str) -> tuple[int, int]:
+    found = _USERS.fullmatch(text)
+    if found is not None:
+        first, last = int(found[1]), int(found[2])
+        if 0 < first <= last <= _MAX_UID and last - first < _MAX_USERS:
+            return first, last
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is no range of users like 200000-200015 (without 0, at most {_MAX_USERS} of them)"
+    )
+
+
+def _size(text: str) -> int | None:
+    if text == _NONE:
+        return None
+    found = _SIZE.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size like 1048576, 512Mi or none")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def _count(text: str) -> int:
+    with suppress(ValueError):
+        if (number := int(text)) > 0:
+            return number
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")

@@ -1,0 +1,159 @@
+"""What a hook wants measured, as it wrote it in METRICS_PATH (spec hook-protocol §3.2). Pure.
+
+Documents come from :func:`~wharfinger.hooks.running.results.read_metrics`, which has bounded them; here each becomes a
+:data:`MetricOperation`. All of them are read before any is applied: one that is wrong fails the run, and nothing of it counts.
+
+Kept from the contract: unknown keys are ignored; ``null`` is as if it were not there; ``"add": N`` and ``"set": N`` are short for
+an action with its value, and win over an ``action`` beside them; ``name`` and ``value`` are needed for all but ``expire``,
+``buckets`` for ``observe``. An action that nobody knows fails nothing: it is an :class:`Unknown`, told as a warning. Names and
+labels that no metric may have are not this reader's concern: where they are kept they are refused with a warning, since the
+contract knows no such failure.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find_list, find_object, find_str, type_name
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running.results import METRICS
+
+MAX_BUCKETS: Final = 100
+MAX_SHOWN: Final = 60
+ACTIONS: Final = ("add", "set", "observe", "expire")
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Count up by ``value``."""
+
+    group: str
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """It is ``value`` now."""
+
+    group: str
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Observe:
+    """One more value for a histogram; ``buckets`` are its bounds, rising."""
+
+    group: str
+    name: str
+    labels: Mapping[str, str]
+    value: float
+    buckets: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Nothing of the group counts any more."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """An operation that is dropped, and why."""
+
+    why: str
+
+
+Publication: TypeAlias = Add | Set | Observe
+MetricOperation: TypeAlias = Publication | Expire | Unknown
+"""``group`` "" is that of the hook itself."""
+
+
+def read_metric_operations(documents: Iterable[JsonValue], *, hook: str) -> tuple[MetricOperation, ...]:
+    """The operations in ``documents``, in order. Raises HookError for the first that is none; nothing is to be applied then."""
+    operations: list[MetricOperation] = []
+    for number, document in enumerate(documents, 1):
+        try:
+            operations.append(_operation(as_object(document, "the operation"), number))
+        except FormatError as error:
+            why = f"got bad metrics: document {number}{_named(document)}: {error}"
+            raise HookError(hook, why, file=METRICS) from error
+    return tuple(operations)
+
+
+def _operation(document: JsonObject, number: int) -> MetricOperation:
+    action, value = _action(document)
+    group, name, labels = find_str(document, "group"), find_str(document, "name"), _labels(document)
+    buckets = _buckets(document)
+    if action not in ACTIONS:
+        told = f"unknown action {action[:MAX_SHOWN]!r}" if action else "no action"
+        return Unknown(f"document {number}{_named(document)}: {told}; it is one of {', '.join(ACTIONS)}")
+    if action == "expire":
+        return Expire(group)
+    if not name:
+        raise FormatError(f"name: required for {action}")
+    if value is None:
+        raise FormatError(f"value: required for {action}")
+    if action == "add":
+        return Add(group, name, labels, value)
+    if action == "set":
+        return Set(group, name, labels, value)
+    if not buckets:
+        raise FormatError("buckets: at least one is required for observe")
+    return Observe(group, name, labels, value, buckets)
+
+
+def _action(document: JsonObject) -> tuple[str, float | None]:
+    """What is to be done, and with which number."""
+    action, value = find_str(document, "action"), _number(document.get("value"), "value")
+    short = {key: _number(document.get(key), key) for key in ("add", "set")}
+    given = [(key, number) for key, number in short.items() if number is not None]
+    if len(given) > 1:
+        raise FormatError("'add' and 'set' exclude each other")
+    return given[0] if given else (action, value)
+
+
+def _labels(document: JsonObject) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, value in find_object(document, "labels").items():
+        if not isinstance(value, str | None):
+            raise FormatError(f"labels.{key[:MAX_SHOWN]}: expected a string, found {type_name(value)}")
+        found[key] = value or ""
+    return found
+
+
+def _buckets(document: JsonObject) -> tuple[float, ...]:
+    listed = find_list(document, "buckets")
+    if len(listed) > MAX_BUCKETS:
+        raise FormatError(f"buckets: {len(listed)} is over the limit of {MAX_BUCKETS}")
+    numbers = [_number(each, f"buckets[{index}]") for index, each in enumerate(listed)]
+    if None in numbers:
+        raise FormatError(f"buckets[{numbers.index(None)}]: expected a number, found null")
+    return tuple(sorted({number for number in numbers if number is not None}))
+
+
+def _number(value: JsonValue, what: str) -> float | None:
+    """A number as metrics have them; None for what is not there."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FormatError(f"{what}: expected a number, found {type_name(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise FormatError(f"{what}: the number is out of range")
+    return number
+
+
+def _named(document: JsonValue) -> str:
+    """`` ('queue_length')``: enough to find the document; not its labels, for what hooks write may be secret."""
+    name = document.get("name") if isinstance(document, dict) else None
+    return f" ({name[:MAX_SHOWN]!r})" if isinstance(name, str) and name else ""

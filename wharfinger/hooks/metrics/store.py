@@ -1,0 +1,335 @@
+"""The metrics that hooks published, bounded, and the text a scraper reads (spec hook-protocol §3.2). No clock, no I/O.
+
+The story. A *series* is a name with labels; what it is worth was last published by one *group* of one package, and goes when
+that group expires. Groups are a package's own: another package's group of the same name is another group. A name has one kind
+for all packages, as the format demands it, for as long as anybody has a series of it: who comes with another kind is refused.
+What a package's series of one name are labelled with is widened to one set, in which missing labels are ``""``: for Prometheus a
+label that is empty is none, and for the store. The buckets of a histogram are those that the series came with.
+
+Invariants:
+
+* No family has a sample name of another one: a histogram has its own and those with ``_bucket``, ``_sum`` and ``_count``.
+* No two packages have the same series, whatever their hooks label it with: who was first keeps it.
+* No series is in two groups, none in no group; what is empty (a group, a family, a package) is not kept.
+* What all of it takes as text is counted exactly, or more, never less: `MetricLimits` bound it, for each package and together, so
+  no hook can make the daemon large or its answers slow. What does not fit is refused, and everything else goes on.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, assert_never
+
+from wharfinger.formats.exposition import (
+    HISTOGRAM_SUFFIXES,
+    MetricKind,
+    header_lines,
+    is_label_name,
+    is_metric_name,
+    labels_text,
+    sample_line,
+)
+from wharfinger.hooks.metrics.histogram import Histogram, samples_of
+from wharfinger.hooks.metrics.operations import MAX_SHOWN, Add, Observe, Publication, Set
+
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+"""Names with values, sorted by name."""
+
+RESERVED_PREFIX: Final = "wharfinger_"
+"""The daemon's own metrics are called so."""
+MAX_COUNTER: Final = 2**63
+_LINE: Final = 64
+"""Bytes of a line beside its name and labels: braces, the number, the bound of a bucket; or what a header says."""
+_LABEL: Final = 4
+"""Bytes of a label beside its name and value."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricLimits:
+    """What hooks may publish: lines and bytes of text, of one package and of all; labels of a name; characters of texts.
+
+    A histogram takes a line for each bucket, and three.
+    """
+
+    package_samples: int = 5_000
+    package_bytes: int = 1024 * 1024
+    samples: int = 50_000
+    bytes: int = 16 * 1024 * 1024
+    labels: int = 32
+    name: int = 200
+    """Characters of the name of a metric, of a label, of a group."""
+    value: int = 1_000
+    """Characters of the value of a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricStatistics:
+    """What there is now, and how many operations were refused since the start."""
+
+    packages: int
+    series: int
+    bytes: int
+    refused: int
+
+
+class Refused(Exception):  # noqa: N818 - not an error of anybody: the caller tells it as a warning
+    """An operation that is left out; the message says why, and has no label value in it."""
+
+
+@dataclass(slots=True)
+class _Series:
+    group: str
+    value: float | Histogram
+    text: str
+    """Its own labels as text."""
+    samples: int
+    """Lines that it takes."""
+    width: int
+    """Bytes of the values of its labels, in all of its lines."""
+
+
+@dataclass(slots=True)
+class _Family:
+    """What one package has of one name."""
+
+    name: str
+    series: dict[Labels, _Series] = field(default_factory=dict)
+    labels: dict[str, int] = field(default_factory=dict)
+    """Names of labels, with how many series have them."""
+    samples: int = 0
+    widths: int = 0
+
+    def bytes(self, *, samples: int = 0, width: int = 0, labels: int = 0) -> int:
+        """What it takes as text; with so many samples more, values that much wider, names of labels that much longer."""
+        line = len(self.name) + _LINE + sum(len(label) + _LABEL for label in self.labels) + labels
+        lines = self.samples + samples
+        return (lines + 1) * line + self.widths + width if lines else 0
+
+    def lines(self) -> Iterator[str]:
+        """Its samples."""
+        for labels, series in self.series.items():
+            text = series.text
+            if len(labels) < len(self.labels):
+                own = dict(labels)
+                missing = labels_text((name, "") for name in self.labels if name not in own)
+                text = f"{text},{missing}" if text else missing
+            if isinstance(series.value, Histogram):
+                yield from series.value.lines(self.name, text)
+            else:
+                yield sample_line(self.name, text, series.value)
+
+
+@dataclass(slots=True)
+class _Package:
+    groups: dict[str, dict[tuple[str, Labels], None]] = field(default_factory=dict)
+    samples: int = 0
+    bytes: int = 0
+
+
+class MetricStore:
+    """What is published now."""
+
+    def __init__(self, limits: MetricLimits) -> None:
+        self._limits = limits
+        self._packages: dict[str, _Package] = {}
+        self._families: dict[str, dict[str, _Family]] = {}
+        """By name, then by package."""
+        self._kinds: dict[str, MetricKind] = {}
+        self._owners: dict[str, str] = {}
+        """Of the name of each sample that there may be: the family it is of."""
+        self._series = self._samples = self._bytes = self._refused = 0
+
+    def publish(self, package: str, group: str, labels: Labels, operation: Publication) -> None:
+        """Take one operation, of a group of a package; ``labels`` are all of its labels. Raises Refused."""
+        try:
+            self._check_texts(group, labels, operation.name)
+            self._publish(package, group, tuple(label for label in labels if label[1]), operation)
+        except Refused:
+            self._refused += 1
+            raise
+
+    def expire(self, package: str, group: str) -> None:
+        """Nothing that this group published counts any more."""
+        kept = self._packages.get(package)
+        if kept is None:
+            return
+        for name, labels in kept.groups.pop(group, ()):
+            self._remove(package, kept, name, labels)
+        if not kept.groups:
+            del self._packages[package]
+
+    def forget(self, package: str) -> None:
+        """Nothing that this package published counts any more."""
+        for group in tuple(self._packages[package].groups) if package in self._packages else ():
+            self.expire(package, group)
+
+    def statistics(self) -> MetricStatistics:
+        """How much there is."""
+        return MetricStatistics(len(self._packages), self._series, self._bytes, self._refused)
+
+    def lines(self) -> Iterator[str]:
+        """All of it as text, sorted by name; series in the order they came."""
+        for name in sorted(self._families):
+            yield from header_lines(name, self._kinds[name])
+            for family in self._families[name].values():
+                yield from family.lines()
+
+    # -- one operation
+
+    def _check_texts(self, group: str, labels: Labels, name: str) -> None:
+        """Whether it may be called so at all. Raises Refused."""
+        shown = name[:MAX_SHOWN]
+        longest = max(map(len, (name, group, *(label for label, _ in labels))))
+        if not is_metric_name(name):
+            raise Refused(
+                f"{shown!r} is no name of a metric; use letters, digits, _ and :, and no digit at the beginning"
+            )
+        if longest > self._limits.name:
+            raise Refused(f"{shown}: a name of {longest} characters; {self._limits.name} are the most")
+        if name.startswith(RESERVED_PREFIX):
+            raise Refused(f"{shown}: names that begin with {RESERVED_PREFIX} are the daemon's own")
+        for label, value in labels:
+            if not is_label_name(label) or label == "le":
+                raise Refused(
+                    f"{shown}: {label[:MAX_SHOWN]!r} is no name of a label, or one that Prometheus keeps for itself; "
+                    "use letters, digits and _"
+                )
+            if len(value) > self._limits.value:
+                raise Refused(f"{shown}: label {label} has {len(value)} characters; {self._limits.value} are the most")
+
+    def _publish(self, package: str, group: str, labels: Labels, operation: Publication) -> None:
+        name, kind = operation.name, _kind(operation)
+        self._check_kind(name, kind)
+        family = self._families.get(name, {}).get(package) or _Family(name)
+        series = family.series.get(labels)
+        value = _published(operation, series.value if series is not None else None)
+        if series is None:
+            self._add(package, family, kind, labels, group, value)
+        else:
+            series.value = value
+            if series.group != group:
+                self._move(self._packages[package], series, group, (name, labels))
+
+    def _check_kind(self, name: str, kind: MetricKind) -> None:
+        """Whether it may be of this kind beside what there is. Raises Refused."""
+        for each in _names(name, kind):
+            owner = self._owners.get(each, name)
+            if owner != name:
+                raise Refused(
+                    f"{name}: a {kind} of that name would have the samples of {owner}, a {self._kinds[owner]}"
+                )
+        if (known := self._kinds.get(name, kind)) is not kind:
+            raise Refused(f"{name}: it is a {known} and cannot become a {kind} while it is published")
+
+    def _add(
+        self, package: str, family: _Family, kind: MetricKind, labels: Labels, group: str, value: float | Histogram
+    ) -> None:
+        """A new series. Raises Refused where there is no room for it."""
+        if any(labels in other.series for other in self._families.get(family.name, {}).values()):
+            raise Refused(f"{family.name}: another package has it with the same labels")
+        text = labels_text(labels)
+        samples = samples_of(value.bounds) if isinstance(value, Histogram) else 1
+        width = samples * (len(text.encode()) - sum(len(label) + _LABEL for label, _ in labels) + 1)
+        new = [label for label, _ in labels if label not in family.labels]
+        widened = sum(len(label) + _LABEL for label in new)
+        more = family.bytes(samples=samples, width=width, labels=widened) - family.bytes()
+        self._check_room(package, family, len(family.labels) + len(new), samples, more)
+        # From here on nothing is refused.
+        kept = self._packages.setdefault(package, _Package())
+        if not family.series:
+            self._families.setdefault(family.name, {})[package] = family
+            self._kinds[family.name] = kind
+            self._owners.update(dict.fromkeys(_names(family.name, kind), family.name))
+        family.series[labels] = _Series(group, value, text, samples, width)
+        family.samples += samples
+        family.widths += width
+        for label, _ in labels:
+            family.labels[label] = family.labels.get(label, 0) + 1
+        kept.groups.setdefault(group, {})[family.name, labels] = None
+        self._count(kept, 1, samples, more)
+
+    def _check_room(self, package: str, family: _Family, labels: int, samples: int, more: int) -> None:
+        """Raises Refused where so many samples and bytes more are too much."""
+        kept, limits = self._packages.get(package) or _Package(), self._limits
+        for what, count, limit in (
+            ("labels of one name", labels, limits.labels),
+            ("samples of one package", kept.samples + samples, limits.package_samples),
+            ("bytes of one package", kept.bytes + more, limits.package_bytes),
+            ("samples of all packages", self._samples + samples, limits.samples),
+            ("bytes of all packages", self._bytes + more, limits.bytes),
+        ):
+            if count > limit:
+                raise Refused(f"{family.name}: more than {limit} {what}")
+
+    def _move(self, kept: _Package, series: _Series, group: str, key: tuple[str, Labels]) -> None:
+        """From now on it is of another group."""
+        del kept.groups[series.group][key]
+        if not kept.groups[series.group]:
+            del kept.groups[series.group]
+        kept.groups.setdefault(group, {})[key] = None
+        series.group = group
+
+    def _remove(self, package: str, kept: _Package, name: str, labels: Labels) -> None:
+        """A series out of its family; its group is seen to by the caller."""
+        family = self._families[name][package]
+        before = family.bytes()
+        gone = family.series.pop(labels)
+        family.samples -= gone.samples
+        family.widths -= gone.width
+        for label, _ in labels:
+            family.labels[label] -= 1
+            if not family.labels[label]:
+                del family.labels[label]
+        self._count(kept, -1, -gone.samples, family.bytes() - before)
+        if family.series:
+            return
+        del self._families[name][package]
+        if not self._families[name]:
+            del self._families[name]
+            for each in _names(name, self._kinds.pop(name)):
+                del self._owners[each]
+
+    def _count(self, kept: _Package, series: int, samples: int, more: int) -> None:
+        kept.samples += samples
+        kept.bytes += more
+        self._series += series
+        self._samples += samples
+        self._bytes += more
+
+
+def _kind(operation: Publication) -> MetricKind:
+    match operation:
+        case Add():
+            return MetricKind.COUNTER
+        case Set():
+            return MetricKind.GAUGE
+        case Observe():
+            return MetricKind.HISTOGRAM
+        case _:
+            assert_never(operation)
+
+
+def _names(name: str, kind: MetricKind) -> tuple[str, ...]:
+    """What the samples of a family are called, and it itself."""
+    return (name, *(name + suffix for suffix in HISTOGRAM_SUFFIXES)) if kind is MetricKind.HISTOGRAM else (name,)
+
+
+def _published(operation: Publication, before: float | Histogram | None) -> float | Histogram:
+    """What a series is worth after the operation. Raises Refused."""
+    match operation:
+        case Set():
+            return operation.value
+        case Observe():
+            histogram = before if isinstance(before, Histogram) else Histogram(operation.buckets)
+            if histogram.bounds != operation.buckets:
+                raise Refused(f"{operation.name}: its buckets are other ones, and stay while it is published")
+            histogram.observe(operation.value)
+            return histogram
+        case Add():
+            if operation.value < 0:
+                raise Refused(f"{operation.name}: a counter cannot be counted down")
+            counted = int(operation.value) + (0 if before is None or isinstance(before, Histogram) else int(before))
+            if counted > MAX_COUNTER:
+                raise Refused(f"{operation.name}: it would be over {MAX_COUNTER}")
+            return counted
+        case _:
+            assert_never(operation)

@@ -1,0 +1,196 @@
+"""A package's hooks, each with what it asks for: found on disk, then asked with ``--config`` (spec hook-protocol §1.2-§1.5).
+
+One hook that cannot say what it wants fails the whole package, as the contract has it: running half of a package's hooks is
+worse than none. All of a package together have a time limit for it. An executable with several hooks in it is asked with
+``hook config``, and becomes as many hooks.
+
+The order is that of the contract and has no ties: by path, and in one executable by index.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.hooks.config.batch_hooks import read_batch
+from wharfinger.hooks.config.bindings import UNBOUND, HookConfig, HookScope
+from wharfinger.hooks.config.config import read_hook_config
+from wharfinger.hooks.config.problems import HookConfigError
+from wharfinger.hooks.config.webhooks import CONVERSION, MUTATING, VALIDATING
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running.config_reader import BATCH_ARGUMENTS, ConfigReader
+from wharfinger.hooks.running.hook_files import FOLDER, MAX_HOOKS, HookFile, find_hook_files
+from wharfinger.packages.definition.definition import Layout
+
+log = logging.getLogger(__name__)
+
+DISCOVERY_S: Final = 120.0
+"""For all hooks of a package together."""
+_MAX_AT_ONCE: Final = 4
+
+
+class HookKind(StrEnum):
+    """What a hook is: a file of its own, or one of those in a batch, or what a batch can be asked for beside its hooks."""
+
+    SHELL = "shell"
+    BATCH = "batch"
+    READINESS = "readiness"
+    SETTINGS_CHECK = "settings check"
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A hook that may be run: ``executable`` with ``argv`` after it, in ``cwd``, ``environment`` added to the daemon's.
+
+    A settings check has no binding; a readiness hook has those that its document gives it.
+    """
+
+    name: str
+    executable: Path
+    argv: tuple[str, ...]
+    cwd: Path
+    config: HookConfig
+    environment: Mapping[str, str] = field(default_factory=dict)
+    kind: HookKind = HookKind.SHELL
+
+
+async def discover_hooks(
+    package: Path,
+    layout: Layout,
+    reader: ConfigReader,
+    *,
+    scope: HookScope = HookScope.PACKAGE,
+    batch: Collection[str] = (),
+    environment: Mapping[str, str] | None = None,
+    warn: Callable[[str], None] = log.warning,
+) -> tuple[Hook, ...]:
+    """The hooks of the package in this folder, sorted by path. ``warn`` gets a sentence about what looks wrong beside them.
+
+    ``layout`` decides where they run: those of an addon-operator module in the package's root, others in their own folder.
+    ``batch`` are the paths that the package declares as executables with several hooks, and ``environment`` what tells those
+    whom they work for. Raises HookError (of kind HookConfigError where one asks for what cannot be): for the first by path, if
+    several fail.
+    """
+    try:
+        found = await trio.to_thread.run_sync(lambda: find_hook_files(package, layout, scope=scope, batch=batch))
+    except OSError as error:
+        raise HookError(FOLDER, f"the folder cannot be read: {error}", transient=True) from error
+    for warning in found.warnings:
+        warn(warning)
+    files = tuple(
+        replace(file, environment={**file.environment, **(environment or {})}) if file.batch else file
+        for file in found.hooks
+    )
+    asking = _Asking(files, reader, scope)
+    with trio.move_on_after(DISCOVERY_S):
+        async with trio.open_nursery() as nursery:
+            for _ in range(_MAX_AT_ONCE):
+                nursery.start_soon(asking.ask, name=f"configurations of {package}")
+    hooks = asking.hooks()
+    _check_together(hooks)
+    for hook in hooks:
+        _check_served(hook, layout, warn)
+        for warning in hook.config.warnings:
+            warn(f"hook {hook.name}: {warning}")
+    return hooks
+
+
+def _check_together(hooks: tuple[Hook, ...]) -> None:
+    """Raises HookError for what only one hook of a package may be, and for more hooks than it may have."""
+    if len(hooks) > MAX_HOOKS:
+        raise HookError(FOLDER, f"{len(hooks)} hooks, over the limit of {MAX_HOOKS} of one package")
+    for kind in (HookKind.READINESS, HookKind.SETTINGS_CHECK):
+        names = [hook.name for hook in hooks if hook.kind is kind]
+        if len(names) > 1:
+            raise HookError(names[1], f"a package has at most one {kind}, and {names[0]} is one already")
+
+
+def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> None:
+    """Webhooks are known and not served; nobody serves those of addon-operator's folders, where they are only a warning.
+
+    Raises HookConfigError.
+    """
+    config = hook.config
+    asked = {VALIDATING: config.validating, MUTATING: config.mutating, CONVERSION: config.conversions}
+    unserved = [key for key, bindings in asked.items() if bindings]
+    if unserved and layout is not Layout.MODULE_FOLDER:
+        why = "is not served yet: admission and conversion hooks need a webhook server; leave it out"
+        raise HookConfigError(hook.name, tuple(f"{key} {why}" for key in unserved))
+    for key in unserved:
+        warn(f"hook {hook.name}: {key} is not served: nobody will ask it")
+
+
+class _Asking:
+    """Several tasks ask the hooks in their order. Where one fails, nobody behind it is asked any more: it decides."""
+
+    def __init__(self, files: tuple[HookFile, ...], reader: ConfigReader, scope: HookScope) -> None:
+        self._files = files
+        self._reader = reader
+        self._scope = scope
+        self._next = 0
+        self._end = len(files)
+        self._answers: dict[int, tuple[Hook, ...] | HookError] = {}
+        self._scopes: dict[int, trio.CancelScope] = {}
+
+    async def ask(self) -> None:
+        """Ask one after the other until there are none left."""
+        while self._next < self._end:
+            number = self._next
+            self._next += 1
+            with trio.CancelScope() as self._scopes[number]:
+                try:
+                    self._answers[number] = await read_hooks(self._files[number], self._reader, self._scope)
+                except HookError as error:
+                    self._answers[number] = error
+                    self._end = min(self._end, number)
+                    for behind, scope in self._scopes.items():
+                        if behind > number:
+                            scope.cancel(reason="a hook before it failed")
+            del self._scopes[number]
+
+    def hooks(self) -> tuple[Hook, ...]:
+        """All of them. Raises the HookError of the first that failed, or was not asked in time."""
+        hooks: list[Hook] = []
+        for number, file in enumerate(self._files):
+            answer = self._answers.get(number)
+            if answer is None:
+                raise HookError(
+                    file.name,
+                    f"cannot get its configuration: the hooks of its package took longer than {DISCOVERY_S:g} s to tell theirs",
+                    transient=True,
+                )
+            if isinstance(answer, HookError):
+                raise answer
+            hooks += answer
+        return tuple(hooks)
+
+
+async def read_hook(file: HookFile, reader: ConfigReader, scope: HookScope = HookScope.PACKAGE) -> Hook:
+    """One hook that has a file of its own, with its configuration. Raises HookError."""
+    config = read_hook_config(await reader.config_of(file), hook=file.name, scope=scope)
+    return Hook(file.name, file.executable, file.argv, file.cwd, config, file.environment)
+
+
+async def read_hooks(file: HookFile, reader: ConfigReader, scope: HookScope = HookScope.PACKAGE) -> tuple[Hook, ...]:
+    """All hooks of one file: itself, or those in a batch. Raises HookError."""
+    if not file.batch:
+        return (await read_hook(file, reader, scope),)
+    batch = read_batch(await reader.config_of(file), hook=file.name, scope=scope)
+    hooks = [
+        _in_batch(file, f"{file.name}:{entry.name}:{index}", ("run", str(index)), entry.config, HookKind.BATCH)
+        for index, entry in enumerate(batch.hooks)
+    ]
+    if batch.readiness is not None:
+        hooks.append(_in_batch(file, f"{file.name}-readiness", ("ready",), batch.readiness, HookKind.READINESS))
+    if batch.settings_check:
+        hooks.append(_in_batch(file, f"{file.name}-check", ("check",), UNBOUND, HookKind.SETTINGS_CHECK))
+    return tuple(hooks)
+
+
+def _in_batch(file: HookFile, name: str, asked: tuple[str, ...], config: HookConfig, kind: HookKind) -> Hook:
+    argv = (*file.argv, BATCH_ARGUMENTS[0], *asked)
+    return Hook(name, file.executable, argv, file.cwd, config, file.environment, kind)

@@ -1,0 +1,190 @@
+"""Which files of a package are hooks, and how each is started (spec hook-protocol §1.2, §1.5). Nothing is run here.
+
+A hook is what these rules say, and nothing else is ever executed: no file is tried out to see whether it might be one. What
+looks like a mistake (a script without permission to run, one in a folder that is passed over) is a warning, since the contract
+lets such files be. All functions here block; they are for a worker thread.
+
+A *batch* is one executable with several hooks in it, and is asked in another way. The contract finds it by running whatever has
+no extension; here it is what the package declares (``batchHooks`` in its package.yaml), or an ELF executable without extension:
+that is what the SDK for such hooks builds, and no script can be one by accident. An ELF executable that is one hook of the plain
+kind says so by an extension.
+"""
+
+import os
+import stat
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from wharfinger.hooks.config.bindings import HookScope
+from wharfinger.hooks.errors import HookError
+from wharfinger.packages.definition.definition import Layout
+
+FOLDER: Final = "hooks"
+GLOBAL_FOLDER: Final = "global-hooks"
+"""What names of global hooks begin with where they have no ``hooks`` folder: the folder's name in addon-operator's image."""
+MAX_ENTRIES: Final = 20_000
+MAX_HOOKS: Final = 500
+MAX_DEPTH: Final = 32
+_PASSED_OVER: Final = frozenset({"lib", "venv"})
+_NO_PROGRAMS: Final = frozenset({".yaml", ".json", ".md", ".txt"})
+_EXECUTE_BITS: Final = 0o111
+_ELF: Final = b"\x7fELF"
+
+
+@dataclass(frozen=True, slots=True)
+class HookFile:
+    """A hook and how it is started: ``executable`` with ``argv`` after it, ``environment`` added to the daemon's.
+
+    ``config_cwd`` is where it is asked for its configuration, ``cwd`` where it runs. A ``batch`` has several hooks in it.
+    """
+
+    name: str
+    executable: Path
+    argv: tuple[str, ...]
+    cwd: Path
+    config_cwd: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    batch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HookFiles:
+    """The hooks of a package, sorted by path, and what looks wrong beside them."""
+
+    hooks: tuple[HookFile, ...]
+    warnings: tuple[str, ...]
+
+
+def find_hook_files(
+    package: Path, layout: Layout, *, scope: HookScope = HookScope.PACKAGE, batch: Collection[str] = ()
+) -> HookFiles:
+    """The hooks of the package in this folder; none where it has no ``hooks``. Global ones may lie in the folder itself.
+
+    ``batch`` are the paths, relative to the package, that it declares as batches. Raises HookError for one of them that is no
+    hook, and for a tree that is out of bounds; OSError where it cannot be read.
+    """
+    package = package.resolve()
+    root, prefix = package / FOLDER, FOLDER
+    if scope is HookScope.GLOBAL and not root.is_dir():
+        root, prefix = package, GLOBAL_FOLDER
+    found: list[Path] = []
+    warnings: list[str] = []
+    for path, entry in _walk(root) if root.is_dir() else ():
+        match _fault(path, entry):
+            case None:
+                found.append(path)
+            case "":
+                pass
+            case fault:
+                warnings.append(f"{prefix}/{path.relative_to(root)}: {fault}")
+    if len(found) > MAX_HOOKS:
+        raise HookError(FOLDER, f"{len(found)} executables, over the limit of {MAX_HOOKS} hooks of one package")
+    declared = {package / path for path in batch}
+    if missing := sorted(declared.difference(found)):
+        raise HookError(
+            str(missing[0].relative_to(package)),
+            "it is declared in batchHooks, and is no hook: there must be an executable file of this name in a folder that is not "
+            "passed over",
+        )
+    warnings += _programs_in_lib(root, prefix)
+    hooks = tuple(
+        _hook_file(
+            path, package, layout, f"{prefix}/{path.relative_to(root)}", root, batch=path in declared or _is_elf(path)
+        )
+        for path in sorted(found, key=os.fsencode)
+    )
+    return HookFiles(hooks, tuple(warnings))
+
+
+def hook_file(path: Path) -> HookFile:
+    """One hook on its own; its package is what lies around the nearest ``hooks`` folder, else it has none."""
+    path = path.absolute()
+    root = next((folder for folder in path.parents if folder.name == FOLDER), path.parent)
+    executable, argv, environment = _start_of(path, root)
+    return HookFile(path.name, executable, argv, path.parent, root, environment)
+
+
+def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """All that is no folder, below folders that are not passed over, each with its own mode; links are not followed."""
+    pending = [(root, 0)]
+    entries = 0
+    while pending:
+        folder, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise HookError(FOLDER, f"folders nested deeper than {MAX_DEPTH} levels")
+        for path in sorted(folder.iterdir()):
+            entries += 1
+            if entries > MAX_ENTRIES:
+                raise HookError(FOLDER, f"more than {MAX_ENTRIES} files and folders")
+            entry = path.lstat()
+            if not stat.S_ISDIR(entry.st_mode):
+                yield path, entry
+            elif not path.name.startswith(".") and path.name not in _PASSED_OVER:
+                pending.append((path, depth + 1))
+
+
+def _fault(path: Path, entry: os.stat_result) -> str | None:
+    """Why this is no hook: None if it is one, "" where nobody would have thought so."""
+    if path.name.startswith(".") or path.suffix in _NO_PROGRAMS:
+        return ""
+    try:
+        path.name.encode()
+    except UnicodeEncodeError:
+        return "its name is not UTF-8; it is not taken for a hook"
+    if stat.S_ISLNK(entry.st_mode):
+        # A link to a file is a hook whatever the mode: so a ConfigMap mounts them.
+        return None if path.is_file() else "the link does not lead to a file; it is not taken for a hook"
+    if not stat.S_ISREG(entry.st_mode):
+        return "neither a file nor a link to one; it is not taken for a hook"
+    if not entry.st_mode & _EXECUTE_BITS:
+        return "no executable permissions, chmod +x is required to run this hook"
+    return None
+
+
+def _programs_in_lib(root: Path, prefix: str) -> list[str]:
+    """Executables below the ``lib`` at the top: mostly hooks that somebody put into the wrong folder."""
+    lib = root / "lib"
+    if lib.is_symlink() or not lib.is_dir():
+        return []
+    return [
+        f"{prefix}/{path.relative_to(root)}: it has executable permissions and is in the ignored 'lib' folder"
+        for path, entry in _walk(lib)
+        if stat.S_ISREG(entry.st_mode) and entry.st_mode & _EXECUTE_BITS
+    ]
+
+
+def _is_elf(path: Path) -> bool:
+    """Whether this is a compiled executable without extension. One that cannot be read is told when it is asked."""
+    if path.suffix:
+        return False
+    try:
+        with path.open("rb") as content:
+            return content.read(len(_ELF)) == _ELF
+    except OSError:
+        return False
+
+
+def _hook_file(path: Path, package: Path, layout: Layout, name: str, root: Path, *, batch: bool) -> HookFile:
+    executable, argv, environment = _start_of(path, root)
+    in_root = layout is Layout.MODULE_FOLDER
+    cwd, config_cwd = (package, package) if in_root else (path.parent, root)
+    return HookFile(name, executable, argv, cwd, config_cwd, environment, batch)
+
+
+def _start_of(path: Path, root: Path) -> tuple[Path, tuple[str, ...], dict[str, str]]:
+    """The program, its arguments and variables: Python hooks are run by the environment beside them, if there is one."""
+    venv = root / "venv"
+    python = venv / "bin" / "python3"
+    if path.suffix != ".py" or not (python.is_file() and os.access(python, os.X_OK)):
+        return path, (), {}
+    return python, (str(path),), {"PYTHONHOME": str(venv)} if _is_whole(venv) else {}
+
+
+def _is_whole(venv: Path) -> bool:
+    """It has a standard library of its own: it was copied from elsewhere, and finds that only through PYTHONHOME.
+
+    One that borrows its library (``python3 -m venv``) would not find it any more with PYTHONHOME set.
+    """
+    return any((venv / "lib").glob("python3*/encodings/__init__.py"))

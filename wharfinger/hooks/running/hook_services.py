@@ -1,0 +1,169 @@
+"""Which packages' hooks are started: each package's monitors live in a task of their own, from `start` to `stop`.
+
+Starting waits until the package's bindings have listed, and fails with what kept them from it; a start that is cancelled leaves
+nothing behind. Stopping waits until everything that belongs to the package has ended. Shared by all packages are the schedules,
+one clock, and the watches, one for each thing that any of them watches.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.watch.object_stream import SharedWatchStatistics
+from wharfinger.cluster.watch.shared_watches import SharedWatches
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.hooks.running.inbox import Inbox
+from wharfinger.hooks.running.package_hooks import PackageHooks, open_package_hooks
+from wharfinger.hooks.watching.filters import Filters
+from wharfinger.hooks.watching.schedules import Schedules, ScheduleStatistics, open_schedules
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Service:
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    decided: trio.Event = field(default_factory=trio.Event)
+    ended: trio.Event = field(default_factory=trio.Event)
+    hooks: PackageHooks | None = None
+    error: Exception | None = None
+
+
+class HookServices:
+    """The started packages. Use `open_hook_services`."""
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        watches: SharedWatches,
+        filters: Filters,
+        nursery: trio.Nursery,
+        schedules: Schedules,
+        on_event: Callable[[PackageHooks, Inbox], None],
+    ) -> None:
+        """Private to `open_hook_services`, which owns the nursery."""
+        self._client = client
+        self._watches = watches
+        self._filters = filters
+        self._nursery = nursery
+        self._schedules = schedules
+        self._on_event = on_event
+        self._services: dict[str, _Service] = {}
+        self._closing = False
+        self._rung: set[str] = set()
+
+    async def start(self, package: str, hooks: tuple[Hook, ...], *, namespace: str | None) -> PackageHooks:
+        """Follow a package's bindings; returns once they are listed. Raises HookError or ClusterError; nothing is left then."""
+        await self.stop(package)
+        if self._closing:
+            raise HookError("hooks", f"those of {package} are not started: the daemon stops", transient=True)
+        service = self._services[package] = _Service()
+        self._nursery.start_soon(self._serve, package, hooks, namespace, service, name=f"hooks of {package}")
+        try:
+            await service.decided.wait()
+        except trio.Cancelled:
+            service.scope.cancel(reason="the start was cancelled")
+            raise
+        if service.error is not None:
+            raise service.error
+        if service.hooks is None:
+            raise HookError("hooks", f"those of {package} were stopped before they had begun", transient=True)
+        return service.hooks
+
+    def ring(self, hooks: PackageHooks) -> None:
+        """From now on its schedules tick."""
+        self._rung.add(hooks.package)
+        for crontab in hooks.crontabs():
+            self._schedules.add(hooks.package, crontab)
+
+    async def stop(self, package: str) -> None:
+        """No more ticks, no more events; returns when its monitors have ended. Unknown packages are fine."""
+        self._schedules.remove(package)
+        self._rung.discard(package)
+        service = self._services.get(package)
+        if service is not None:
+            service.scope.cancel(reason="the package's hooks are stopped")
+            await service.ended.wait()
+
+    def close(self) -> None:
+        """Start none any more. `open_hook_services` does this at its end."""
+        self._closing = True
+
+    def ringing(self) -> tuple[PackageHooks, ...]:
+        """The packages whose schedules tick, by name."""
+        found = (self._services[name].hooks for name in sorted(self._rung & self._services.keys()))
+        return tuple(hooks for hooks in found if hooks is not None)
+
+    def started(self) -> frozenset[str]:
+        """The packages whose hooks are started, or about to be."""
+        return frozenset(self._services)
+
+    def watches(self) -> tuple[SharedWatchStatistics, ...]:
+        """What the watches of all packages are doing."""
+        return self._watches.statistics()
+
+    def schedules(self) -> ScheduleStatistics:
+        """What the clock of all packages is doing."""
+        return self._schedules.statistics()
+
+    async def _serve(self, package: str, hooks: tuple[Hook, ...], namespace: str | None, service: _Service) -> None:
+        try:
+            with service.scope:
+                async with open_package_hooks(
+                    package,
+                    hooks,
+                    self._client,
+                    self._watches,
+                    self._filters,
+                    namespace=namespace,
+                    on_event=self._on_event,
+                ) as opened:
+                    service.hooks = opened
+                    service.decided.set()
+                    await trio.sleep_forever()
+        except* Exception as group:
+            error = _single(group)
+            if service.decided.is_set():
+                raise
+            service.error = error
+        finally:
+            if self._services.get(package) is service:
+                del self._services[package]
+            service.decided.set()
+            service.ended.set()
+
+
+@asynccontextmanager
+async def open_hook_services(
+    client: ClusterClient,
+    watches: SharedWatches,
+    filters: Filters,
+    now: Callable[[], datetime],
+    zone: tzinfo,
+    *,
+    on_event: Callable[[PackageHooks, Inbox], None],
+    on_tick: Callable[[str], None],
+) -> AsyncIterator[HookServices]:
+    """Hook services while the body runs; leaving it stops them all. Neither callback may block.
+
+    ``watches`` are those of everybody, and outlast these.
+    """
+    async with open_schedules(on_tick, now, zone) as schedules, trio.open_nursery() as nursery:
+        services = HookServices(client, watches, filters, nursery, schedules, on_event)
+        yield services
+        services.close()
+        nursery.cancel_scope.cancel()
+
+
+def _single(group: ExceptionGroup[Exception]) -> Exception:
+    """The one exception in a group of one; a group of several as it is."""
+    error: Exception = group
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

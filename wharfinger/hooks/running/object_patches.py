@@ -1,0 +1,251 @@
+"""Does what a hook wants done to objects (spec hook-protocol §3.1), in order, one after the other, and tells what failed.
+
+There is no transaction: a failed operation does not keep the next ones from being tried, and nothing is taken back. Since a hook
+that is run again writes its operations again, all of them must bear being repeated; that a failure is *transient* says that the
+same operations may yet succeed.
+
+A write that lost to another one (409) is tried again, :data:`ATTEMPTS` times in all. Waiting for a deletion is done by watching
+and has a limit, :data:`GONE_S`; so every operation ends in bounded time.
+
+With a ``maker``, what an operation makes anew is marked as made for that release, to be collected with it; what was there is not.
+
+With ``namespace`` the hook belongs to an Application: an operation on another namespace, or on an object that is in none, is
+refused; where it names none, its own is meant.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from random import random
+from typing import Final, assert_never
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.releases.hook_made import Maker
+from wharfinger.cluster.watch.object_waits import Laggards, wait_gone
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, canonical_json, find_object, find_str, type_name
+from wharfinger.hooks.running.object_operations import (
+    Create,
+    Delete,
+    IfThere,
+    JqPatch,
+    JsonPatch,
+    MergePatch,
+    Operation,
+    Target,
+)
+from wharfinger.hooks.watching.filters import FilterError, Filters
+from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
+
+ATTEMPTS: Final = 4
+"""How often a write that conflicts is tried."""
+RETRY_S: Final = 0.01
+"""Before the second attempt; five times as long before each further one, and up to a tenth more."""
+GONE_S: Final = 20.0
+"""How long a deletion is waited for."""
+
+NOT_OURS: Final = "an Application's hooks may only change objects of its own namespace"
+
+
+class OperationError(Exception):
+    """An operation cannot be done as asked; ``transient`` where the same may succeed later."""
+
+    def __init__(self, why: str, *, transient: bool = False) -> None:
+        super().__init__(why)
+        self.transient = transient
+
+
+@dataclass(frozen=True, slots=True)
+class OperationFailure:
+    """An operation that failed: which and why, and whether trying the same again can help."""
+
+    message: str
+    transient: bool
+
+    def __str__(self) -> str:
+        """``Create object v1/ConfigMap/ns/name: …``."""
+        return self.message
+
+
+async def apply_operations(
+    client: ClusterClient,
+    filters: Filters,
+    operations: Iterable[Operation],
+    *,
+    namespace: str | None = None,
+    maker: Maker | None = None,
+    jitter: Callable[[], float] = random,
+) -> tuple[OperationFailure, ...]:
+    """Do every one of ``operations``; the failures, in order. ``namespace``: all that an Application's hook may touch.
+
+    ``jitter`` gives [0, 1).
+    """
+    patcher = _Patcher(client, filters, namespace, maker, jitter)
+    failures: list[OperationFailure] = []
+    for operation in operations:
+        try:
+            await patcher.do(operation)
+        except (ClusterError, FilterError, OperationError) as error:
+            failures.append(OperationFailure(f"{operation}: {error}", error.transient))
+        except FormatError as error:
+            failures.append(OperationFailure(f"{operation}: {error}", transient=False))
+    return tuple(failures)
+
+
+@dataclass(frozen=True, slots=True)
+class _Patcher:
+    client: ClusterClient
+    filters: Filters
+    namespace: str | None
+    maker: Maker | None
+    jitter: Callable[[], float]
+
+    async def do(self, operation: Operation) -> None:
+        """Raises ClusterError, FilterError, FormatError, OperationError."""
+        match operation:
+            case Create():
+                await self._create(operation)
+            case Delete():
+                await self._delete(operation)
+            case JqPatch() | MergePatch() | JsonPatch():
+                try:
+                    await self._patch(operation)
+                except NotFoundError:
+                    if not operation.ignore_missing:
+                        raise
+            case _:
+                assert_never(operation)
+
+    async def _patch(self, operation: JqPatch | MergePatch | JsonPatch) -> None:
+        key = await self._key(operation.target)
+        match operation:
+            case JqPatch():
+                await self._until_no_conflict(lambda: self._filter_once(key, operation))
+            case MergePatch():
+                await self.client.merge_patch(key, operation.patch, subresource=operation.subresource)
+            case JsonPatch():
+                await self.client.json_patch(key, operation.patch, subresource=operation.subresource)
+            case _:
+                assert_never(operation)
+
+    async def _create(self, operation: Create) -> None:
+        obj = await self._placed(operation.object)
+        match operation.if_there:
+            case IfThere.FAIL:
+                await self.client.create(self._marked(obj))
+            case IfThere.LEAVE:
+                try:
+                    await self.client.create(self._marked(obj))
+                except ConflictError as error:
+                    _need_already_exists(error)
+            case IfThere.REPLACE:
+                await self._until_no_conflict(lambda: self._create_or_replace_once(obj))
+            case _:
+                assert_never(operation.if_there)
+
+    async def _create_or_replace_once(self, obj: JsonObject) -> None:
+        """One attempt; a ConflictError where somebody else was quicker, a deletion between two steps included."""
+        try:
+            await self.client.create(self._marked(obj))
+        except ConflictError as error:
+            _need_already_exists(error)
+        else:
+            return
+        metadata, resource = find_object(obj, "metadata"), await self._resource(obj)
+        key = ObjectKey(resource, namespace_of(obj) if resource.namespaced else "", name_of(obj))
+        try:
+            live = await self.client.get(key)
+            version = find_str(live, "metadata", "resourceVersion")
+            if self.maker is not None and self.maker.has_made(live):
+                obj = self._marked(obj)
+                metadata = find_object(obj, "metadata")
+            await self.client.replace({**obj, "metadata": {**metadata, "resourceVersion": version}})
+        except NotFoundError as error:
+            raise ConflictError(409, "Conflict", f"{error.message}; a moment ago it was there") from error
+
+    async def _delete(self, operation: Delete) -> None:
+        key = await self._key(operation.target)
+        try:
+            uid = find_str(await self.client.get(key), "metadata", "uid") if operation.wait else ""
+            await self.client.delete(key, propagation=operation.propagation)
+        except NotFoundError:
+            return
+        if operation.wait:
+            await self._wait_gone(key, uid)
+
+    async def _wait_gone(self, key: ObjectKey, uid: str) -> None:
+        why = "still there"
+
+        def note(laggards: Laggards) -> None:
+            nonlocal why
+            why = next((state.message for state in laggards.values()), why)
+
+        with trio.move_on_after(GONE_S) as limit:
+            await wait_gone(self.client, {key: uid}, progress=note)
+        if limit.cancelled_caught:
+            raise OperationError(f"{key} is not gone after {GONE_S:g} s: {why}", transient=True)
+
+    async def _filter_once(self, key: ObjectKey, operation: JqPatch) -> None:
+        """Read, filter, write where that changed anything."""
+        old = await self.client.get(key)
+        new = await self.filters.apply(operation.program, old)
+        if not isinstance(new, dict):
+            raise OperationError(f"the jq filter must make an object of the object it is given, not {type_name(new)}")
+        if _identity(new) != _identity(old):
+            raise OperationError("the jq filter must not change apiVersion, kind, namespace or name")
+        if canonical_json(new) != canonical_json(old):
+            await self.client.replace(new, subresource=operation.subresource)
+
+    async def _until_no_conflict(self, attempt: Callable[[], Awaitable[None]]) -> None:
+        delay_s = RETRY_S
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return await attempt()
+            except ConflictError:
+                await trio.sleep(delay_s * (1 + self.jitter() / 10))
+                delay_s *= 5
+        return await attempt()
+
+    # -- where
+
+    async def _key(self, target: Target) -> ObjectKey:
+        resource = await self.client.find_resource(target.kind, target.api_version)
+        namespace = self._namespace(resource, target.namespace)
+        if resource.namespaced and not namespace:
+            raise OperationError(f"{resource.group_kind} lives in namespaces: name one")
+        return ObjectKey(resource, namespace, target.name)
+
+    async def _placed(self, obj: JsonObject) -> JsonObject:
+        """The object, in the Application's own namespace where it has one and the object names none."""
+        if self.namespace is None:
+            return obj
+        namespace = self._namespace(await self._resource(obj), namespace_of(obj))
+        return {**obj, "metadata": {**find_object(obj, "metadata"), "namespace": namespace}}
+
+    def _marked(self, obj: JsonObject) -> JsonObject:
+        return obj if self.maker is None else self.maker.marked(obj)
+
+    async def _resource(self, obj: JsonObject) -> ResourceType:
+        return await self.client.resource_type(*kind_of(obj))
+
+    def _namespace(self, resource: ResourceType, asked: str) -> str:
+        """Where an object of this kind is looked for. Raises OperationError where that is not the Application's place."""
+        if self.namespace is None:
+            return asked if resource.namespaced else ""
+        if not resource.namespaced:
+            raise OperationError(f"{resource.group_kind} is in no namespace: {NOT_OURS} ({self.namespace})")
+        if asked not in {"", self.namespace}:
+            raise OperationError(f"namespace {asked} is not its own: {NOT_OURS} ({self.namespace})")
+        return self.namespace
+
+
+def _identity(obj: JsonObject) -> tuple[str, str, str, str]:
+    return (*kind_of(obj), namespace_of(obj), name_of(obj))
+
+
+def _need_already_exists(error: ConflictError) -> None:
+    """Let a conflict of a creation pass if it is that the object is there. (Others: its namespace is being deleted.)"""
+    if error.reason != "AlreadyExists":
+        raise error

@@ -1,0 +1,181 @@
+"""The hooks of one started package: what they watch, what waits to be told to them, and what they see when they run.
+
+The story. A package's hooks begin with `open_package_hooks`: every ``kubernetes`` binding gets a monitor, and the body begins
+once all of them have listed. Nothing is told yet: each binding is first *synchronised* (its hook is shown everything there is)
+and then unlocked. From then on an event becomes an :class:`Occurrence` in the inbox of its hook and queue, and whoever opened
+the hooks is told that there is something to do; a run takes what has gathered, with snapshots read at that moment, and what it
+took is forgotten only when the run succeeded (spec hook-protocol §2.2, §2.3, §2.6).
+
+Invariants: an inbox is bounded by what there is to tell (:mod:`~wharfinger.hooks.running.inbox`); a run that failed sees what
+still matters of the same occurrences again, and of those that came meanwhile; occurrences of version 0 hooks are told one at a
+time; whatever one run is told, each binding is read once for it; the monitors of a package share one nursery, and need at most
+MAX_WATCHES watches from the start.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.watch.shared_watches import SharedWatches
+from wharfinger.hooks.config.bindings import KubernetesBinding, ScheduleBinding
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.hooks.running.inbox import Inbox, Occurrence
+from wharfinger.hooks.watching import contexts
+from wharfinger.hooks.watching.context_file import Context
+from wharfinger.hooks.watching.filters import Filters
+from wharfinger.hooks.watching.monitor import Monitor, open_monitors
+from wharfinger.hooks.watching.monitor_core import Item, MonitorEvent
+from wharfinger.hooks.watching.monitor_sources import watches
+
+MAX_WATCHES: Final = 256
+"""Of all hooks of a package together."""
+
+
+class PackageHooks:
+    """Made by `open_package_hooks`."""
+
+    def __init__(
+        self,
+        package: str,
+        hooks: tuple[Hook, ...],
+        client: ClusterClient,
+        shared: SharedWatches,
+        filters: Filters,
+        *,
+        namespace: str | None,
+        on_event: Callable[["PackageHooks", Inbox], None],
+    ) -> None:
+        """Parameters as for `open_package_hooks`, which follows the monitors."""
+        self.package = package
+        self.hooks = hooks
+        self.inboxes: dict[tuple[str, str], Inbox] = {}
+        self.synchronized: set[tuple[str, str, int]] = set()
+        self._on_event = on_event
+        self._monitors = {
+            (hook.name, number): Monitor(
+                client, shared, filters, binding, hook=hook.name, namespace=namespace, emit=self._emitter(hook, binding)
+            )
+            for hook in hooks
+            for number, binding in enumerate(hook.config.kubernetes)
+        }
+
+    def monitors(self) -> tuple[Monitor, ...]:
+        """All of them, in the order of hooks and bindings."""
+        return tuple(self._monitors.values())
+
+    def inbox(self, hook: Hook, queue: str) -> Inbox:
+        """The inbox of a hook in a queue."""
+        return self.inboxes.setdefault((hook.name, queue), Inbox(hook, queue))
+
+    def tick(self, crontab: str) -> tuple[Inbox, ...]:
+        """A time has come: tell every schedule binding of exactly that crontab; the inboxes that have something now."""
+        rung: list[Inbox] = []
+        for hook in self.hooks:
+            for binding in hook.config.schedules:
+                if binding.crontab == crontab:
+                    box = self.inbox(hook, binding.queue)
+                    box.add(Occurrence(binding, None))
+                    rung.append(box)
+        return tuple(rung)
+
+    def crontabs(self) -> tuple[str, ...]:
+        """Every crontab its hooks are bound to, sorted."""
+        return tuple(sorted({binding.crontab for hook in self.hooks for binding in hook.config.schedules}))
+
+    def monitor(self, hook: Hook, binding: KubernetesBinding) -> Monitor:
+        """The monitor of a binding: of this very one, since a hook may have two that are equal."""
+        number = next(number for number, one in enumerate(hook.config.kubernetes) if one is binding)
+        return self._monitors[hook.name, number]
+
+    def settled(self, hook: Hook, binding: KubernetesBinding) -> bool:
+        """Whether the hook was told, by runs that succeeded, all that its binding has seen."""
+        waits = any(box.waits_for(binding) for (name, _), box in self.inboxes.items() if name == hook.name)
+        return self.monitor(hook, binding).settled and not waits
+
+    def all_snapshots(self, hook: Hook) -> dict[str, tuple[Item, ...]]:
+        """Snapshots of every kubernetes binding of a hook; of bindings with one name, the first."""
+        return self.snapshots(hook, (binding.name for binding in hook.config.kubernetes))
+
+    def snapshots(self, hook: Hook, names: Iterable[str]) -> dict[str, tuple[Item, ...]]:
+        """Snapshots of the named bindings as they are now."""
+        wanted = dict.fromkeys(names)
+        found: dict[str, tuple[Item, ...]] = dict.fromkeys(wanted, ())
+        for number, binding in reversed([*enumerate(hook.config.kubernetes)]):
+            if binding.name in wanted:
+                found[binding.name] = self._monitors[hook.name, number].snapshot()
+        return found
+
+    def contexts(self, hook: Hook, occurrences: Sequence[Occurrence]) -> tuple[Context, ...]:
+        """What a run is told about these occurrences."""
+        read = self._included(hook, [occurrence.binding for occurrence in occurrences])
+        return contexts.combined([_context(occurrence, read) for occurrence in occurrences])
+
+    def synchronization(self, hook: Hook, *bindings: KubernetesBinding) -> tuple[Context, ...]:
+        """What the first run for these bindings is told (`contexts.synchronized_together` says which go together)."""
+        objects = [self.monitor(hook, binding).synchronize() for binding in bindings]
+        read = self._included(hook, bindings)
+        return contexts.combined(
+            [contexts.synchronization(binding, items, read) for binding, items in zip(bindings, objects, strict=True)]
+        )
+
+    def _included(
+        self, hook: Hook, bindings: Iterable[KubernetesBinding | ScheduleBinding]
+    ) -> dict[str, tuple[Item, ...]]:
+        """The snapshots that any of these includes."""
+        return self.snapshots(hook, sorted({name for one in bindings for name in one.include_snapshots_from}))
+
+    def _emitter(self, hook: Hook, binding: KubernetesBinding) -> Callable[[MonitorEvent], None]:
+        def emit(event: MonitorEvent) -> None:
+            box = self.inbox(hook, binding.queue)
+            box.add(Occurrence(binding, event))
+            self._on_event(self, box)
+
+        return emit
+
+
+def _context(occurrence: Occurrence, snapshots: Mapping[str, tuple[Item, ...]]) -> Context:
+    binding = occurrence.binding
+    if isinstance(binding, ScheduleBinding):
+        return contexts.schedule(binding, snapshots)
+    if occurrence.event is None:
+        raise AssertionError(f"binding {binding.name}: an occurrence of a kubernetes binding without its event")
+    return contexts.event(binding, occurrence.event, snapshots)
+
+
+@asynccontextmanager
+async def open_package_hooks(
+    package: str,
+    hooks: tuple[Hook, ...],
+    client: ClusterClient,
+    shared: SharedWatches,
+    filters: Filters,
+    *,
+    namespace: str | None,
+    on_event: Callable[[PackageHooks, Inbox], None],
+) -> AsyncIterator[PackageHooks]:
+    """Follow what the hooks watch while the body runs; it begins once everything is listed.
+
+    ``namespace``: an Application's hooks see only its own. ``on_event`` is told of an inbox with something new; it must not
+    block. Raises HookError where a binding cannot be followed, or the package wants too many watches.
+    """
+    wanted = sum(watches(binding, namespace) for hook in hooks for binding in hook.config.kubernetes)
+    if wanted > MAX_WATCHES:
+        raise HookError(
+            "hooks",
+            f"those of {package} need {wanted} watches, one for each kubernetes binding, namespace and name, and a package may "
+            f"have {MAX_WATCHES}; select with labels instead of names, or split the package",
+        )
+    opened = PackageHooks(package, hooks, client, shared, filters.of(package), namespace=namespace, on_event=on_event)
+    failure: HookError | None = None
+    async with open_monitors(opened.monitors()):
+        try:
+            for monitor in opened.monitors():
+                await monitor.wait_listed()
+        except HookError as error:
+            failure = error
+        else:
+            yield opened
+    if failure is not None:
+        raise failure  # here, where no nursery wraps it into a group

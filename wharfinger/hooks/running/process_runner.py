@@ -1,0 +1,276 @@
+"""Runs hooks as child processes: the contract's files before, the hook in between, its results after.
+
+The hook gets a constructed environment (:mod:`wharfinger.hooks.containment.hook_environment`) and the file variables, its home
+in the folder of its run, its working folder, /dev/null as stdin, and a time limit; what it prints becomes log lines and
+records while it runs (spec hook-protocol §1.3, §1.6, §3). What else holds it is for
+:mod:`wharfinger.hooks.containment.containment`. Its folder is removed on every way out, and with it whatever a user of the
+run's own left elsewhere.
+
+What a failed run left behind. A hook that failed may still have asked for object patches that report its failure
+(spec/runtime §7.3), so results are read after a failure too; but then a file that cannot be read is a line in the log and
+nothing more, because the failure is the news. After a success it is a HookError: the run has no result.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.hooks.containment.cluster_access import ClusterAccess
+from wharfinger.hooks.containment.contained_run import Cell, open_cell
+from wharfinger.hooks.containment.containment import NO_CONTAINMENT, Containment
+from wharfinger.hooks.containment.hook_environment import HOME, KUBECONFIG, hook_environment
+from wharfinger.hooks.containment.hook_users import open_way, remove_remains_of
+from wharfinger.hooks.containment.spare_folders import SpareFolders
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running.log_lines import LogLines, last_words
+from wharfinger.hooks.running.log_records import RecordBuffer
+from wharfinger.hooks.running.results import (
+    CONFIG_VALUES_PATCH,
+    METRICS,
+    OBJECT_PATCHES,
+    VALUES_PATCH,
+    read_metrics,
+    read_object_patches,
+    read_values_patch,
+)
+from wharfinger.hooks.running.run_folder import RunFolder, fill_run_folder, name_run_folder
+from wharfinger.hooks.running.runner import HookOutcome, HookRun
+from wharfinger.hooks.shell_library import missing_library_advice
+from wharfinger.process.child import run_child
+from wharfinger.process.command import Limits, Outcome, Sinks
+from wharfinger.process.environment import NO_BYTECODE
+from wharfinger.process.errors import ProcessError
+from wharfinger.process.ledger import ProcessLedger
+
+log = logging.getLogger(__name__)
+
+MAX_LOG_CHARS: Final = 1024 * 1024
+REMOVE_S: Final = 10.0
+"""How long a run waits for its folder to be removed; what takes longer goes on behind it."""
+REMOVE_CANCELLED_S: Final = 0.2
+"""How long a run that is cancelled waits for that: what comes after it must begin within a second."""
+_MAX_FILE_WORKERS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Results:
+    object_patches: tuple[JsonValue, ...]
+    metrics: tuple[JsonValue, ...]
+    values: tuple[JsonValue, ...]
+    config_values: tuple[JsonValue, ...]
+    answers: Mapping[str, bytes]
+    faults: tuple[HookError, ...]
+
+
+class ProcessHookRunner:
+    """A HookRunner whose hooks are child processes. How many run at once is the caller's to bound."""
+
+    def __init__(
+        self,
+        scratch: Path,
+        limits: Limits,
+        ledger: ProcessLedger | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        cluster: ClusterAccess | None = None,
+        containment: Containment = NO_CONTAINMENT,
+    ) -> None:
+        """``scratch`` is where each run has its folder; ``cluster`` the one that hooks may talk to, None for none.
+
+        ``environment`` is what every hook gets (default: what it may have of this process's); a variable in it that names a
+        cluster or a home counts more than what a run has.
+        """
+        self._scratch = scratch
+        self._containment = containment
+        self._limits = containment.limits(limits)
+        self._ledger = ledger
+        given = hook_environment(os.environ).variables if environment is None else environment
+        self._environment = {**given, **NO_BYTECODE}
+        self._cluster = cluster if KUBECONFIG not in given else None
+        self._spares = SpareFolders(scratch)
+        self._file_workers = trio.CapacityLimiter(_MAX_FILE_WORKERS)
+
+    async def run(self, run: HookRun) -> HookOutcome:
+        """Run one hook to its end; cancelling kills its whole process group, and its folder is gone, before this returns.
+
+        Raises HookError where it could not be started, or where it succeeded and left results that cannot be read.
+        """
+        async with open_cell(self._containment, run.name) as cell:
+            return await self._run(run, cell)
+
+    async def _kubeconfig(self, run: HookRun) -> bytes:
+        if self._cluster is None:
+            return b""
+        try:
+            with trio.fail_after(self._limits.wall_s):
+                return await self._cluster.kubeconfig(run.name, credentials=run.credentials)
+        except trio.TooSlowError as error:
+            why = (
+                f"the credentials for its kubeconfig did not come within {self._limits.wall_s:g} s; "
+                "see whether the exec plugin of the daemon's kubeconfig hangs"
+            )
+            raise HookError(run.name, why, transient=True) from error
+
+    async def _run(self, run: HookRun, cell: Cell) -> HookOutcome:
+        there = False
+        kubeconfig = await self._kubeconfig(run)
+        folder = name_run_folder(self._scratch, run, cell.user, has_kubeconfig=bool(kubeconfig))
+
+        def make() -> None:
+            nonlocal there
+            self._make(folder, run, kubeconfig)
+            there = True
+
+        try:
+            lines, records = _listening(run)
+            start = trio.current_time()
+            outcome = await self._execute(run, cell, folder, lines, make)
+            wall_s = trio.current_time() - start
+            lines.end()
+            for record in records:
+                record.end()
+            results, there = await trio.to_thread.run_sync(
+                self._take_results, folder, outcome.ok, limiter=self._file_workers
+            )
+        finally:
+            if there:
+                await self._remove(folder, cell)
+        for fault in results.faults:
+            lines.note(f"not read after the failure: {fault}")
+        return replace(_outcome(outcome, results, lines), wall_s=wall_s)
+
+    def _make(self, folder: RunFolder, run: HookRun, kubeconfig: bytes) -> None:
+        """Blocking. Raises HookError; nothing is left then."""
+        fill_run_folder(folder, run, self._spares, kubeconfig)
+        if folder.user is not None:
+            try:
+                open_way(self._scratch.absolute(), self._containment.state_dir or self._scratch.absolute())
+            except OSError as error:
+                with suppress(OSError):
+                    folder.remove()
+                why = f"the way to its files cannot be opened to the user it runs as: {error}"
+                raise HookError(run.name, why, transient=True) from error
+
+    def _take_results(self, folder: RunFolder, succeeded: bool) -> tuple[_Results, bool]:  # noqa: FBT001 - as below
+        """What is in the folder, and whether that is still there: it is mostly removed on the way. Blocking. Raises HookError."""
+        results = _read_results(folder, succeeded)
+        return results, folder.user is not None or not folder.remove_if_plain(self._spares)
+
+    async def _execute(
+        self, run: HookRun, cell: Cell, folder: RunFolder, lines: LogLines, make: Callable[[], None]
+    ) -> Outcome:
+        """``make`` puts the folder there, in the thread that starts the hook."""
+        environment = {**self._places(run, folder), **self._environment, **run.environment, **folder.variables()}
+        command = await cell.command((str(run.executable), *run.argv), run.cwd, environment, folder.path)
+        sinks = Sinks(lines.stdout.feed, lines.stderr.feed)
+        wall_s = self._limits.wall_s if run.wall_s is None else min(run.wall_s, self._limits.wall_s)
+        limits = replace(self._limits, wall_s=wall_s)
+        try:
+            outcome = await run_child(command, limits, sinks=sinks, ledger=self._ledger, prepare=make)
+        except ProcessError as error:
+            raise HookError(run.name, str(error), transient=error.transient) from error
+        cell.ended(outcome)
+        return outcome
+
+    def _places(self, run: HookRun, folder: RunFolder) -> dict[str, str]:
+        """Its home, and where the cluster is: without one nothing that is found by itself counts as one."""
+        access = self._cluster.variables(credentials=run.credentials) if self._cluster is not None else {}
+        return {HOME: str(folder.path), KUBECONFIG: os.devnull, **access}
+
+    async def _remove(self, folder: RunFolder, cell: Cell) -> None:
+        """Wait for REMOVE_S, shielded; a cancellation, before or meanwhile, leaves REMOVE_CANCELLED_S of that."""
+        patience = trio.CancelScope(shield=True, deadline=trio.current_time() + REMOVE_S)
+        over = trio.Event()
+        async with trio.open_nursery() as removal:
+            removal.start_soon(self._removed, folder, cell, patience, over)
+            try:
+                await over.wait()
+            except trio.Cancelled:
+                patience.deadline = min(patience.deadline, trio.current_time() + REMOVE_CANCELLED_S)
+                raise
+
+    async def _removed(self, folder: RunFolder, cell: Cell, patience: trio.CancelScope, over: trio.Event) -> None:
+        with patience:
+            try:
+                # A thread of its own: where it had to wait for one, the folder could stay when the patience is over.
+                alone = trio.CapacityLimiter(1)
+                await trio.to_thread.run_sync(_remove_all, folder, self._spares, abandon_on_cancel=True, limiter=alone)
+            except OSError as error:
+                log.warning("hook %s: its folder %s could not be removed: %s", folder.hook, folder.path, error)
+        if patience.cancelled_caught:
+            cell.left_something()
+            log.warning("hook %s: its folder %s is still being removed", folder.hook, folder.path)
+        over.set()
+
+
+def _listening(run: HookRun) -> tuple[LogLines, tuple[RecordBuffer, ...]]:
+    """Who puts together what the run prints."""
+    if run.on_record is None:
+        return LogLines(MAX_LOG_CHARS, run.on_line), ()
+    stdout, stderr = RecordBuffer("stdout", run.on_record), RecordBuffer("stderr", run.on_record)
+    return LogLines(MAX_LOG_CHARS, run.on_line, also_stdout=stdout.line, also_stderr=stderr.line), (stdout, stderr)
+
+
+def _remove_all(folder: RunFolder, spares: SpareFolders) -> None:
+    """Blocking. Raises OSError where the folder cannot be removed."""
+    if folder.user is not None:
+        remove_remains_of(folder.user.uid)
+    folder.remove(spares)
+
+
+def _read_results(folder: RunFolder, succeeded: bool) -> _Results:  # noqa: FBT001 - one bit of the outcome
+    """What the run left in its files. Blocking. Raises HookError, after a failure it is a fault beside the rest."""
+    faults: list[HookError] = []
+
+    def read(file: str, reader: Callable[[bytes], tuple[JsonValue, ...]]) -> tuple[JsonValue, ...]:
+        try:
+            return reader(folder.read(file))
+        except HookError as error:
+            if succeeded:
+                raise
+            faults.append(error)
+            return ()
+
+    hook = folder.hook
+    return _Results(
+        object_patches=read(OBJECT_PATCHES, lambda data: read_object_patches(data, hook=hook)),
+        metrics=read(METRICS, lambda data: read_metrics(data, hook=hook)),
+        values=read(VALUES_PATCH, lambda data: read_values_patch(data, hook=hook, file=VALUES_PATCH)),
+        config_values=read(
+            CONFIG_VALUES_PATCH, lambda data: read_values_patch(data, hook=hook, file=CONFIG_VALUES_PATCH)
+        ),
+        answers={variable: folder.read(variable) for variable in folder.answers if succeeded},
+        faults=tuple(faults),
+    )
+
+
+def _outcome(outcome: Outcome, results: _Results, lines: LogLines) -> HookOutcome:
+    return HookOutcome(
+        succeeded=outcome.ok,
+        exit_description=_describe(outcome),
+        log_lines=lines.kept(),
+        values_patch=results.values,
+        config_values_patch=results.config_values,
+        object_patches=results.object_patches,
+        metrics=results.metrics,
+        user_s=outcome.usage.user_s,
+        system_s=outcome.usage.system_s,
+        max_rss_bytes=outcome.usage.max_rss_bytes,
+        answers=results.answers,
+        ending=outcome.describe(),
+    )
+
+
+def _describe(outcome: Outcome) -> str:
+    """How it ended and, after a failure, the last that it wrote to stderr."""
+    said = last_words(outcome.stderr)
+    return (
+        outcome.describe() if outcome.ok or not said else f"{outcome.describe()}: {said}{missing_library_advice(said)}"
+    )

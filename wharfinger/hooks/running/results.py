@@ -1,0 +1,135 @@
+"""Readers of the files a hook writes (spec hook-protocol §3). Pure: bytes in, documents or HookError out.
+
+What a hook wrote is foreign data, however trusted the package: the readers bound it, check the shape that the contract gives
+it, and say which hook, which file and which document was wrong. They change nothing: what an operation does to an object or
+to values is for those who apply it. An empty file holds nothing. Any fault refuses the whole file, since the contract
+promises that nothing of it is applied then.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, type_name
+from wharfinger.formats.yaml.reader import read_yaml_all
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.watching.json_stream import MAX_DOCUMENTS, read_json_stream
+
+OBJECT_PATCHES: Final = "KUBERNETES_PATCH_PATH"
+METRICS: Final = "METRICS_PATH"
+VALUES_PATCH: Final = "VALUES_JSON_PATCH_PATH"
+CONFIG_VALUES_PATCH: Final = "CONFIG_VALUES_JSON_PATCH_PATH"
+
+OBJECT_OPERATIONS: Final = frozenset(
+    {
+        "Create",
+        "CreateIfNotExists",
+        "CreateOrUpdate",
+        "Delete",
+        "DeleteInBackground",
+        "DeleteNonCascading",
+        "JQPatch",
+        "JSONPatch",
+        "MergePatch",
+    }
+)
+VALUES_OPERATIONS: Final = frozenset({"add", "remove", "test", "move", "copy"})
+"""RFC 6902 without ``replace``, which the contract refuses: an ``add`` says the same, and patches stay compactable."""
+
+
+def read_object_patches(data: bytes, *, hook: str) -> tuple[JsonValue, ...]:
+    """KUBERNETES_PATCH_PATH (§3.1): operations as a stream of JSON objects, or as documents of YAML.
+
+    JSON is tried first; if anything in it is not JSON, all of it is read as YAML, and if it is not that either, the error
+    tells both reasons. It is YAML in which ``on``, ``no`` and ``y`` are text, as hooks were written for.
+    """
+    return tuple(_guarded(hook, OBJECT_PATCHES, lambda: _object_patches(data)))
+
+
+def read_metrics(data: bytes, *, hook: str) -> tuple[JsonValue, ...]:
+    """METRICS_PATH (§3.2): operations as a stream of JSON objects."""
+
+    def read() -> list[JsonValue]:
+        documents = read_json_stream(data, what="metrics")
+        for number, document in enumerate(documents, 1):
+            _object(document, f"metrics: document {number}")
+        return documents
+
+    return tuple(_guarded(hook, METRICS, read))
+
+
+def read_values_patch(data: bytes, *, hook: str, file: str) -> tuple[JsonValue, ...]:
+    """VALUES_JSON_PATCH_PATH or CONFIG_VALUES_JSON_PATCH_PATH (§3.3), as ``file`` says.
+
+    JSON Patch operations (RFC 6902) as a stream of single operations, lists of them, or both; the answer is one list.
+    """
+    return tuple(_guarded(hook, file, lambda: _values_patch(data)))
+
+
+def _guarded(hook: str, file: str, read: Callable[[], list[JsonValue]]) -> list[JsonValue]:
+    try:
+        return read()
+    except FormatError as error:
+        raise HookError(hook, str(error), file=file) from error
+
+
+def _object_patches(data: bytes) -> list[JsonValue]:
+    what = "object patches"
+    try:
+        documents = read_json_stream(data, what=what)
+    except FormatError as error:
+        what_yaml = f"{what} (read as YAML because it is not JSON: {error})"
+        documents = read_yaml_all(data, what=what_yaml, max_documents=MAX_DOCUMENTS, old_booleans=False)
+    for number, document in enumerate(documents, 1):
+        where = f"{what}: can't validate document: document {number}"
+        _known(_object(document, where), "operation", OBJECT_OPERATIONS, where)
+    return documents
+
+
+def _values_patch(data: bytes) -> list[JsonValue]:
+    what = "values patch"
+    operations: list[JsonValue] = []
+    for document in read_json_stream(data, what=what):
+        operations += document if isinstance(document, list) else [document]
+        if len(operations) > MAX_DOCUMENTS:
+            raise FormatError(f"{what}: more than {MAX_DOCUMENTS} operations")
+    for number, operation in enumerate(operations, 1):
+        _check_values_operation(_object(operation, f"{what}: operation {number}"), f"{what}: operation {number}")
+    return operations
+
+
+def _check_values_operation(operation: JsonObject, what: str) -> None:
+    if operation.get("op") == "replace":
+        raise FormatError(f"{what}: unsupported patch operation 'replace'; use 'add', which overwrites")
+    kind = _known(operation, "op", VALUES_OPERATIONS, what)
+    _pointer(operation, "path", what)
+    if kind in {"move", "copy"}:
+        _pointer(operation, "from", what)
+    if kind in {"add", "test"} and "value" not in operation:
+        raise FormatError(f"{what}: '{kind}' needs a value")
+
+
+def _pointer(operation: JsonObject, key: str, what: str) -> None:
+    pointer = operation.get(key)
+    if not isinstance(pointer, str) or not pointer.startswith("/"):
+        raise FormatError(f"{what}: {key} must be a JSON pointer like /global/a, is {_shown(pointer)}")
+
+
+def _object(value: JsonValue, what: str) -> JsonObject:
+    if not isinstance(value, dict):
+        raise FormatError(f"{what}: expected an object, found {type_name(value)}")
+    return value
+
+
+def _known(document: JsonObject, key: str, known: frozenset[str], what: str) -> str:
+    found = document.get(key)
+    if not isinstance(found, str) or found not in known:
+        raise FormatError(f"{what}: {key} must be one of {', '.join(sorted(known))}, is {_shown(found)}")
+    return found
+
+
+def _shown(value: JsonValue) -> str:
+    """A foreign value in a message: strings cut and quoted, anything else by its type."""
+    if value is None:
+        return "missing"
+    return repr(value[:60]) if isinstance(value, str) else type_name(value)

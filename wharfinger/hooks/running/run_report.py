@@ -1,0 +1,131 @@
+"""What came of one run of a hook on a laptop, as a document, and as the difference it makes to values. Pure.
+
+The daemon would check a values patch, apply it, and keep what comes out; here the author sees that: the values after the run, or
+why the patch is refused. A hook that has no package around it may write into whichever section its first operation names, since
+nobody can tell which is its own. Answers of webhooks are shown as they were written, read where they can be.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json, decode_json, find_str, to_json
+from wharfinger.formats.yaml.writer import write_yaml
+from wharfinger.hooks.running.runner import HookOutcome, HookRun
+from wharfinger.hooks.running.values_patch import ValuesPatchError, apply_values_patch
+from wharfinger.hooks.watching.json_stream import MAX_BYTES
+from wharfinger.kube.json_patch import pointer_steps
+
+GLOBAL: Final = "global"
+ADMISSION: Final = ("ADMISSION_RESPONSE_PATH", "VALIDATING_RESPONSE_PATH")
+"""Two names of one file in the contract."""
+CONVERSION: Final = "CONVERSION_RESPONSE_PATH"
+ANSWERS: Final = (*ADMISSION, CONVERSION)
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """A run, and what its patches make of the values it was given; ``problems`` says why one of them is refused."""
+
+    outcome: HookOutcome
+    values: JsonObject
+    config_values: JsonObject
+    problems: tuple[str, ...]
+    responses: JsonObject
+
+
+def report_on(run: HookRun, outcome: HookOutcome, section: str) -> RunReport:
+    """``section`` is the key of the package's own values, "" where nobody knows it."""
+    problems: list[str] = []
+
+    def patched(what: str, values: JsonObject, patch: Sequence[JsonValue]) -> JsonObject:
+        if not patch or not outcome.succeeded:
+            return values
+        try:
+            root = section or _root_of(patch)
+            return apply_values_patch({root: {}, **values}, patch, root=root, flags=root == GLOBAL)
+        except FormatError as error:
+            problems.append(f"{what}: {error}")
+            return values
+
+    return RunReport(
+        outcome,
+        patched("values", run.values, outcome.values_patch),
+        patched("config values", run.config_values, outcome.config_values_patch),
+        tuple(problems),
+        _responses(outcome.answers),
+    )
+
+
+def document_of(run: HookRun, report: RunReport) -> JsonObject:
+    """The results; value patches of a failed run are dropped, as the daemon would drop them.
+
+    The values after the run are in it only where it changed them.
+    """
+    outcome = report.outcome
+    document: JsonObject = {
+        "succeeded": outcome.succeeded,
+        "exit": outcome.ending,
+        "objectPatches": [*outcome.object_patches],
+        "valuesPatch": [*outcome.values_patch] if outcome.succeeded else [],
+        "configValuesPatch": [*outcome.config_values_patch] if outcome.succeeded else [],
+        "metrics": [*outcome.metrics],
+    }
+    if report.values != run.values:
+        document["values"] = report.values
+    if report.config_values != run.config_values:
+        document["configValues"] = report.config_values
+    if report.responses:
+        document["responses"] = report.responses
+    document["usage"] = {
+        "wallSeconds": round(outcome.wall_s, 6),
+        "userSeconds": round(outcome.user_s, 6),
+        "systemSeconds": round(outcome.system_s, 6),
+        "maxRssBytes": outcome.max_rss_bytes,
+    }
+    return document
+
+
+def diff_of(run: HookRun, report: RunReport) -> str:
+    """What the run changes in the values it was given, as a unified diff of their YAML; "" where that is nothing."""
+    return _diff("values", run.values, report.values) + _diff("config-values", run.config_values, report.config_values)
+
+
+def _diff(name: str, before: JsonObject, after: JsonObject) -> str:
+    lines = difflib.unified_diff(_lines(before), _lines(after), name, f"{name} after the hook", lineterm="\n")
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def _lines(values: JsonObject) -> list[str]:
+    """In one order, whatever order the files had; what block style cannot say is one line of JSON."""
+    ordered = decode_json(canonical_json(values), max_bytes=MAX_BYTES, what="values")
+    with suppress(FormatError):
+        return write_yaml(ordered).splitlines(keepends=True) if values else []
+    return [canonical_json(values).decode() + "\n"]
+
+
+def _root_of(patch: Sequence[JsonValue]) -> str:
+    """The section that the first operation names. Raises ValuesPatchError where that is none."""
+    with suppress(FormatError):
+        steps = pointer_steps(find_str(patch[0], "path"))
+        if steps:
+            return GLOBAL if len(steps) == 1 and steps[0].endswith("Enabled") else steps[0]
+    raise ValuesPatchError("its first operation names no section of values")
+
+
+def _responses(answers: Mapping[str, bytes]) -> JsonObject:
+    found: JsonObject = {}
+    admission = next((answers[name] for name in ADMISSION if answers.get(name, b"").strip()), b"")
+    for name, data in (("admission", admission), ("conversion", answers.get(CONVERSION, b""))):
+        if data.strip():
+            found[name] = _read(data)
+    return found
+
+
+def _read(data: bytes) -> JsonValue:
+    with suppress(FormatError):
+        return to_json(decode_json(data, max_bytes=MAX_BYTES, what="the response"))
+    return data.decode(errors="replace")

@@ -1,0 +1,250 @@
+"""What hooks do to values: applied strictly when a hook asks for it, kept as a short list, and applied again on other values.
+
+Three things with three tempers (spec hook-protocol §3.3), all pure:
+
+`apply_values_patch` is strict: a hook that removes what is not there, or looks outside of its own section, is told so.
+
+`compacted` keeps what has been done so far as a list that does not grow with the number of runs: for each path the last word
+counts, and a word about a parent takes back all below it. That is only true of members of objects. In a list ``add`` inserts
+and ``remove`` shifts, so what happened in one list is kept, in its order; when that gets long, it becomes one operation that
+puts the whole list in place. Which is which only the values can tell that the patch was made for. ``test``, ``move`` and
+``copy`` are resolved to what they did then: nothing may depend on what else of the list is still there.
+
+`reapplied` is tolerant: settings change, and what no longer fits (a member of something that is gone) is passed over. The schema
+has its say about what comes out.
+
+The law that joins them: where patches a and b apply one after the other, ``reapplied(values, compacted)`` gives the same.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find_str, need_str, to_json, type_name
+from wharfinger.kube.json_patch import apply_json_patch, list_index, pointer_of, pointer_steps, value_at
+
+MAX_STORED: Final = 10_000
+MAX_IN_LIST: Final = 100
+"""Operations in one list that are kept one by one."""
+
+FLAG_SUFFIX: Final = "Enabled"
+"""``/<moduleName>Enabled``: what a global hook says of a Module."""
+_FLAG_TEXTS: Final = ("true", "false")
+
+_Path: TypeAlias = tuple[str, ...]
+
+
+class ValuesPatchError(FormatError):
+    """A values patch of a hook is refused; the message names the operation."""
+
+
+def apply_values_patch(values: JsonObject, patch: Sequence[JsonValue], *, root: str, flags: bool = False) -> JsonObject:
+    """``values`` with ``patch`` applied, which may write below ``/<root>`` only, and with ``flags`` to ``/<moduleName>Enabled``.
+
+    Raises ValuesPatchError.
+    """
+    for number, operation in enumerate(patch, 1):
+        found = as_object(operation, f"values patch: operation {number}")
+        if not (flags and _is_flag(found, number)):
+            _check_place(found, number, root)
+    try:
+        patched = as_object(apply_json_patch(values, patch), "the values")
+    except FormatError as error:
+        raise ValuesPatchError(f"cannot apply values patch: {error}") from error
+    if not isinstance(patched.get(root), dict):
+        raise ValuesPatchError(
+            f"cannot apply values patch: /{root} must stay an object, is {type_name(patched.get(root))}"
+        )
+    return patched
+
+
+def _is_flag(operation: JsonObject, number: int) -> bool:
+    """Whether it switches a Module on or off, or stops saying so. Raises ValuesPatchError for a flag that is neither."""
+    steps = pointer_steps(find_str(operation, "path"))
+    if len(steps) != 1 or not steps[0].endswith(FLAG_SUFFIX) or steps[0] == FLAG_SUFFIX:
+        return False
+    if find_str(operation, "op") not in ("add", "remove", "test"):
+        raise ValuesPatchError(
+            f"values patch: operation {number}: {steps[0][:80]} may be added and removed, nothing else"
+        )
+    if find_str(operation, "op") == "add" and not _is_flag_value(operation.get("value")):
+        raise ValuesPatchError(f"values patch: operation {number}: {steps[0][:80]} must be true or false")
+    return True
+
+
+def _is_flag_value(value: JsonValue) -> bool:
+    return isinstance(value, bool) or value in _FLAG_TEXTS
+
+
+def _check_place(operation: JsonObject, number: int, root: str) -> None:
+    names = ("path", "from") if operation.get("op") == "move" else ("path",)
+    for name in names:
+        place = find_str(operation, name)
+        if pointer_steps(place)[:1] != (root,):
+            raise ValuesPatchError(
+                f"values patch: operation {number}: {name} {place[:80]!r} is not below /{root}, which is all this hook may change"
+            )
+
+
+def compacted(stored: Sequence[JsonValue], new: Sequence[JsonValue], values: JsonObject) -> tuple[JsonValue, ...]:
+    """``stored`` followed by ``new``, as short as may be: ``add`` and ``remove`` only, parents before what is in them.
+
+    ``values`` are those that ``new`` is made for (with ``stored`` in them already). Raises ValuesPatchError where ``new`` does
+    not apply, or too much would have to be kept.
+    """
+    document = to_json(values)
+    kept = _Kept()
+    for operation in stored:
+        kept.add(_Entry.read(operation, document))
+    for operation in new:
+        for step in _resolved(as_object(operation, "operation"), document):
+            entry = _Entry.read(step, document)
+            if not _apply(document, entry):
+                raise ValuesPatchError(
+                    f"cannot compact the values patch: {entry.op} {entry.pointer[:80]} does not apply"
+                )
+            kept.add(entry)
+    _shorten_lists(kept, document)
+    entries = kept.entries()
+    if len(entries) > MAX_STORED:
+        raise ValuesPatchError(f"hooks have changed more than {MAX_STORED} values, which is all that is kept of them")
+    return tuple(entry.as_operation() for entry in sorted(entries, key=_Entry.place))
+
+
+def reapplied(values: JsonObject, stored: Sequence[JsonValue]) -> JsonObject:
+    """``values`` with what `compacted` kept; operations that do not fit any more are passed over.
+
+    Raises ValuesPatchError for what is no such operation.
+    """
+    document = to_json(values)
+    for operation in stored:
+        _apply(document, _Entry.read(operation, document))
+    return as_object(document, "the values")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One ``add`` or ``remove``. ``list_at`` is the path of the outermost list it is in; None where there are objects only."""
+
+    op: str
+    pointer: str
+    path: _Path
+    value: JsonValue
+    list_at: _Path | None
+
+    @staticmethod
+    def read(operation: JsonValue, document: JsonValue) -> "_Entry":
+        found = as_object(operation, "stored patch: operation")
+        op, pointer = find_str(found, "op"), need_str(found, "path")
+        if op not in ("add", "remove") or not pointer.startswith("/"):
+            raise ValuesPatchError(f"stored patch: {op!r} of {pointer[:80]!r} is not something that is kept")
+        path = pointer_steps(pointer)
+        return _Entry(op, pointer, path, found.get("value"), _list_at(document, path))
+
+    def place(self) -> _Path:
+        """Where it belongs in the list; what happens in one list has one place, and stays in order."""
+        return self.path if self.list_at is None else self.list_at
+
+    def as_operation(self) -> JsonObject:
+        operation: JsonObject = {"op": self.op, "path": self.pointer}
+        return {**operation, "value": self.value} if self.op == "add" else operation
+
+
+def _list_at(document: JsonValue, path: _Path) -> _Path | None:
+    """Where the path enters its first list; in what is not there, any step that could be an index counts as one."""
+    for depth, step in enumerate(path):
+        if isinstance(document, list):
+            return path[:depth]
+        if not isinstance(document, dict) or (depth < len(path) - 1 and step not in document):
+            rest = range(depth, len(path))
+            return next((path[:index] for index in rest if _may_be_index(path[index])), None)
+        document = document.get(step)
+    return None
+
+
+def _may_be_index(step: str) -> bool:
+    return step == "-" or (step.isascii() and step.isdigit())
+
+
+def _resolved(operation: JsonObject, document: JsonValue) -> list[JsonObject]:
+    """The operation as ``add`` and ``remove`` of what is there now."""
+    pointer = find_str(operation, "path")
+    match find_str(operation, "op"):
+        case "test":
+            return []
+        case "copy" | "move" as op:
+            source = find_str(operation, "from")
+            found, value = value_at(document, pointer_steps(source))
+            if not found:
+                raise ValuesPatchError(f"cannot compact the values patch: {op} from {source[:80]} does not apply")
+            add: JsonObject = {"op": "add", "path": pointer, "value": to_json(value)}
+            return [add] if op == "copy" else [{"op": "remove", "path": source}, add]
+        case _:
+            return [operation]
+
+
+def _shorten_lists(kept: "_Kept", document: JsonValue) -> None:
+    """Lists with too many operations as one that puts the whole list in place."""
+    counts = Counter(entry.list_at for entry in kept.entries() if entry.list_at is not None)
+    for place, count in counts.items():
+        found, value = value_at(document, place)
+        if count > MAX_IN_LIST and found:
+            kept.add(_Entry("add", pointer_of(place), place, to_json(value), None))
+
+
+class _Kept:
+    """Entries in their order, and which of them are at or below a path."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, _Entry] = {}
+        self._below: dict[_Path, set[int]] = {}
+        self._last = 0
+
+    def add(self, entry: _Entry) -> None:
+        """One more; where there are objects only, it takes back what was said at its path and below."""
+        if entry.list_at is None:
+            for number in tuple(self._below.get(entry.path, ())):
+                self._drop(number)
+        self._last += 1
+        self._entries[self._last] = entry
+        for prefix in _prefixes(entry.path):
+            self._below.setdefault(prefix, set()).add(self._last)
+
+    def entries(self) -> tuple[_Entry, ...]:
+        return tuple(self._entries.values())
+
+    def _drop(self, number: int) -> None:
+        for prefix in _prefixes(self._entries.pop(number).path):
+            self._below[prefix].discard(number)
+
+
+def _prefixes(path: _Path) -> list[_Path]:
+    return [path[:length] for length in range(1, len(path) + 1)]
+
+
+def _apply(document: JsonValue, entry: _Entry) -> bool:
+    """Change the document in place; False, and nothing changed, where the operation does not fit it."""
+    found, holder = value_at(document, entry.path[:-1])
+    last = entry.path[-1]
+    if not found:
+        return False
+    if isinstance(holder, dict):
+        if entry.op == "add":
+            holder[last] = to_json(entry.value)
+            return True
+        there = last in holder
+        holder.pop(last, None)
+        return there
+    if not isinstance(holder, list):
+        return False
+    if entry.op == "add":
+        index = len(holder) if last == "-" else list_index(last, len(holder))
+        if index is not None:
+            holder.insert(index, to_json(entry.value))
+        return index is not None
+    index = list_index(last, len(holder) - 1)
+    if index is not None:
+        del holder[index]
+    return index is not None

@@ -1,0 +1,320 @@
+"""Filters in warm worker processes: started when they are needed, kept, killed when they take too long or say too much.
+
+libjq blocks the interpreter and cannot be interrupted, and filters are foreign programs; :mod:`wharfinger.formats.jq.worker` says
+more. A start costs some fifty milliseconds, a filter in a warm worker well below one, and every object of a watch is filtered.
+
+Each slot of the pool is a task with at most one worker, and takes one request after another from a channel without a buffer.
+So whoever asks waits for a free slot, and nothing piles up here. Invariants:
+
+* An exchange is finished or its worker is gone: a caller that is cancelled leaves, the slot reads the answer to its end
+  and drops it, within the time limit that holds anyway. No worker is ever asked with an old answer still in its pipe.
+* What a request does to its worker (out of time, too large an answer, a crash) is an error of that request only.
+* Of what one owner asks (`JqPool.of`), one request at a time is in a slot, from when it is sent until its end, also where the
+  caller left. So a package whose filter loops costs others a slot and not the pool; who asks without an owner is not bounded.
+* A program that ran out of time is not tried again at once, and after some times in a row not at all for a while
+  (:mod:`~wharfinger.hooks.watching.slow_programs`).
+* Leaving the block kills all workers; every caller is told, whatever its request was doing: with a FilterError.
+"""
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from weakref import WeakValueDictionary
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.jq import worker as jq_worker
+from wharfinger.formats.jq.protocol import (
+    FrameReader,
+    JqAnswer,
+    JqProtocolError,
+    JqRefusal,
+    JqRequest,
+    JqResults,
+    JqText,
+    decode_answer,
+    encode_request,
+    framed,
+)
+from wharfinger.formats.json.value import JsonValue, canonical_json
+from wharfinger.hooks.watching.filters import FilterError
+from wharfinger.hooks.watching.slow_programs import LATE_IN_A_ROW, REFUSED_S, SlowPrograms
+from wharfinger.process.command import Command
+from wharfinger.process.errors import ProcessError
+from wharfinger.process.ledger import ProcessLedger
+from wharfinger.process.worker import Worker, open_worker
+from wharfinger.process.worker_slot import ended_how, serve_jobs
+
+CHUNK_BYTES: Final = 64 * 1024
+TERM_GRACE_S: Final = 0.1
+"""A worker has nothing to clean up."""
+_SHUT_DOWN: Final = "the filters were shut down"
+_OTHER_ANSWER: Final = "its worker gave another kind of answer than it was asked for"
+_COMMAND: Final = Command((sys.executable, "-I", "-m", jq_worker.__name__), cwd=Path("/"), env={})
+
+
+@dataclass(frozen=True, slots=True)
+class JqLimits:
+    """Bounds of one request; ``seconds`` counts from when a worker has it, its start included."""
+
+    seconds: float = 5.0
+    program_characters: int = 64 * 1024
+    input_bytes: int = 16 * 1024 * 1024
+    answer_bytes: int = 16 * 1024 * 1024 + 1024
+
+
+@dataclass(frozen=True, slots=True)
+class JqStatistics:
+    """For dumps: workers alive, and requests and replaced workers since the start."""
+
+    workers: int
+    requests: int
+    replaced: int
+
+
+class _Job:
+    """One request on its way, and what came of it. ``turn`` is the owner's, given back at its end."""
+
+    def __init__(self, owner: str, program: str, message: bytes, turn: trio.Semaphore | None) -> None:
+        self.program = program
+        self.key = (owner, program)
+        self.message = message
+        self._turn = turn
+        self.done = trio.Event()
+        self.result: JqAnswer | FilterError | None = None
+
+    def finish(self, result: JqAnswer | FilterError) -> None:
+        """Tell the caller; the first result counts."""
+        if self.result is None:
+            self.result = result
+            self.done.set()
+            if self._turn is not None:
+                self._turn.release()
+
+    def fail(self, why: str, *, transient: bool, at_once: bool = False, late: bool = False) -> None:
+        """Tell the caller that there is no answer."""
+        self.finish(FilterError(self.program, why, transient=transient, at_once=at_once, late=late))
+
+    def shut_down(self) -> None:
+        """Tell a caller who was told nothing yet that nobody will answer any more."""
+        self.fail(_SHUT_DOWN, transient=True)
+
+
+class _Owner:
+    """Who asks: a package. Its requests go one after the other."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.turn = trio.Semaphore(1)
+
+
+class OwnedFilters:
+    """Implements :class:`wharfinger.hooks.watching.filters.Filters` for one owner. Made by :meth:`JqPool.of`."""
+
+    def __init__(self, pool: "JqPool", owner: _Owner) -> None:
+        self._pool = pool
+        self._owner = owner
+
+    def of(self, owner: str) -> "OwnedFilters":
+        """The same for another owner."""
+        return self._pool.of(owner)
+
+    async def check(self, program: str) -> None:
+        """As JqPool's. Raises FilterError."""
+        await self._pool.ask(JqRequest(program, None), self._owner)
+
+    async def apply(self, program: str, value: JsonValue) -> JsonValue:
+        """As JqPool's. Raises FilterError."""
+        return await self._pool.run(program, value, self._owner)
+
+    async def apply_text(self, program: str, text: bytes) -> bytes:
+        """As JqPool's. Raises FilterError."""
+        return await self._pool.run_text(program, text, self._owner)
+
+
+class JqPool:
+    """Implements :class:`wharfinger.hooks.watching.filters.Filters`. Made by :func:`open_jq_pool`."""
+
+    def __init__(self, ledger: ProcessLedger | None, limits: JqLimits) -> None:
+        self._ledger = ledger
+        self._limits = limits
+        self._jobs, self._taken = trio.open_memory_channel[_Job](0)
+        self._workers = 0
+        self._requests = 0
+        self._replaced = 0
+        self._slow = SlowPrograms()
+        self._owners: WeakValueDictionary[str, _Owner] = WeakValueDictionary()
+
+    def of(self, owner: str) -> OwnedFilters:
+        """Filters for what ``owner`` asks. Two of one name share its turn."""
+        known = self._owners.get(owner)
+        if known is None:
+            known = self._owners[owner] = _Owner(owner)
+        return OwnedFilters(self, known)
+
+    async def check(self, program: str) -> None:
+        """Compile a program. Raises FilterError."""
+        await self.ask(JqRequest(program, None), None)
+
+    async def apply(self, program: str, value: JsonValue) -> JsonValue:
+        """Run a program; spec hook-protocol §4.4 for how many results become one value. Raises FilterError."""
+        return await self.run(program, value, None)
+
+    async def apply_text(self, program: str, text: bytes) -> bytes:
+        """Run a program on a JSON text; what it gives as one canonical JSON text. Raises FilterError."""
+        return await self.run_text(program, text, None)
+
+    async def run(self, program: str, value: JsonValue, owner: _Owner | None) -> JsonValue:
+        """As `apply`, in the owner's turn."""
+        try:
+            text = canonical_json(value)  # sorted keys: the order in which gojq goes through an object
+        except FormatError as error:
+            raise FilterError(program, f"the value has no JSON form: {error}") from error
+        match await self.ask(JqRequest(program, text), owner):
+            case JqResults(()):
+                return None
+            case JqResults((only,)):
+                return only
+            case JqResults(many):
+                return list(many)
+            case JqText():
+                raise FilterError(program, _OTHER_ANSWER)
+
+    async def run_text(self, program: str, text: bytes, owner: _Owner | None) -> bytes:
+        """As `apply_text`, in the owner's turn."""
+        match await self.ask(JqRequest(program, text, whole=True), owner):
+            case JqText(found):
+                return found
+            case JqResults():
+                raise FilterError(program, _OTHER_ANSWER)
+
+    def statistics(self) -> JqStatistics:
+        """How it is doing."""
+        return JqStatistics(self._workers, self._requests, self._replaced)
+
+    async def serve_slot(self) -> None:
+        """One slot: a worker at most, one request after the other. In a task of :func:`open_jq_pool`."""
+        async for job in self._taken:
+            try:
+                await self._serve_from(job)
+            except ProcessError as error:  # the worker could not be started, or would not die
+                job.fail(f"its worker failed: {error}", transient=error.transient)
+            finally:
+                job.shut_down()
+
+    def close(self) -> None:
+        """Nobody takes requests any more."""
+        self._taken.close()
+        self._jobs.close()
+
+    async def ask(self, request: JqRequest, owner: _Owner | None) -> JqResults | JqText:
+        """The answer to a request, in the owner's turn. Raises FilterError, for a refusal too."""
+        program, size = request.program, len(request.text or b"")
+        if len(program) > self._limits.program_characters:
+            raise FilterError(program, f"longer than {self._limits.program_characters} characters")
+        if size > self._limits.input_bytes:
+            raise FilterError(program, f"the value has {size} bytes, the limit is {self._limits.input_bytes}")
+        try:
+            message = framed(encode_request(request))
+        except JqProtocolError as error:
+            raise FilterError(program, str(error)) from error
+        job = await self._sent(program, message, owner)
+        await job.done.wait()
+        match job.result:
+            case FilterError() as failure:
+                raise failure
+            case JqRefusal() as refusal:
+                raise FilterError(program, refusal.message)
+            case None:
+                raise AssertionError("a finished job has a result")
+            case results:
+                return results
+
+    async def _sent(self, program: str, message: bytes, owner: _Owner | None) -> _Job:
+        """The request in a slot. Raises FilterError where the program is refused, or nobody takes requests any more."""
+        name, turn = ("", None) if owner is None else (owner.name, owner.turn)
+        if turn is not None:
+            await turn.acquire()
+        job = _Job(name, program, message, turn)
+        try:
+            if self._slow.refused(job.key, trio.current_time()):
+                job.fail(
+                    f"it took longer than {self._limits.seconds:g} s {LATE_IN_A_ROW} times in a row, and is not run for "
+                    f"{REFUSED_S:g} s; make it faster",
+                    transient=True,
+                    late=True,
+                )
+            else:
+                await self._jobs.send(job)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            job.shut_down()
+        except trio.Cancelled:
+            job.shut_down()
+            raise
+        return job
+
+    async def _serve_from(self, first: _Job) -> None:
+        """Start a worker for ``first``, and let it serve until it must go."""
+        async with open_worker(_COMMAND, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
+            self._workers += 1
+            try:
+                await serve_jobs(worker, first, self._exchange, self._taken)
+            finally:
+                self._workers -= 1
+        self._replaced += 1
+
+    async def _exchange(self, worker: Worker, job: _Job) -> bool:
+        """One request and its answer; False when the worker cannot be asked again."""
+        self._requests += 1
+        payload = None
+        with trio.move_on_after(self._limits.seconds):
+            try:
+                payload = await self._talk(worker, job.message)
+            except JqProtocolError as error:
+                job.fail(f"it gives too much: {error}", transient=False)
+                return False
+            except trio.BrokenResourceError:
+                job.fail(f"its worker died ({ended_how(await worker.wait())})", transient=True, at_once=True)
+                return False
+        if payload is None:
+            self._slow.late(job.key, trio.current_time())
+            job.fail(f"it took longer than {self._limits.seconds:g} s", transient=True, late=True)
+            return False
+        self._slow.in_time(job.key)
+        try:
+            job.finish(decode_answer(payload))
+        except FormatError as error:
+            job.fail(str(error), transient=False)
+            return not isinstance(error, JqProtocolError)
+        return True
+
+    async def _talk(self, worker: Worker, message: bytes) -> bytes:
+        """Raises JqProtocolError for too large an answer, trio.BrokenResourceError where the worker ends."""
+        await worker.send(message)
+        answer = FrameReader(self._limits.answer_bytes)
+        while (payload := answer.take()) is None:
+            chunk = await worker.receive_some(CHUNK_BYTES)
+            if not chunk:
+                raise trio.BrokenResourceError
+            answer.feed(chunk)
+        return payload
+
+
+@asynccontextmanager
+async def open_jq_pool(
+    ledger: ProcessLedger | None, *, workers: int = 2, limits: JqLimits = JqLimits()
+) -> AsyncGenerator[JqPool, None]:
+    """A pool of at most ``workers`` processes, for the block. Raises nothing of its own."""
+    pool = JqPool(ledger, limits)
+    try:
+        async with trio.open_nursery() as slots:
+            for number in range(workers):
+                slots.start_soon(pool.serve_slot, name=f"jq worker {number}")
+            yield pool
+            slots.cancel_scope.cancel()
+    finally:
+        pool.close()

@@ -1,0 +1,383 @@
+"""One ``kubernetes`` binding of a hook, kept up to date (spec hook-protocol §2.2, §4).
+
+The story. A monitor finds the kind, lists what the binding selects, runs its filter over all of it, and from then on
+follows the changes. Its *table* has what the hook may see of each object; `Monitor.snapshot` is the table in the contract's form
+and order. What the hook is to be told of changes is decided object by object (:mod:`~wharfinger.hooks.watching.monitor_core`).
+
+A monitor begins *locked*: first the hook is shown everything there is (`Monitor.synchronize`, for a run that may fail and be
+repeated), and only when that succeeded `Monitor.unlock` lets events out, those that gathered meanwhile first. What was shown so
+is not told again; reading a snapshot for any other run changes nothing.
+
+Objects are watched, kept and told as text; this process never parses one. Watches are shared with every other monitor that
+wants the same (:mod:`~wharfinger.cluster.watch.shared_watches`); the table is the monitor's own.
+
+Invariants:
+
+* One task takes changes from the inbox and puts them through the filter, one after the other: events of a monitor come in the
+  order of the watch. Only the first list is filtered several objects at a time.
+* Table, lock and gathered events change in plain functions, without an await: no event is told twice or falls between
+  locked and unlocked.
+* What waits is bounded (:mod:`~wharfinger.hooks.watching.monitor_backlog`), both in the inbox, where changes wait for the
+  filter, and where events gather while locked: beyond a limit, only what still matters of each object is kept, and what waits
+  in numbers waits packed.
+* A filter that fails on the first list fails the binding. Later, the change is dropped, counted and logged, and the object stays
+  in the table as it was; a deletion is told with the last state the filter took.
+"""
+
+import hashlib
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.api.raw_object import RawChange
+from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.cluster.watch.shared_watches import SharedWatches
+from wharfinger.formats.json.value import JsonValue, ShapeError, canonical_json
+from wharfinger.hooks.config.bindings import KubernetesBinding, WatchVerb
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.watching.filters import FilterError, Filters
+from wharfinger.hooks.watching.monitor_backlog import Backlog, Change
+from wharfinger.hooks.watching.monitor_core import (
+    Entry,
+    Gone,
+    Item,
+    MonitorEvent,
+    Observation,
+    Seen,
+    Sighting,
+    entry_of,
+    place,
+    sighting_of,
+    step,
+)
+from wharfinger.hooks.watching.monitor_sources import Sources, TooManyWatchesError, open_sources, selection
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+log = logging.getLogger(__name__)
+
+LIST_FILTERS: Final = 8
+"""How many objects of the first list are in the filter at a time."""
+
+PLAIN: Final = 64
+"""How many changes wait for the filter as they came; more are packed."""
+
+_VERBS: Final = {
+    WatchType.ADDED: WatchVerb.ADDED,
+    WatchType.MODIFIED: WatchVerb.MODIFIED,
+    WatchType.DELETED: WatchVerb.DELETED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorStatistics:
+    """What a monitor is doing. Counters are since its start; ``last_error`` is the last change that was dropped."""
+
+    listed: bool
+    locked: bool
+    objects: int
+    watches: int
+    inbox: int
+    gathered: int
+    reduced: int
+    added: int
+    modified: int
+    deleted: int
+    cleaned: int
+    """How often the last object went."""
+    dropped: int
+    last_error: str
+
+
+class Monitor:
+    """A binding of ``hook``; it is followed while it is in a block of :func:`open_monitors`.
+
+    ``namespace`` is the only one that an Application's hook sees; None for a Module's. ``emit`` is told each event; it must
+    not block.
+    """
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        watches: SharedWatches,
+        filters: Filters,
+        binding: KubernetesBinding,
+        *,
+        hook: str,
+        namespace: str | None,
+        emit: Callable[[MonitorEvent], None],
+    ) -> None:
+        self.binding = binding
+        self.hook = hook
+        self._client = client
+        self._watches = watches
+        self._filters = filters
+        self._namespace = namespace
+        self._emit = emit
+        self._table: dict[ObjectKey, Entry] = {}
+        self._snapshot: tuple[Item, ...] | None = None
+        self._inbox: Backlog[Sighting | None] = Backlog()
+        self._wake = trio.Event()
+        self._locked = True
+        self._taking = False
+        self._gathered: Backlog[Item] = Backlog(verbs=binding.verbs)
+        self._decided = trio.Event()
+        self._failure: HookError | None = None
+        self._sources: Sources | None = None
+        self._counts = dict.fromkeys(WatchVerb, 0)
+        self._cleaned = self._dropped = 0
+        self._last_error = ""
+
+    # -- what others see
+
+    async def wait_listed(self) -> None:
+        """Wait until the snapshot has everything there is. Raises HookError where it cannot be had; open another one then.
+
+        Transient, unless the API or the isolation of Applications refuses the binding itself: a kind that is not served may
+        yet be, and an object that the filter fails on may change.
+        """
+        await self._decided.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def snapshot(self) -> tuple[Item, ...]:
+        """The items of all objects, sorted."""
+        if self._snapshot is None:
+            order = sorted(self._table, key=lambda key: place(self.binding, key))
+            self._snapshot = tuple(self._table[key].item for key in order)
+        return self._snapshot
+
+    def synchronize(self) -> tuple[Item, ...]:
+        """The snapshot for the binding's own Synchronization: it takes the place of what gathered while locked."""
+        if self._locked:
+            self._gathered.take_all()
+        return self.snapshot()
+
+    def unlock(self) -> None:
+        """Tell what gathered; from now on events are told as they come. Unlocking again changes nothing."""
+        self._locked = False
+        for change in self._gathered.take_all():
+            self._emit(MonitorEvent(change.verb, change.key, change.payload))
+
+    @property
+    def settled(self) -> bool:
+        """Whether all that was seen so far has been told: it listed, is unlocked, and nothing waits for the filter."""
+        listed = self._decided.is_set() and self._failure is None
+        return listed and not self._locked and not self._taking and not len(self._inbox)
+
+    def checksum(self) -> str:
+        """``sha256:…`` of what the hook would be shown: the binding, and of each object what counts. The same in any process."""
+        total = hashlib.sha256(canonical_json(_shown(self.binding, self._namespace)))
+        for key in sorted(self._table, key=lambda key: (key.namespace, key.name)):
+            total.update(f"\n{key.namespace}/{key.name} ".encode() + self._table[key].checksum)
+        return "sha256:" + total.hexdigest()
+
+    def statistics(self) -> MonitorStatistics:
+        """What it is doing now."""
+        return MonitorStatistics(
+            listed=self._decided.is_set() and self._failure is None,
+            locked=self._locked,
+            objects=len(self._table),
+            watches=len(self._sources or ()),
+            inbox=len(self._inbox),
+            gathered=len(self._gathered),
+            reduced=self._inbox.reduced + self._gathered.reduced,
+            added=self._counts[WatchVerb.ADDED],
+            modified=self._counts[WatchVerb.MODIFIED],
+            deleted=self._counts[WatchVerb.DELETED],
+            cleaned=self._cleaned,
+            dropped=self._dropped,
+            last_error=self._last_error,
+        )
+
+    # -- the task
+
+    async def run(self) -> None:
+        """Follow the binding until cancelled; end where it cannot be followed."""
+        try:
+            resource = await self._find_kind()
+        except (ClusterError, FilterError, HookError) as error:
+            self._fail(error)
+            return
+        wanted = selection(self.binding, self._namespace)
+        async with open_sources(self._client, self._watches, resource, wanted, self._arrived) as sources:
+            self._sources = sources
+            try:
+                await sources.wait_listed()
+                await self._take_list()
+            except (ClusterError, ShapeError, HookError) as error:
+                self._fail(error)
+                return
+            except TooManyWatchesError as error:
+                self._fail(self._error(str(error), transient=False))
+                return
+            self._decided.set()
+            while True:
+                while len(self._inbox):
+                    self._taking = True
+                    await self._take(self._inbox.take())
+                    self._taking = False
+                    await trio.lowlevel.checkpoint()
+                self._wake = trio.Event()
+                await self._wake.wait()
+
+    async def _find_kind(self) -> ResourceType:
+        """The kind, and whether the binding can be followed at all. Raises ClusterError, FilterError, HookError."""
+        resource = await self._client.find_resource(self.binding.kind, self.binding.api_version)
+        if self._namespace is not None and not resource.namespaced:
+            raise self._error(
+                f"{resource.group_kind} is in no namespace, and an Application's hooks see only their own "
+                f"({self._namespace}); only a Module may watch it",
+                transient=False,
+            )
+        if not resource.namespaced and (selector := _namespace_selector(self.binding)):
+            raise self._error(
+                f"{resource.group_kind} is in no namespace, so {selector} cannot select any of them; leave it out, and "
+                "select by labelSelector or nameSelector of the binding",
+                transient=False,
+            )
+        if self.binding.jq_filter:
+            await self._filters.check(self.binding.jq_filter)
+        return resource
+
+    def _fail(self, error: ClusterError | FilterError | ShapeError | HookError) -> None:
+        if not isinstance(error, HookError):
+            failure = self._error(str(error), transient=isinstance(error, ShapeError) or error.transient)
+            failure.__cause__ = error
+            error = failure
+        self._failure = error
+        self._decided.set()
+
+    def _error(self, why: str, *, transient: bool) -> HookError:
+        return HookError(self.hook, f"binding {self.binding.name}: {why}", transient=transient)
+
+    # -- changes
+
+    def _arrived(self, change: RawChange) -> None:
+        seen = None if change.object is None else sighting_of(change.object)
+        if seen is not None and len(self._inbox) >= PLAIN:
+            seen = seen.small()
+        self._inbox.add(Change(_VERBS[change.type], change.key, seen))
+        self._wake.set()
+
+    async def _take_list(self) -> None:
+        """Everything listed (and changed since) into the table, untold. Raises HookError for what the filter fails on."""
+        latest: dict[ObjectKey, Sighting] = {}
+        for change in self._inbox.take_all():
+            if change.payload is None or change.verb is WatchVerb.DELETED:
+                latest.pop(change.key, None)
+            else:
+                latest[change.key] = change.payload
+        work = iter(latest.items())
+        table: dict[ObjectKey, Entry] = {}
+        failures: list[HookError] = []
+
+        async def fill(scope: trio.CancelScope) -> None:
+            for key, seen in work:
+                try:
+                    table[key] = await self._entry(seen)
+                except FilterError as error:
+                    failures.append(self._error(f"its filter fails on {key}: {error}", transient=True))
+                    scope.cancel()
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(LIST_FILTERS if self.binding.jq_filter else 1):
+                nursery.start_soon(fill, nursery.cancel_scope)
+        if failures:
+            raise failures[0]
+        self._table, self._snapshot = table, None
+
+    async def _take(self, change: Change[Sighting | None]) -> None:
+        """One change through the filter and into the table."""
+        try:
+            entry = None if change.payload is None else await self._entry(change.payload)
+        except FilterError as error:
+            self._drop(change, error)
+            if change.verb is not WatchVerb.DELETED:
+                return
+            entry = None
+        if entry is None or change.verb is WatchVerb.DELETED:
+            self._enter(change.key, Gone(entry))
+        else:
+            self._enter(change.key, Seen(entry))
+
+    async def _entry(self, seen: Sighting) -> Entry:
+        """What the hook may see of an object. Raises FilterError."""
+        program = self.binding.jq_filter
+        return entry_of(self.binding, seen, await self._filtered(program, seen.plain()) if program else None)
+
+    async def _filtered(self, program: str, text: bytes) -> bytes:
+        """What the filter makes of an object; where its worker died under it, it is asked once more."""
+        try:
+            return await self._filters.apply_text(program, text)
+        except FilterError as error:
+            if not error.at_once:
+                raise
+        return await self._filters.apply_text(program, text)
+
+    def _drop(self, change: Change[Sighting | None], error: FilterError) -> None:
+        self._dropped += 1
+        self._last_error = f"{change.verb} {change.key}: {error}"
+        what = "its last state is unknown" if change.verb is WatchVerb.DELETED else "the change is dropped"
+        log.warning(
+            "hook %s: binding %s: the filter fails on %s: %s; %s",
+            self.hook,
+            self.binding.name,
+            change.key,
+            error,
+            what,
+        )
+
+    def _enter(self, key: ObjectKey, seen: Observation) -> None:
+        """No await from here on: the table, and what is told of it, change together."""
+        entry, event = step(key, self._table.pop(key, None), seen)
+        self._snapshot = None
+        if entry is not None:
+            self._table[key] = entry
+        if event is None:
+            return
+        self._counts[event.verb] += 1
+        if event.verb is WatchVerb.DELETED and not self._table:
+            self._cleaned += 1
+        if event.verb not in self.binding.verbs:
+            return
+        if self._locked:
+            self._gathered.add(Change(event.verb, key, event.item))
+        else:
+            self._emit(event)
+
+
+def _namespace_selector(binding: KubernetesBinding) -> str:
+    """The field by which a binding selects namespaces; empty if it selects all of them."""
+    asked = binding.namespaces
+    if asked is None:
+        return ""
+    return "namespace.labelSelector" if asked.labels else "namespace.nameSelector" if asked.names else ""
+
+
+def _shown(binding: KubernetesBinding, namespace: str | None) -> JsonValue:
+    """What of a binding decides what its hook is shown."""
+    namespaces = binding.namespaces
+    return [
+        *(binding.name, binding.group, binding.kind, binding.api_version, binding.jq_filter, binding.keep_full_objects),
+        None if binding.names is None else [*binding.names],
+        *(binding.label_selector, binding.field_selector, namespace),
+        None if namespaces is None else [[*(namespaces.names or ())], namespaces.labels],
+        [*binding.include_snapshots_from],
+    ]
+
+
+@asynccontextmanager
+async def open_monitors(monitors: Iterable[Monitor]) -> AsyncGenerator[None, None]:
+    """Follow all of them for as long as the block runs: one nursery for all, however many there are."""
+    async with trio.open_nursery() as nursery:
+        for monitor in monitors:
+            nursery.start_soon(monitor.run, name=f"monitor {monitor.binding.name} of {monitor.hook}")
+        yield
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,129 @@
+"""What a change of a watched object means to a hook (spec hook-protocol §4.5). Pure.
+
+For each object there is an :class:`Entry`, the last state that got through the filter, or none. A change is an event to the hook
+only where what the hook can see of the object changed: the ``filterResult``, or without a filter the whole object. So a status
+that is written every second is silent to a hook that filters the spec. What an event is called follows from the entries, not from
+the watch: an object without an entry is Added, one with an entry that is gone is Deleted. Hence the events of one object always
+alternate, whatever a filter refused or a broken watch left out.
+
+Nothing here is parsed: an object comes as text, and what is kept of it is text.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import assert_never
+
+from wharfinger.cluster.api.raw_object import RawObject
+from wharfinger.formats.json.packed_json import PackedJson
+from wharfinger.hooks.config.bindings import KubernetesBinding, WatchVerb
+from wharfinger.kube.resource import ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What a hook may see of one object; None is a field that its binding leaves out."""
+
+    object: PackedJson | None
+    filter_result: PackedJson | None
+
+    def fields(self) -> dict[str, PackedJson]:
+        """As the contract names them (§2.1)."""
+        found = {} if self.object is None else {"object": self.object}
+        return found if self.filter_result is None else {**found, "filterResult": self.filter_result}
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """An object as it was seen, before a filter: its text, and what tells this state of it from every other.
+
+    ``state`` is "" where the server does not say, and the text has to tell.
+    """
+
+    state: str
+    text: bytes | PackedJson
+
+    def plain(self) -> bytes:
+        """The object's JSON."""
+        return self.text.text() if isinstance(self.text, PackedJson) else self.text
+
+    def packed(self) -> PackedJson:
+        """The object's JSON, small."""
+        return self.text if isinstance(self.text, PackedJson) else PackedJson(self.text)
+
+    def small(self) -> "Sighting":
+        """The same, for what has to wait."""
+        return Sighting(self.state, self.packed())
+
+
+def sighting_of(obj: RawObject) -> Sighting:
+    """A sighting of an object. Where it has a uid and a resourceVersion, they are its state: no two states share them."""
+    state = f"{obj.uid} {obj.resource_version}" if obj.uid and obj.resource_version else ""
+    return Sighting(state, obj.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An object as a hook may see it, and the checksum (SHA-256) of what counts."""
+
+    item: Item
+    checksum: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The object is there, in this form."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The object is no more. ``last``: its last form; None where that is not known better than from its entry."""
+
+    last: Entry | None
+
+
+Observation = Seen | Gone
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorEvent:
+    """Something a hook is told: what happened, to which object, and the object's item at that time."""
+
+    verb: WatchVerb
+    key: ObjectKey
+    item: Item
+
+
+def step(key: ObjectKey, entry: Entry | None, seen: Observation) -> tuple[Entry | None, MonitorEvent | None]:
+    """The object's next entry, and the event where there is one."""
+    match seen:
+        case Seen(new):
+            if entry is None:
+                return new, MonitorEvent(WatchVerb.ADDED, key, new.item)
+            if entry.checksum == new.checksum:
+                return new, None
+            return new, MonitorEvent(WatchVerb.MODIFIED, key, new.item)
+        case Gone(last):
+            if entry is None:
+                return None, None
+            return None, MonitorEvent(WatchVerb.DELETED, key, (last or entry).item)
+        case _:
+            assert_never(seen)
+
+
+def entry_of(binding: KubernetesBinding, seen: Sighting, filtered: bytes | None) -> Entry:
+    """The entry of an object; ``filtered`` is what the binding's filter made of it (canonical JSON), None where it has none."""
+    item = Item(
+        seen.packed() if binding.keep_full_objects else None, None if filtered is None else PackedJson(filtered)
+    )
+    if filtered is not None:
+        return Entry(item, hashlib.sha256(filtered).digest())
+    return Entry(item, hashlib.sha256(seen.state.encode() if seen.state else seen.plain()).digest())
+
+
+def place(binding: KubernetesBinding, key: ObjectKey) -> tuple[str, ...]:
+    """What items are sorted by (§2.1): namespace and name, or ``ns/Kind/name`` as one word where objects are not kept."""
+    if binding.keep_full_objects:
+        return key.namespace, key.name
+    return (f"{key.namespace}/{key.resource.kind}/{key.name}",)

@@ -1,0 +1,224 @@
+"""Sets of fields, as managers own them: a trie of path elements, and its algebra.
+
+A path element is written as FieldsV1 writes it (``f:name`` a member, ``k:{"name":"a"}`` an item of a keyed list,
+``v:"x"`` an item of a set, ``i:0`` an index), so two elements are equal exactly when their texts are: keys and values
+are kept as canonical JSON. A :class:`FieldSet` holds the elements that are in the set themselves (``members``) and
+the sets below elements (``children``); an element may be both, which FieldsV1 writes as ``"."``.
+
+Invariants: sets are immutable, children are never empty, and every operation is set algebra over whole paths: taking
+away ``.spec`` says nothing of ``.spec.replicas``. Which lists are keyed, and by what, is known to the server alone
+(:mod:`wharfinger.control_plane.merging.typed_fields`); here a set says it of itself.
+
+Sources: KEP-555, and FieldsV1 in the API reference of ``meta/v1``.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonError, JsonObject, JsonValue, canonical_json, decode_json, encode_json
+
+FieldPath: TypeAlias = tuple[str, ...]
+"""Path elements from the root on; the root itself is ()."""
+
+_KINDS: Final = ("f:", "k:", "v:", "i:")
+MAX_ELEMENT_BYTES: Final = 8 * 1024 * 1024
+"""Of a key or an item of a list in a path: what an object may hold, escaped."""
+
+
+class FieldSetError(FormatError):
+    """A FieldsV1 that is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSet:
+    """An immutable set of field paths."""
+
+    members: frozenset[str] = frozenset()
+    children: "Mapping[str, FieldSet]" = field(default_factory=dict)
+    _written: JsonObject | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.members) or bool(self.children)
+
+    def __contains__(self, path: FieldPath) -> bool:
+        here = self
+        for element in path[:-1]:
+            child = here.children.get(element)
+            if child is None:
+                return False
+            here = child
+        return path[-1] in here.members
+
+    def below(self, element: str) -> "FieldSet":
+        """The paths below one element, without it; empty where there are none."""
+        return self.children.get(element, EMPTY)
+
+    def union(self, other: "FieldSet") -> "FieldSet":
+        """The paths in either; this very set where the other adds nothing."""
+        if not other:
+            return self
+        if not self:
+            return other
+        children = dict(self.children)
+        grown = False
+        for element, child in other.children.items():
+            mine = children.get(element)
+            merged = child if mine is None else mine.union(child)
+            if merged is not mine:
+                children[element] = merged
+                grown = True
+        members = self.members | other.members
+        return FieldSet(members, children) if grown or len(members) != len(self.members) else self
+
+    def difference(self, other: "FieldSet") -> "FieldSet":
+        """The paths in this and not in the other; this very set where that takes nothing away."""
+        members, children = self.members - other.members, dict(self.children)
+        changed = len(members) != len(self.members)
+        for element in self.children.keys() & other.children.keys():
+            child = self.children[element]
+            left = child.difference(other.children[element])
+            changed = changed or left is not child
+            if left:
+                children[element] = left
+            else:
+                del children[element]
+        return FieldSet(members, children) if changed else self
+
+    def intersection(self, other: "FieldSet") -> "FieldSet":
+        """The paths in both."""
+        children = {element: child.intersection(other.below(element)) for element, child in self.children.items()}
+        return FieldSet(self.members & other.members, {element: child for element, child in children.items() if child})
+
+    def paths(self) -> Iterator[FieldPath]:
+        """Every path, parents before what is below them, otherwise in order of their texts by kind."""
+        for element in sorted(self.members, key=_order):
+            yield (element,)
+        for element in sorted(self.children, key=_order):
+            for path in self.children[element].paths():
+                yield (element, *path)
+
+    def to_fields_v1(self) -> JsonObject:
+        """FieldsV1, sorted; written once, and not to be altered."""
+        if self._written is not None:
+            return self._written
+        written: JsonObject = {}
+        for element in sorted(self.members | self.children.keys(), key=_order):
+            inner = self.below(element).to_fields_v1()
+            written[element] = {".": {}} | inner if inner and element in self.members else inner
+        object.__setattr__(self, "_written", written)
+        return written
+
+    @staticmethod
+    def from_fields_v1(fields: JsonValue) -> "FieldSet":
+        """Read FieldsV1; FieldSetError for anything else. A "." at the very top is dropped, as the API server does."""
+        if not isinstance(fields, dict):
+            raise FieldSetError("fieldsV1: expected an object")
+        members: set[str] = set()
+        children: dict[str, FieldSet] = {}
+        for text, inner in fields.items():
+            if text == ".":
+                continue
+            element = _checked(text)
+            if not isinstance(inner, dict):
+                raise FieldSetError(f"fieldsV1: expected an object at {text!r}")
+            child = FieldSet.from_fields_v1(inner)
+            if child:
+                children[element] = child
+            if not inner or "." in inner:
+                members.add(element)
+        return FieldSet(frozenset(members), children)
+
+    @staticmethod
+    def of_paths(paths: Iterable[FieldPath]) -> "FieldSet":
+        """The set of these paths; the root () is in no set and left out."""
+        members: set[str] = set()
+        below: dict[str, list[FieldPath]] = {}
+        for path in paths:
+            if len(path) == 1:
+                members.add(path[0])
+            elif path:
+                below.setdefault(path[0], []).append(path[1:])
+        return FieldSet(frozenset(members), {element: FieldSet.of_paths(inner) for element, inner in below.items()})
+
+
+EMPTY: Final = FieldSet()
+
+
+def same_value(left: JsonValue, right: JsonValue) -> bool:
+    """Equality of JSON: unlike Python's, ``true`` is not 1; 1 and 1.0 are the same number."""
+    if isinstance(left, str) or left is right:
+        return left == right
+    if left != right:
+        return False
+    if isinstance(left, dict) and isinstance(right, dict) and _are_texts(left):
+        return True
+    if isinstance(left, dict | list) and encode_json(left) == encode_json(right):
+        return True  # what is alike to Python, and in its text too, is the same
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same_value(left[name], right[name]) for name in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same_value, left, right))
+    return left == right
+
+
+def _are_texts(members: JsonObject) -> bool:
+    """Whether all members are texts, or objects of texts, of which there is but one kind of equality."""
+    for value in members.values():  # noqa: SIM110 - a generator takes longer
+        if type(value) is not str and not (type(value) is dict and _are_texts(value)):
+            return False
+    return True
+
+
+def path_text(path: FieldPath) -> str:
+    """A path as the API server prints it: ``.spec.containers[name="a"].image``, ``.metadata.finalizers[="x"]``."""
+    return "".join(_element_text(element) for element in path)
+
+
+def _element_text(element: str) -> str:
+    kind, text = element[:2], element[2:]
+    match kind:
+        case "k:":
+            keys = decode_json(text, max_bytes=MAX_ELEMENT_BYTES, what="key")
+            parts = keys.items() if isinstance(keys, dict) else ()
+            return "[" + ",".join(f"{name}={_value_text(value)}" for name, value in parts) + "]"
+        case "v:":
+            return f"[={text}]"
+        case "i:":
+            return f"[{text}]"
+        case _:
+            return f".{text}"
+
+
+def _value_text(value: JsonValue) -> str:
+    """A value in a key as the API server prints it: the members of an object stand without anything between or around."""
+    if isinstance(value, dict):
+        return "".join(f"{name}={_value_text(inner)}" for name, inner in value.items())
+    if isinstance(value, list):
+        return f"[{','.join(map(_value_text, value))}]"
+    return canonical_json(value).decode()
+
+
+def _checked(text: str) -> str:
+    """A path element with its JSON in canonical form."""
+    kind, rest = text[:2], text[2:]
+    if kind not in _KINDS:
+        raise FieldSetError(f"fieldsV1: {text!r} is no path element")
+    if kind == "f:":
+        return text
+    try:
+        value = decode_json(rest, max_bytes=MAX_ELEMENT_BYTES, what="path element")
+    except JsonError as error:
+        raise FieldSetError(f"fieldsV1: {text!r} is no path element: {error}") from error
+    if kind == "k:" and not isinstance(value, dict):
+        raise FieldSetError(f"fieldsV1: {text!r}: a key must be an object")
+    if kind == "i:" and (isinstance(value, bool) or not isinstance(value, int)):
+        raise FieldSetError(f"fieldsV1: {text!r}: an index must be an integer")
+    return kind + canonical_json(value).decode()
+
+
+def _order(element: str) -> tuple[int, str]:
+    return _KINDS.index(element[:2]), element

@@ -1,0 +1,144 @@
+"""Amounts of resources (``resource.Quantity``): ``500m``, ``1Gi``, ``2e3``, as exact numbers."""
+
+import math
+import re
+from fractions import Fraction
+from typing import Final
+
+from wharfinger.formats.json.value import JsonValue
+
+QUANTITY: Final = re.compile(
+    r"([+-]?)([0-9]{0,400})(?:\.([0-9]{0,400}))?(?:[eE]([+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i)?)"
+)
+"""Sign, digits before and behind the point, exponent, unit: one that has no digits says 0."""
+DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+"""The unit's power of ten."""
+BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_EXPONENT: Final = re.compile("[eE][+-]?[0-9]")
+_INT64: Final = range(-(2**63), 2**63)
+ZERO: Final = Fraction(0)
+_NANO: Final = Fraction(1, 10**9)
+MILLI: Final = Fraction(1, 10**3)
+_MOST: Final = 2**63 - 1
+"""The largest amount in a unit of the binary ones."""
+_FAST_DIGITS: Final = 18
+"""Of a number that is held as 64 bits, and as it was spelled where that is canonical enough."""
+_FAST_BINARY_DIGITS: Final = 14
+
+
+def parse_quantity(value: JsonValue) -> Fraction | None:
+    """The number that a quantity says; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    match = QUANTITY.fullmatch(str(value))
+    if match is None or not (match[2] or match[3]):
+        return None
+    sign, whole, part, exponent, unit = match.groups()
+    number = Fraction(int((whole or "") + (part or "")), 10 ** len(part or ""))
+    if unit and unit.endswith("i"):
+        number *= 1024 ** BINARY.index(unit)
+    else:
+        number *= Fraction(10) ** int(exponent or DECIMAL[unit or ""])
+    return -number if sign == "-" else number
+
+
+def amount(value: JsonValue) -> Fraction:
+    """The number that a quantity says; 0 for what is none."""
+    return parse_quantity(value) or ZERO
+
+
+def whole(value: JsonValue) -> int:
+    """A quantity as an integer, rounded up (Go's ``Value``)."""
+    return math.ceil(amount(value))
+
+
+def is_whole(value: JsonValue) -> bool:
+    """Whether a quantity, rounded up to thousandths, is an integer (Go's ``MilliValue() % 1000 == 0``).
+
+    Beyond 64 bits of thousandths, a binary one wraps around and seldom is, a decimal one counts as 0.
+    """
+    thousandths = math.ceil(amount(value) * 1000)
+    if thousandths not in _INT64:
+        return not str(value).endswith("i") or ((thousandths + 2**63) % 2**64 - 2**63) % 1000 == 0
+    return thousandths % 1000 == 0
+
+
+def format_quantity(number: Fraction, like: JsonValue) -> str:
+    """A number as a canonical quantity, in the format (binary, decimal or with an exponent) of another quantity."""
+    sign, number = ("-", -number) if number < 0 else ("", number)
+    power = 0
+    if str(like).endswith("i") and number.denominator == 1 and number >= 1024:
+        while number.numerator % 1024 == 0 and power < len(BINARY) - 1:
+            number, power = number / 1024, power + 1
+        return f"{sign}{number}{BINARY[power]}"
+    scaled, unit = math.ceil(number * 10**9), -9
+    while scaled and scaled % 1000 == 0 and unit < 18:
+        scaled, unit = scaled // 1000, unit + 3
+    if not scaled:
+        return "0"
+    if _EXPONENT.search(str(like)):
+        return f"{sign}{scaled}e{unit}" if unit else f"{sign}{scaled}"
+    return f"{sign}{scaled}{next(name for name, at in DECIMAL.items() if at == unit)}"
+
+
+def canonical_quantity(value: JsonValue, *, finest: Fraction = _NANO) -> JsonValue:
+    """``0.5Gi`` → ``512Mi``, ``1000m`` → ``1``, ``1000`` → ``1k``, 2 → ``2``; what is no quantity comes back as it is.
+
+    The format (binary, decimal, exponent) stays, the largest unit that leaves a whole number is taken, and what is
+    finer than a nano (or what is said) is rounded up.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return value
+    text = str(value)
+    match = QUANTITY.fullmatch(text)
+    if match is None or not text:
+        return value
+    sign, whole, part, exponent, unit = match.groups()
+    part, unit = part or "", unit or ""
+    binary = unit.endswith("i")
+    power = BINARY.index(unit) if binary else int(exponent or DECIMAL[unit])
+    if _stays(whole.lstrip("0"), part, power, binary=binary, finest=finest):
+        return text
+    number = Fraction(int(whole + part or "0"), 10 ** len(part)) * Fraction(1024 if binary else 10) ** power
+    amount = _rounded_up(number, finest)
+    if binary:
+        amount = min(amount, Fraction(_MOST))
+    text = _binary(amount) if binary and amount.denominator == 1 and amount >= 1024 else _decimal(amount, exponent)
+    return f"-{text}" if sign == "-" and amount else text
+
+
+def _stays(whole: str, part: str, power: int, *, binary: bool, finest: Fraction) -> bool:
+    """Whether a quantity stays as it is spelled, sign, leading zeros and exponent included, as ParseQuantity has it."""
+    digits = (whole or "0") + part
+    if binary:
+        return not part and len(digits) + 3 * power <= _FAST_BINARY_DIGITS and int(digits) % 8 != 0
+    scale = power - len(part)
+    if len(digits) > _FAST_DIGITS or scale % 3 or scale < (-3 if finest == MILLI else -9):
+        return False
+    return not digits.endswith("000") and digits[0] != "0"
+
+
+def _rounded_up(amount: Fraction, unit: Fraction) -> Fraction:
+    """Rounded up to a whole number of units."""
+    units = amount / unit
+    return -(-units.numerator // units.denominator) * unit
+
+
+def _binary(amount: Fraction) -> str:
+    power = 0
+    while amount.numerator % 1024 == 0 and power < len(BINARY) - 1:
+        amount /= 1024
+        power += 1
+    return f"{amount}{BINARY[power]}"
+
+
+def _decimal(amount: Fraction, exponent: str | None) -> str:
+    power = -9
+    while amount and (amount / Fraction(10) ** (power + 3)).denominator == 1:
+        power += 3
+    if not amount:
+        return "0"
+    mantissa = amount / Fraction(10) ** power
+    if exponent is not None:
+        return f"{mantissa}e{power}" if power else str(mantissa)
+    return f"{mantissa}{next((unit for unit, at in DECIMAL.items() if at == power), '')}"  # beyond E none, as in Go

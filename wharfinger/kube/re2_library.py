@@ -1,0 +1,110 @@
+"""RE2, the library: programs of patterns and where they match. The one module that knows it.
+
+A program is linear in the text and bounded in memory, whatever its pattern. Only looking for all matches can cost more, since
+each one may look ahead to the end of the text in vain; so the characters that all searches may see are bounded together.
+Patterns are RE2's own here; :mod:`~wharfinger.kube.patterns` brings Go's into that form.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, Protocol
+
+import re2
+
+USUAL_BYTES: Final = 8 * 1024 * 1024
+"""Memory of a program with all that it remembers while it runs; 64 of them are kept."""
+LARGEST_BYTES: Final = 64 * 1024 * 1024
+"""The same for patterns that need more; four of them are kept."""
+MAX_SEEN: Final = 2**32
+"""Bytes of text that all searches of one ``found`` may look at together: several seconds of them."""
+
+
+class TooLongError(ValueError):
+    """All matches in a text are more work than anybody waits for."""
+
+
+class _Match(Protocol):
+    def span(self) -> tuple[int, int]: ...
+
+
+class _Program(Protocol):
+    def search(self, text: bytes, pos: int = 0) -> _Match | None: ...
+
+
+def compiles(pattern: str) -> bool:
+    """Whether there is a program for a pattern."""
+    return _program(pattern) is not None
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether a pattern matches somewhere in a text; one without a program matches everywhere."""
+    program = _program(pattern)
+    try:
+        return program is None or next(_spans(program, _encoded(text)), None) is not None
+    except TooLongError:  # so far only inside of characters
+        return False
+
+
+def found(pattern: str, text: str) -> Iterator[str]:
+    """What matches, from left to right, no two of them overlapping, none that is empty right behind another.
+
+    Raises TooLongError.
+    """
+    program = _program(pattern)
+    data = _encoded(text)
+    behind = -1
+    for start, end in _spans(program, data) if program is not None else ():
+        if end > start or start != behind:
+            yield data[start:end].decode()
+        behind = end
+
+
+def _spans(program: _Program, data: bytes) -> Iterator[tuple[int, int]]:
+    at = seen = 0
+    while at <= len(data) and (match := program.search(data, at)) is not None:
+        seen += len(data) - at
+        if seen > MAX_SEEN:
+            raise TooLongError(f"looking for all matches in {len(data)} bytes takes more than {MAX_SEEN} steps")
+        start, end = match.span()
+        within = start < len(data) and _continues(data[start])  # `\B` may be inside a character there
+        if not within:
+            yield start, end
+        at = end if end > start else start + 1
+        while at < len(data) and _continues(data[at]):
+            at += 1
+
+
+def _continues(byte: int) -> bool:
+    """Whether a byte of UTF-8 is not the first of its character."""
+    return byte & 0xC0 == 0x80
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode(errors="replace")
+
+
+def _program(pattern: str) -> _Program | None:
+    return _usual(pattern) or _large(pattern)
+
+
+@lru_cache(maxsize=64)
+def _usual(pattern: str) -> _Program | None:
+    return _compiled(pattern, USUAL_BYTES)
+
+
+@lru_cache(maxsize=4)
+def _large(pattern: str) -> _Program | None:
+    return _compiled(pattern, LARGEST_BYTES)
+
+
+def _compiled(pattern: str, most_bytes: int) -> _Program | None:
+    options = re2.Options()
+    options.max_mem = most_bytes
+    options.never_capture = True
+    options.log_errors = False
+    try:
+        program: _Program = re2.compile(_encoded(pattern), options)
+    except re2.error:
+        return None
+    re2.purge()  # its cache bounds the number of programs only
+    return program

@@ -1,0 +1,84 @@
+r"""The names in ``\p{…}`` as Go knows them, and each as what stands in a character class of RE2.
+
+Go folds case and leaves spaces, hyphens and underscores out of a name, and then looks it up among names that may have them:
+``\p{letter}`` is one, ``\p{Old_Italic}`` is none. Categories of RE2 lack what is not assigned, which is in Go's ``C``.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from wharfinger.kube import re2_library as matching
+
+_UNFOLDED: Final = re.compile("[ _-]")
+_ALIASES: Final = {
+    "casedletter": "Lc",
+    "closepunctuation": "Pe",
+    "combiningmark": "M",
+    "connectorpunctuation": "Pc",
+    "control": "Cc",
+    "currencysymbol": "Sc",
+    "dashpunctuation": "Pd",
+    "decimalnumber": "Nd",
+    "enclosingmark": "Me",
+    "finalpunctuation": "Pf",
+    "format": "Cf",
+    "initialpunctuation": "Pi",
+    "letter": "L",
+    "letternumber": "Nl",
+    "lineseparator": "Zl",
+    "lowercaseletter": "Ll",
+    "mark": "M",
+    "mathsymbol": "Sm",
+    "modifierletter": "Lm",
+    "modifiersymbol": "Sk",
+    "nonspacingmark": "Mn",
+    "number": "N",
+    "openpunctuation": "Ps",
+    "other": "C",
+    "otherletter": "Lo",
+    "othernumber": "No",
+    "otherpunctuation": "Po",
+    "othersymbol": "So",
+    "paragraphseparator": "Zp",
+    "privateuse": "Co",
+    "punctuation": "P",
+    "separator": "Z",
+    "spaceseparator": "Zs",
+    "spacingmark": "Mc",
+    "surrogate": "Cs",
+    "symbol": "S",
+    "titlecaseletter": "Lt",
+    "unassigned": "Cn",
+    "uppercaseletter": "Lu",
+    "cntrl": "Cc",
+    "digit": "Nd",
+    "punct": "P",
+}
+_ASSIGNED: Final = r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}"
+_MADE_OF: Final = {"Ascii": r"\x00-\x7F", "Assigned": rf"{_ASSIGNED}\p{{C}}", "Lc": r"\p{Lu}\p{Ll}\p{Lt}"}
+_NOT: Final = {"C": _ASSIGNED, "Cn": _MADE_OF["Assigned"]}
+_CODES: Final = (range(0xD800), range(0xE000, 0x10000), range(0x10000, 0x40000), range(0x40000, 0x110000))
+"""All characters that a text can have, in parts that are quick to look through."""
+
+
+def unicode_class(name: str, *, negated: bool) -> str | None:
+    """What stands between the brackets of a class for a name, None where Go does not know it."""
+    name = _UNFOLDED.sub("", name)
+    if not (name.isascii() and name.isalpha()):
+        return None
+    name = _ALIASES.get(name.lower(), name.capitalize())
+    if name in _NOT:
+        return _ranges(_NOT[name], negated=not negated)
+    if name in _MADE_OF:
+        return _ranges(_MADE_OF[name], negated=negated)
+    spelled = rf"\{'P' if negated else 'p'}{{{name}}}"
+    return spelled if matching.compiles(spelled) else None
+
+
+@lru_cache(maxsize=8)
+def _ranges(inner: str, *, negated: bool) -> str:
+    """The characters of a class as ranges: where a class is inside another, ``^`` is no way to say it."""
+    pattern = f"[{'^' if negated else ''}{inner}]+"
+    runs = (run for codes in _CODES for run in matching.found(pattern, "".join(map(chr, codes))))
+    return "".join(rf"\x{{{ord(run[0]):X}}}-\x{{{ord(run[-1]):X}}}" for run in runs)

@@ -1,0 +1,4 @@
+"""``package check``: a package's folder looked over before it is pushed.
+
+May import all other rooms.
+"""

@@ -1,0 +1,58 @@
+"""What ``wharfinger package check`` prints: a line for each finding and a summary, or a document for programs. Pure."""
+
+import json
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.packages.author.package_check import CheckReport, Severity
+
+
+def report_text(report: CheckReport) -> str:
+    """A line for each finding, and the summary; nothing in it that a terminal would obey."""
+    lines = [f"{finding.severity.value}: {finding}" for finding in report.findings]
+    return "\n".join(_printable(line) for line in [*lines, _summary(report)])
+
+
+def report_json(report: CheckReport) -> str:
+    """The same as a JSON document."""
+    definition = report.definition
+    document: JsonObject = {
+        "passed": report.passed,
+        "package": None
+        if definition is None
+        else {
+            "name": definition.name,
+            "version": definition.version,
+            "layout": definition.layout.value,
+            "type": None if definition.type is None else definition.type.value,
+            "settingsVersion": definition.conversions.current,
+        },
+        "conversionCases": report.cases,
+        "settingsChecked": report.settings_checked,
+        "findings": [
+            {"severity": each.severity.value, "where": each.where, "message": each.message} for each in report.findings
+        ],
+    }
+    return json.dumps(document, indent=2)  # in ASCII: nothing in it that a terminal would obey
+
+
+def _summary(report: CheckReport) -> str:
+    definition = report.definition
+    who = "the package"
+    if definition is not None:
+        kind = definition.layout.value + (f", {definition.type.value}" if definition.type else "")
+        who = " ".join(part for part in (definition.name, definition.version, f"({kind})") if part)
+    said = [_counted(report.count(Severity.ERROR), "error"), _counted(report.count(Severity.WARNING), "warning")]
+    if report.cases:
+        said.append(f"{_counted(report.cases, 'conversion')} tried")
+    if report.settings_checked:
+        said.append("settings checked")
+    return f"{who}: {', '.join(said)}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
+
+
+def _printable(text: str) -> str:
+    """Text of others for a terminal: one line, no control characters."""
+    return "".join(character if character.isprintable() else " " for character in text)

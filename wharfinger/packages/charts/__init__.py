@@ -1,0 +1,4 @@
+"""Helm charts as files: Chart.yaml, .helmignore, archives.
+
+May import ``files``.
+"""

@@ -1,0 +1,306 @@
+"""Helm charts as folders: reading ``Chart.yaml``, and packing the folder into an archive.
+
+Packing is deterministic: the same files give the same bytes and so the same digest, whoever packs them, whenever. Names are
+sorted, times are zero, owners are nobody, modes are 0644 or 0755. A link that leads out of the folder is refused: the archive
+would carry a file of the machine it was packed on.
+"""
+
+import gzip
+import io
+import os
+import re
+import stat
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, find_list, find_str, need_str
+from wharfinger.packages.charts.chart_metadata import read_metadata
+from wharfinger.packages.charts.helmignore import FILE_NAME, MAX_BYTES, Rule, is_ignored, read_rules
+from wharfinger.packages.errors import ArtifactError
+
+CHART_FILE: Final = "Chart.yaml"
+MAX_CHART_FILE: Final = 1024 * 1024
+MAX_FILES: Final = 10_000
+MAX_TOTAL: Final = 100 * 1024 * 1024
+"""Bytes of all files together; what Helm itself accepts in an archive."""
+MAX_PATHS: Final = 50_000
+"""Files and folders, links to folders followed: a few of these can make more paths than can ever be walked."""
+MAX_FOLDERS_DEEP: Final = 64
+_ALWAYS_IN_CHARTS: Final = frozenset({CHART_FILE, "package.yaml", "module.yaml"})
+"""What says what a folder is, goes with it."""
+_ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
+    "crds",
+    "enabled",
+    "hooks",
+    "images_digests.json",
+    "openapi",
+    "values.yaml",
+    "version.json",
+}
+"""A package's ``.helmignore`` keeps these from Helm, not from the package."""
+
+# What Masterminds/semver's NewVersion takes, as Helm does for charts: a leading v, leading zeros and missing parts are allowed.
+_PRERELEASE: Final = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"
+_VERSION: Final = re.compile(
+    rf"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-{_PRERELEASE}(?:\.{_PRERELEASE})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?\Z",
+    re.ASCII,
+)
+_LARGEST_PART: Final = 2**64 - 1
+_MAX_NAME: Final = 1000
+_MAX_VERSION: Final = 200
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z", re.ASCII)
+_ALIAS: Final = re.compile(r"[a-zA-Z0-9_-]+\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ChartDependency:
+    """A sub-chart that ``Chart.yaml`` names."""
+
+    name: str
+    version: str
+    repository: str
+    alias: str
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What ``Chart.yaml`` says; ``metadata`` is all of it that Helm knows, with the types that Helm gives it.
+
+    ``warnings`` say what is odd about the file, with its line.
+    """
+
+    folder: Path
+    api_version: str
+    name: str
+    version: str
+    app_version: str
+    type: str
+    description: str
+    dependencies: tuple[ChartDependency, ...]
+    metadata: JsonObject = field(repr=False)
+    warnings: tuple[str, ...] = ()
+
+
+def read_chart(folder: Path) -> Chart:
+    """Read a chart folder's ``Chart.yaml``. Raises ArtifactError naming file and line."""
+    path = folder / CHART_FILE
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_CHART_FILE + 1)
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{folder}: no {CHART_FILE}; this is not a chart folder") from error
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
+    return read_chart_file(data, folder)
+
+
+def read_chart_file(data: bytes, folder: Path) -> Chart:
+    """Read the bytes of a ``Chart.yaml``; ``folder`` is where it lies. Raises ArtifactError naming file and line."""
+    what = str(folder / CHART_FILE)
+    if len(data) > MAX_CHART_FILE:
+        raise ArtifactError(f"{what}: more than {MAX_CHART_FILE} bytes")
+    try:
+        metadata, odd = read_metadata(data, what)
+        if not metadata.get("apiVersion"):
+            metadata["apiVersion"] = "v1"
+            odd += ("apiVersion: missing; read as v1, as Helm reads it",)
+        chart = Chart(
+            folder=folder,
+            api_version=need_str(metadata, "apiVersion"),
+            name=need_str(metadata, "name"),
+            version=need_str(metadata, "version"),
+            app_version=find_str(metadata, "appVersion"),
+            type=find_str(metadata, "type") or "application",
+            description=find_str(metadata, "description"),
+            dependencies=tuple(_dependency(entry) for entry in find_list(metadata, "dependencies")),
+            metadata=metadata,
+        )
+        _check(chart)
+    except FormatError as error:
+        message = str(error)
+        if what in message:
+            raise ArtifactError(message) from error
+        raise ArtifactError(f"{what}{_line(data, message)}: {message}") from error
+    return replace(chart, warnings=tuple(f"{what}{_line(data, each)}: {each}" for each in (*odd, *_oddities(chart))))
+
+
+def synthetic_chart(folder: Path, name: str, app_version: str) -> Chart:
+    """The chart of a package that has something to render and no ``Chart.yaml``: its name, and always version 0.2.0.
+
+    Both are what templates of module folders have always been told (spec hook-protocol §5.8); the version that counts is the
+    package's, which the record of the release has instead, for ``helm list``.
+    """
+    metadata: JsonObject = {"apiVersion": "v2", "name": name, "version": "0.2.0"}
+    if app_version:
+        metadata["appVersion"] = app_version
+    return Chart(folder, "v2", name, "0.2.0", app_version, "application", "", (), metadata)
+
+
+def pack_chart(folder: Path) -> bytes:
+    """The folder as a Helm chart archive (gzipped tar, everything below ``<chart name>/``).
+
+    Raises ArtifactError for a folder that is no chart, holds what cannot be packed, or is too big.
+    """
+    return pack_folder(folder, prefix=f"{read_chart(folder).name}/")
+
+
+def pack_folder(folder: Path, *, prefix: str = "") -> bytes:
+    """The folder as a gzipped tar, every name after ``prefix``; what ``.helmignore`` lists is left out.
+
+    Without a prefix it is a package, whose hooks, schemas and CRDs stay in whatever is listed. Raises ArtifactError for a folder
+    that holds what cannot be packed, or is too big.
+    """
+    root = folder.resolve()
+    packed = io.BytesIO()
+    always = _ALWAYS_IN_CHARTS if prefix else _ALWAYS_IN_PACKAGES
+    total = 0
+    try:
+        # The name and time in a gzip header would make each archive different.
+        with (
+            gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=packed, mtime=0) as squeezed,
+            tarfile.open(fileobj=squeezed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        ):
+            files = list(islice(_files(root, _rules(root), always), MAX_FILES + 1))
+            if len(files) > MAX_FILES:
+                raise ArtifactError(f"{folder}: more than {MAX_FILES} files; leave some out in {FILE_NAME}")
+            for name, path in sorted(files):
+                name.encode()
+                content, executable = _read_file(path, MAX_TOTAL - total)
+                total += len(content)
+                entry = tarfile.TarInfo(prefix + name)
+                entry.size, entry.mode, entry.mtime = len(content), 0o755 if executable else 0o644, 0
+                archive.addfile(entry, io.BytesIO(content))
+    except OSError as error:
+        raise ArtifactError(f"{error.filename or folder}: cannot be read: {error.strerror}") from error
+    except UnicodeEncodeError as error:
+        raise ArtifactError(f"{folder}: the name {error.object!r} is not UTF-8; rename the file") from error
+    return packed.getvalue()
+
+
+def _check(chart: Chart) -> None:
+    """Refuse what Helm refuses. Raises ShapeError."""
+    # Helm 3 takes "." and "..", too; but a chart's name is a folder's name in its archive.
+    if "/" in chart.name or chart.name in {".", ".."} or len(chart.name) > _MAX_NAME:
+        raise ShapeError(f"name: {chart.name[:100]!r} is no chart name: letters, digits, '-', '_', '.'")
+    version = _VERSION.match(chart.version)
+    fits = version is not None and all(int(part) <= _LARGEST_PART for part in version.groups() if part)
+    if not fits or len(chart.version) > _MAX_VERSION:
+        raise ShapeError(f"version: {chart.version[:100]!r} is no semantic version, such as 1.2.3")
+    if chart.type not in {"application", "library"}:
+        raise ShapeError(f"type: {chart.type[:50]!r} is neither application nor library")
+    seen: set[str] = set()
+    for each in chart.dependencies:
+        if each.alias and not _ALIAS.match(each.alias):
+            raise ShapeError(
+                f"dependencies: {each.name[:100]}: alias: {each.alias[:50]!r} has other characters than letters, digits, '-', '_'"
+            )
+        if (name := each.alias or each.name) in seen:
+            raise ShapeError(f"dependencies: {name[:100]!r} is there twice; give one of them an alias")
+        seen.add(name)
+
+
+def _oddities(chart: Chart) -> Iterator[str]:
+    """What Helm takes, and an author hardly means."""
+    if chart.api_version not in {"v1", "v2"}:
+        yield f"apiVersion: {chart.api_version[:50]!r} is neither v1 nor v2: Helm 4 does not render it, Helm 3 does"
+    if not _PLAIN_NAME.match(chart.name) or ".." in chart.name:
+        yield f"name: {chart.name[:100]!r} has other characters than letters, digits, '-', '_', '.'"
+
+
+def _dependency(value: JsonValue) -> ChartDependency:
+    entry = as_object(value, "dependencies")
+    return ChartDependency(
+        name=find_str(entry, "name"),
+        version=find_str(entry, "version"),
+        repository=find_str(entry, "repository"),
+        alias=find_str(entry, "alias"),
+        condition=find_str(entry, "condition"),
+    )
+
+
+def _line(data: bytes, message: str) -> str:
+    """`` line 4`` where the field that ``message`` starts with is written, or nothing."""
+    key = re.match(r"[A-Za-z]+", message)
+    if key is None:
+        return ""
+    for number, line in enumerate(data.splitlines(), 1):
+        if line.startswith(key[0].encode() + b":"):
+            return f" line {number}"
+    return ""
+
+
+def _rules(root: Path) -> tuple[Rule, ...]:
+    path = root / FILE_NAME
+    if not path.is_file():
+        return read_rules("")
+    data, _ = _read_file(path, MAX_BYTES)
+    try:
+        return read_rules(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ArtifactError(f"{path}: not UTF-8 text") from error
+
+
+def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Iterator[tuple[str, Path]]:
+    """The files to pack: name from the root with ``/``, and where its content is, links followed; ``always`` are not ignored."""
+    pending: list[tuple[str, Path, tuple[Path, ...]]] = [("", root, (root,))]
+    count = 0
+    while pending:
+        prefix, folder, chain = pending.pop()
+        if len(chain) > MAX_FOLDERS_DEEP:
+            raise ArtifactError(f"{folder}: more than {MAX_FOLDERS_DEEP} folders inside each other")
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            name = prefix + entry.name
+            is_kept = name.partition("/")[0] in always
+            if not is_kept and is_ignored(rules, name, is_folder=_is_folder(entry)):
+                continue
+            count += 1
+            if count > MAX_PATHS:
+                raise ArtifactError(
+                    f"{root}: more than {MAX_PATHS} paths where links to folders are followed; "
+                    f"have each folder once, or list links in {FILE_NAME}"
+                )
+            path = _inside(Path(entry.path), root)
+            mode = path.stat().st_mode
+            if stat.S_ISDIR(mode):
+                if path in chain:
+                    raise ArtifactError(f"{entry.path}: a link to a folder it lies in; remove it")
+                pending.append((name + "/", path, (*chain, path)))
+            elif stat.S_ISREG(mode):
+                yield name, path
+            else:
+                raise ArtifactError(f"{entry.path}: neither file nor folder; remove it or list it in {FILE_NAME}")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle; whether that matters depends on whether it is ignored
+        return False
+
+
+def _inside(path: Path, root: Path) -> Path:
+    """The path with links followed. Raises ArtifactError where that leaves the chart's folder."""
+    try:
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise ArtifactError(f"{path}: a link to nothing; remove it") from error
+    if not real.is_relative_to(root):
+        raise ArtifactError(f"{path}: a link that leaves the chart's folder; copy what it points to into the chart")
+    return real
+
+
+def _read_file(path: Path, room: int) -> tuple[bytes, bool]:
+    """Content, and whether its owner may execute it. The path has its links followed; a new link in its place is refused."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        content = file.read(room + 1)
+        if len(content) > room:
+            raise ArtifactError(
+                f"{path}: too big, or the chart has more than {MAX_TOTAL} bytes; leave it out in {FILE_NAME}"
+            )
+        return content, bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)

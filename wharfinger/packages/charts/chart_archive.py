@@ -1,0 +1,44 @@
+"""Chart archives (``.tgz``): unpacking one into an empty folder, within limits.
+
+Helm puts everything below one folder named after the chart, and so must every archive that is taken here: what lies beside
+it would be left behind unseen. The folder is moved to its place later, so no link in it may lead out of it. The hostile part
+(names that leave the folder, links, bombs) is the business of :mod:`wharfinger.formats.archives.archive`.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from wharfinger.formats.archives.archive import ArchiveLimits, extract_tar
+from wharfinger.formats.errors import FormatError
+from wharfinger.packages.charts.chart import CHART_FILE
+from wharfinger.packages.errors import ArtifactError
+
+MAX_ARCHIVE: Final = 100 * 1024 * 1024
+"""Bytes of a chart archive before it is unpacked."""
+
+
+def unpack_chart(
+    archive: BinaryIO,
+    into: Path,
+    *,
+    what: str,
+    limits: ArchiveLimits,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Path:
+    """Unpack into the empty folder ``into`` and return the chart's folder in it.
+
+    Blocking; ``should_stop`` is asked again and again. Raises ArtifactError where the archive is broken, over a limit, or
+    holds no chart; ExtractionStoppedError; OSError. What was unpacked by then stays.
+    """
+    try:
+        extract_tar(archive, into, limits, what=what, within_top=True, should_stop=should_stop)
+    except FormatError as error:
+        raise ArtifactError(str(error)) from error
+    tops = sorted(path.name for path in into.iterdir())
+    if len(tops) != 1 or not (into / tops[0] / CHART_FILE).is_file():
+        found = ", ".join(tops[:5]) or "nothing"
+        raise ArtifactError(
+            f"{what}: expected one folder with a {CHART_FILE}, found {found[:300]}; pack it with `helm package`"
+        )
+    return into / tops[0]

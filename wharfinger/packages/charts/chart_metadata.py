@@ -1,0 +1,227 @@
+"""The fields of a ``Chart.yaml`` as Helm decodes them.
+
+Helm reads the file into a typed document, and is lenient about it: a number or a boolean where a string belongs becomes a
+string, keys are found whatever their case, unknown keys and later documents are ignored, and of a key that is written twice the
+last counts. A chart that Helm renders is taken here, too; each of these is a warning, because it is most often a mistake.
+
+What is returned has Helm's types throughout, whatever the file had. Release records need that: Helm cannot read a record whose
+chart has a number for a version, and fails to list any release beside it.
+"""
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Final, NamedTuple, TypeAlias, assert_never
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, type_name
+from wharfinger.formats.yaml.reader import read_first_yaml
+from wharfinger.formats.yaml.scalars import float_key
+
+MAX_WARNINGS: Final = 20
+_SHOWN: Final = 60
+_UINT64: Final = 2**64
+_INT64_MIN: Final = -(2**63)
+
+
+class _Leaf(Enum):
+    TEXT = auto()
+    """A string of which Helm takes out what cannot be printed."""
+    RAW = auto()
+    """A string that stays as it is."""
+    FLAG = auto()
+    ANY = auto()
+
+
+class _List(NamedTuple):
+    of: "_Shape"
+    nulls: bool
+    """Whether null may stand for an item: an empty string, then."""
+
+
+class _Map(NamedTuple):
+    of: "_Shape"
+
+
+class _Struct:
+    """An object of known fields, which are found whatever their case."""
+
+    def __init__(self, fields: "Mapping[str, _Shape]") -> None:
+        self.fields: Final = fields
+        self.folded: Final = {name.lower(): name for name in fields}
+
+
+_Shape: TypeAlias = "_Leaf | _List | _Map | _Struct"
+
+_TEXTS: Final = _List(_Leaf.TEXT, nulls=True)
+_MAINTAINER: Final = _Struct({"name": _Leaf.TEXT, "email": _Leaf.TEXT, "url": _Leaf.TEXT})
+_DEPENDENCY: Final = _Struct(
+    {
+        "name": _Leaf.TEXT,
+        "version": _Leaf.TEXT,
+        "repository": _Leaf.TEXT,
+        "condition": _Leaf.TEXT,
+        "tags": _TEXTS,
+        "enabled": _Leaf.FLAG,
+        "import-values": _List(_Leaf.ANY, nulls=True),
+        "alias": _Leaf.RAW,
+    }
+)
+_CHART: Final = _Struct(
+    {
+        "name": _Leaf.TEXT,
+        "home": _Leaf.TEXT,
+        "sources": _TEXTS,
+        "version": _Leaf.RAW,
+        "description": _Leaf.TEXT,
+        "keywords": _TEXTS,
+        "maintainers": _List(_MAINTAINER, nulls=False),
+        "icon": _Leaf.TEXT,
+        "apiVersion": _Leaf.RAW,
+        "condition": _Leaf.TEXT,
+        "tags": _Leaf.TEXT,
+        "appVersion": _Leaf.TEXT,
+        "deprecated": _Leaf.FLAG,
+        "annotations": _Map(_Leaf.RAW),
+        "kubeVersion": _Leaf.TEXT,
+        "dependencies": _List(_DEPENDENCY, nulls=False),
+        "type": _Leaf.RAW,
+    }
+)
+
+
+@dataclass(slots=True)
+class _Warnings:
+    """What is odd and taken all the same, at most `MAX_WARNINGS` of it."""
+
+    found: list[str] = field(default_factory=list)
+
+    def add(self, message: str) -> None:
+        if len(self.found) < MAX_WARNINGS:
+            self.found.append(message)
+
+
+def read_metadata(data: bytes, what: str) -> tuple[JsonObject, tuple[str, ...]]:
+    """Decode the bytes of a ``Chart.yaml``, and say what is odd about them; ``what`` names the file in errors.
+
+    Raises FormatError where Helm could not decode them either: no YAML, or a list where a string belongs.
+    """
+    document, repeats = read_first_yaml(data, what=what, exact_floats=True)
+    warnings = _Warnings()
+    for repeat in repeats:
+        warnings.add(f"{repeat}; the last counts")
+    return _struct(as_object(document, what), _CHART, "", warnings), tuple(warnings.found)
+
+
+def _decoded(value: JsonValue, shape: _Shape, where: str, warnings: _Warnings) -> JsonValue:
+    if isinstance(shape, _List):
+        if not isinstance(value, list):
+            raise ShapeError(f"{where}: expected a list, found {type_name(value)}")
+        return [_item(each, shape, where, warnings) for each in value]
+    if isinstance(shape, _Map):
+        found = _object(value, where)
+        return {
+            key: "" if each is None else _decoded(each, shape.of, f"{where}.{_shown(key)}", warnings)
+            for key, each in found.items()
+        }
+    if isinstance(shape, _Struct):
+        return _struct(_object(value, where), shape, f"{where}.", warnings)
+    match shape:
+        case _Leaf.TEXT:
+            return _sanitized(_text(value, where, warnings))
+        case _Leaf.RAW:
+            return _text(value, where, warnings)
+        case _Leaf.FLAG:
+            if not isinstance(value, bool):
+                raise ShapeError(f"{where}: expected true or false, found {type_name(value)}")
+            return value
+        case _Leaf.ANY:
+            _check_finite(value, where)
+            return value
+        case _:
+            assert_never(shape)
+
+
+def _item(value: JsonValue, shape: _List, where: str, warnings: _Warnings) -> JsonValue:
+    if value is not None:
+        return _decoded(value, shape.of, where, warnings)
+    if not shape.nulls:
+        raise ShapeError(f"{where}: expected an object, found null; take the empty item out")
+    return None if shape.of is _Leaf.ANY else ""
+
+
+def _struct(found: JsonObject, struct: _Struct, prefix: str, warnings: _Warnings) -> JsonObject:
+    """Decode an object of known fields. Helm goes by sorted keys, so the exact spelling most often has the last word."""
+    decoded: JsonObject = {}
+    for key in sorted(found):
+        known = struct.folded.get(key.lower())
+        where = f"{prefix}{_shown(key)}"
+        if known is None:
+            close = difflib.get_close_matches(key, struct.fields, n=1, cutoff=0.8) if len(key) <= _SHOWN else []
+            warnings.add(
+                f"{where}: unknown key, which Helm ignores" + (f"; did you mean {close[0]!r}?" if close else "")
+            )
+            continue
+        if known != key:
+            warnings.add(f"{where}: read as {known!r}; spell it so")
+        if found[key] is not None:
+            decoded[known] = _decoded(found[key], struct.fields[known], where, warnings)
+    return decoded
+
+
+def _text(value: JsonValue, where: str, warnings: _Warnings) -> str:
+    """A string, or what Helm's decoder makes of a number or a boolean."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        text = "true" if value else "false"
+    elif isinstance(value, int) and _INT64_MIN <= value < _UINT64:
+        text = str(value)
+    elif isinstance(value, int | float):
+        text = _float_text(float(value))
+    else:
+        raise ShapeError(f"{where}: expected a string, found {type_name(value)}")
+    warnings.add(f"{where}: {type_name(value)} is read as the string {text!r}; put it in quotes")
+    return text
+
+
+def _float_text(value: float) -> str:
+    """A float the way Go prints one of 32 bits in the fewest digits: 1.0 is 1, and 1.10 is 1.1."""
+    text = float_key(value)
+    return {".inf": "+Inf", "-.inf": "-Inf", ".nan": "NaN"}.get(text, text)
+
+
+def _sanitized(text: str) -> str:
+    """The text as Helm shows it: white space is a space, and what cannot be printed is left out."""
+    if text.isprintable():
+        return text
+    spaced = "".join(" " if _is_space(each) else each for each in text)
+    return "".join(filter(str.isprintable, spaced))
+
+
+def _is_space(character: str) -> bool:
+    return character.isspace() and not "\x1c" <= character <= "\x1f"
+
+
+def _check_finite(value: JsonValue, where: str) -> None:
+    """Raises ShapeError for a number that has no JSON form, wherever it stands in the value."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, float) and not math.isfinite(each):
+            raise ShapeError(f"{where}: a number that is not finite")
+        if isinstance(each, dict):
+            pending.extend(each.values())
+        elif isinstance(each, list):
+            pending.extend(each)
+
+
+def _object(value: JsonValue, where: str) -> JsonObject:
+    if not isinstance(value, dict):
+        raise ShapeError(f"{where}: expected an object, found {type_name(value)}")
+    return value
+
+
+def _shown(key: str) -> str:
+    return key if key.isprintable() and len(key) <= _SHOWN else repr(key[:_SHOWN])

@@ -1,0 +1,254 @@
+"""Settings that were written for an older version of a package's schema, brought to the newest.
+
+A schema changes: a setting is renamed, another becomes a list. So that nobody has to edit their settings on the day of an
+upgrade, the schema has a version (``x-config-version`` in its file, 1 if it says none), and the package brings what leads from
+each version to the next, as modules of Deckhouse do::
+
+    # openapi/conversions/v2.yaml
+    version: 2
+    conversions:                                     # jq programs, each run on what the one before gave
+      - .auth.enabled = .auth.enable | del(.auth.enable)
+    description: {en: auth.enable is called auth.enabled}
+
+Who says which version the settings are written for (``spec.settingsVersion``) has them converted; who says none means the newest.
+
+Invariants: the chain is gapless from 2 to the newest version, or the package is refused when it is read, by the name of the file
+that is missing; every program's result is an object, or nothing is converted, and the error says which program of which version
+it was; what is converted is the user's settings only, before defaults, and no settings need no conversion.
+
+The programs are foreign: `JqRunner` is where they run, bounded in size and time each; all of them together are bounded here.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Protocol
+
+import trio
+
+from wharfinger.formats.errors import FormatError, ProgramError
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, type_name
+from wharfinger.packages.errors import ArtifactError, ConversionError
+from wharfinger.packages.files.package_files import PackageFiles
+from wharfinger.packages.files.strict_fields import at, closed_object, items, number, open_object, text
+
+CONVERSIONS_FOLDER: Final = "openapi/conversions"
+CASES_FILES: Final = ("testcases.yaml", "conversions_test.yaml")
+"""Examples of conversions, in the same folder; :mod:`wharfinger.packages.settings.conversion_cases` reads them."""
+X_CONFIG_VERSION: Final = "x-config-version"
+MAX_VERSION: Final = 1_000
+MAX_FILES: Final = 2_000
+MAX_PROGRAMS: Final = 100
+"""Of one version."""
+MAX_PROGRAM: Final = 16 * 1024
+"""Characters of one program."""
+CONVERT_S: Final = 60.0
+"""All programs of one conversion together; each of them has a bound of its own where it runs."""
+
+_FILE: Final = re.compile(r"v([1-9][0-9]{0,3})\.ya?ml\Z", re.ASCII)
+_SHOWN: Final = 5
+
+
+class JqRunner(Protocol):
+    """Runs jq programs, each within bounds of its own. Its errors are ProgramErrors, and quote no value."""
+
+    async def check(self, program: str) -> None:
+        """Compile a program. Raises ProgramError."""
+        ...
+
+    async def apply(self, program: str, value: JsonValue) -> JsonValue:
+        """Run a program on a value: no result is None, one is itself, many are a list. Raises ProgramError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What leads to ``version`` from the one before; ``description``: what changes, by language."""
+
+    version: int
+    programs: tuple[str, ...]
+    description: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def file(self) -> str:
+        """Where it stands, relative to the package."""
+        return f"{CONVERSIONS_FOLDER}/v{self.version}.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionChain:
+    """All conversions of a package, to 2, 3, …, ``current``. ``declared``: the schema says itself which version it has."""
+
+    current: int = 1
+    conversions: tuple[Conversion, ...] = ()
+    declared: bool = True
+
+
+NO_CONVERSIONS: Final = ConversionChain()
+
+
+def read_conversions(files: PackageFiles, schema: JsonObject, schema_file: str) -> ConversionChain:
+    """The chain of a package whose settings schema is ``schema`` ({}: it has none). Raises ArtifactError naming the file.
+
+    A schema that says no version has the version that the chain leads to.
+    """
+    try:
+        said = number(schema, X_CONFIG_VERSION, "", most=MAX_VERSION) or 0
+    except FormatError as error:
+        raise ArtifactError(f"{schema_file}: {error}") from error
+    found: dict[int, Conversion] = {}
+    for name in files.names(CONVERSIONS_FOLDER, limit=MAX_FILES):
+        conversion = _read_file(files, name)
+        if conversion is None:
+            continue
+        if conversion.version in found:
+            raise ArtifactError(
+                f"{CONVERSIONS_FOLDER}/{name}: version {conversion.version} is there twice; keep one file"
+            )
+        found[conversion.version] = conversion
+    current = said or max(found, default=1)
+    missing = [version for version in range(2, current + 1) if version not in found]
+    if missing:
+        names = ", ".join(f"v{version}.yaml" for version in missing[:_SHOWN])
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        why = f"{schema_file} has {X_CONFIG_VERSION}: {said}" if said else f"v{current}.yaml is there"
+        raise ArtifactError(
+            f"{CONVERSIONS_FOLDER}: {names}{more} missing: {why}, and settings are converted from every version before; add it"
+        )
+    if max(found, default=1) > current:
+        raise ArtifactError(
+            f"{CONVERSIONS_FOLDER}/v{max(found)}.yaml: leads beyond {X_CONFIG_VERSION}: {current} of {schema_file}; "
+            "raise that, or remove the file"
+        )
+    return ConversionChain(
+        current, tuple(found[version] for version in sorted(found)), declared=bool(said) or not found
+    )
+
+
+async def check_conversions(chain: ConversionChain, jq: JqRunner) -> None:
+    """Compile every program. Raises ArtifactError for what does not compile, ConversionError where that cannot be told now."""
+    problems = await program_problems(chain, jq)
+    if problems:
+        raise ArtifactError("; ".join(problems[:_SHOWN]))
+
+
+async def program_problems(chain: ConversionChain, jq: JqRunner) -> tuple[str, ...]:
+    """What does not compile, each with its file. Raises ConversionError, transient, where that cannot be told now."""
+    problems: list[str] = []
+    for conversion in chain.conversions:
+        for index, program in enumerate(conversion.programs):
+            where = f"{conversion.file}: {at('conversions', index)}"
+            try:
+                await jq.check(program)
+            except ProgramError as error:
+                if error.transient:
+                    raise ConversionError(f"{where}: {_one_line(error)}", transient=True, late=error.late) from error
+                problems.append(f"{where}: {_one_line(error)}")
+    return tuple(problems)
+
+
+async def convert(
+    chain: ConversionChain, jq: JqRunner, settings: JsonObject, from_version: int
+) -> tuple[JsonObject, int]:
+    """A user's settings as of the newest version, and which that is; ``from_version`` 0 is the newest.
+
+    Raises ConversionError naming version and program, or a version that the package does not have.
+    """
+    if from_version not in range(chain.current + 1):
+        raise ConversionError(
+            f"spec.settingsVersion: {from_version} is not a version of the package's settings: the newest is {chain.current}; "
+            "give the version that the settings are written for"
+        )
+    if from_version in (0, chain.current) or not settings:
+        return settings, chain.current
+    return await convert_between(chain, jq, settings, from_version, chain.current), chain.current
+
+
+async def convert_between(
+    chain: ConversionChain, jq: JqRunner, settings: JsonObject, from_version: int, to_version: int
+) -> JsonObject:
+    """Settings of one version as of a later one, both of the chain. Raises ConversionError."""
+    found: JsonObject | None = None
+    with trio.move_on_after(CONVERT_S):
+        found = await _run(chain, jq, settings, range(from_version + 1, to_version + 1))
+    if found is None:
+        raise ConversionError(
+            f"settings of version {from_version}: converting them took longer than {CONVERT_S:g} s, all programs together",
+            transient=True,
+            late=True,
+        )
+    return found
+
+
+async def _run(chain: ConversionChain, jq: JqRunner, settings: JsonObject, versions: range) -> JsonObject:
+    for conversion in chain.conversions:
+        if conversion.version not in versions:
+            continue
+        for index, program in enumerate(conversion.programs):
+            where = (
+                f"settings cannot be converted to version {conversion.version}, "
+                f"program {index + 1} of {len(conversion.programs)} ({conversion.file})"
+            )
+            try:
+                found = await jq.apply(program, settings)
+            except ProgramError as error:
+                raise ConversionError(
+                    f"{where}: {_one_line(error)}", transient=error.transient, late=error.late
+                ) from error
+            if not isinstance(found, dict):
+                raise ConversionError(f"{where}: it gave {type_name(found)}, and settings are an object")
+            settings = found
+    return settings
+
+
+def _one_line(error: ProgramError) -> str:
+    """What jq says of a program that does not compile has a drawing of the place in it, and the program is foreign text."""
+    said = " ".join(str(error).split())
+    said = "".join(character if character.isprintable() else " " for character in said)
+    return f"the program takes too long: {said}" if error.late else said
+
+
+def _read_file(files: PackageFiles, name: str) -> Conversion | None:
+    """One file of the folder; None for what is no conversion. Raises ArtifactError."""
+    path = f"{CONVERSIONS_FOLDER}/{name}"
+    if name in CASES_FILES or not name.endswith((".yaml", ".yml")) or not files.has_file(path):
+        return None
+    match = _FILE.match(name)
+    if match is None:
+        raise ArtifactError(f"{path}: a conversion is called by the version that it leads to: v2.yaml, v3.yaml, …")
+    document = files.read_object(path) or {}
+    try:
+        return _read_document(document, int(match[1]))
+    except FormatError as error:
+        raise ArtifactError(f"{path}: {error}") from error
+
+
+def _read_document(document: JsonObject, named: int) -> Conversion:
+    closed_object(document, "", ("version", "conversions", "description"))
+    version = number(document, "version", "", most=MAX_VERSION)
+    if version is None:
+        raise ShapeError("version: required")
+    if version != named:
+        raise ShapeError(f"version: {version}, and the file is called v{named}; rename one of them")
+    if version < 2:
+        raise ShapeError("version: 1 is what settings begin with; the first conversion leads to 2")
+    entries = items(document, "conversions", "")
+    if not entries:
+        raise ShapeError("conversions: expected a list of jq programs, and there is none; '.' changes nothing")
+    if len(entries) > MAX_PROGRAMS:
+        raise ShapeError(f"conversions: {len(entries)} programs, and at most {MAX_PROGRAMS} are taken")
+    programs = tuple(_program(entry, at("conversions", index)) for index, entry in enumerate(entries))
+    languages = open_object(document.get("description"), "description")
+    description = {language: text(languages, language, "description") for language in languages}
+    return Conversion(version, programs, MappingProxyType(description))
+
+
+def _program(value: JsonValue, where: str) -> str:
+    if not isinstance(value, str):
+        raise ShapeError(f"{where}: expected a jq program, found {type_name(value)}; put it in quotes")
+    if not value.strip():
+        raise ShapeError(f"{where}: an empty program; '.' changes nothing")
+    if len(value) > MAX_PROGRAM:
+        raise ShapeError(f"{where}: {len(value)} characters, and at most {MAX_PROGRAM} are taken")
+    return value

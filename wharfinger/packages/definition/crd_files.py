@@ -1,0 +1,72 @@
+"""The CRDs of a package: ``crds/`` read as it is, without Helm (spec hook-protocol §5.7).
+
+Helm would do for a chart's. But the ``.helmignore`` of a module folder often leaves ``crds/`` out, as its operator applies them
+itself, and files lie there that are none; their names begin with ``doc-`` or ``_``.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.formats.yaml.reader import read_yaml_all
+from wharfinger.packages.definition.module_folder import CRDS_FOLDER
+from wharfinger.packages.errors import ArtifactError, RenderError
+from wharfinger.packages.files.package_files import open_files
+
+MAX_FILES: Final = 2_000
+MAX_TOTAL: Final = 64 * 1024 * 1024
+"""Bytes of all files together."""
+
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+_NO_CRDS: Final = ("doc-", "_", ".")
+
+
+def read_crds(package: Path) -> tuple[JsonObject, ...]:
+    """The objects in ``crds/`` and the folders in it, in the order of their paths; () where there is none.
+
+    Blocking. Raises RenderError naming the file.
+    """
+    try:
+        files = open_files(package, package.name)
+        found: list[JsonObject] = []
+        room = MAX_TOTAL
+        for name in crd_file_names(files.root):
+            data = files.read(name) or b""
+            room -= len(data)
+            if room < 0:
+                raise RenderError(f"{CRDS_FOLDER}/: more than {MAX_TOTAL} bytes")
+            found += _objects(data, name)
+        return tuple(found)
+    except ArtifactError as error:
+        raise RenderError(str(error)) from error
+
+
+def _objects(data: bytes, name: str) -> Iterator[JsonObject]:
+    try:
+        for document in read_yaml_all(data, what=name):
+            if not isinstance(document, dict) or not (find_str(document, "apiVersion") and find_str(document, "kind")):
+                raise RenderError(
+                    f"{name}: an object without apiVersion or kind; correct it, or begin the file's name with _"
+                )
+            yield document
+    except FormatError as error:
+        message = str(error)
+        raise RenderError(message if message.startswith(f"{name}:") else f"{name}: {message}") from error
+
+
+def crd_file_names(root: Path) -> list[str]:
+    """The files that `read_crds` reads in a package's folder, relative to it, sorted. Blocking. Raises RenderError."""
+    names: list[str] = []
+    count = 0
+    for here, folders, files in os.walk(root / CRDS_FOLDER):
+        count += len(files) + len(folders)
+        if count > MAX_FILES:
+            raise RenderError(f"{CRDS_FOLDER}/: more than {MAX_FILES} files")
+        below = Path(here).relative_to(root)
+        names += [
+            (below / name).as_posix() for name in files if name.endswith(_SUFFIXES) and not name.startswith(_NO_CRDS)
+        ]
+    return sorted(names)

@@ -1,0 +1,80 @@
+"""What the resource of a package says it needs, beside what the package says itself: ``spec.dependsOn``.
+
+::
+
+    dependsOn:
+      - {kind: Application, name: database, version: "^3"}      # of the same namespace
+      - {kind: Application, namespace: shared, name: mail}
+      - {kind: Module, name: ingress, version: ">=1.2"}
+
+A Module is in no namespace: one that depends on an Application says where that is. All of it is mandatory; whoever needs more
+than that writes a package.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, checksum, type_name
+from wharfinger.packages.definition.requirements import DependsOn, is_instance_name, is_package_name
+from wharfinger.packages.definition.requirements_reader import constraint_at
+from wharfinger.packages.files.strict_fields import at, closed_object, text
+
+FIELD: Final = "spec.dependsOn"
+MAX_DEPENDS_ON: Final = 64
+
+_KINDS: Final = ("Application", "Module")
+_KEYS: Final = ("kind", "name", "namespace", "version")
+
+
+def read_depends_on(value: JsonValue, *, own: str, namespace: str, where: str = FIELD) -> tuple[DependsOn, ...]:
+    """Read the list; null and an empty one are none.
+
+    ``own`` is what the scheduler calls the package that it is of, ``namespace`` where that is ("" for a Module). Raises
+    ShapeError or ConstraintError naming the field and what it should have been.
+    """
+    entries = [] if value is None else value
+    if not isinstance(entries, list):
+        raise ShapeError(f"{where}: expected a list, found {type_name(entries)}")
+    if len(entries) > MAX_DEPENDS_ON:
+        raise ShapeError(f"{where}: {len(entries)} entries, and at most {MAX_DEPENDS_ON} are taken")
+    found: dict[str, DependsOn] = {}
+    for index, entry in enumerate(entries):
+        here = at(where, index)
+        one = _read_one(closed_object(entry, here, _KEYS), namespace, here)
+        if one.package == own:
+            raise ShapeError(f"{here}: it is this {one.kind} itself; nothing can depend on itself")
+        if one.package in found:
+            raise ShapeError(f"{here}: {one} is there twice; join its versions with a comma")
+        found[one.package] = one
+    return tuple(found.values())
+
+
+def depends_on_checksum(depends_on: Sequence[DependsOn]) -> str:
+    """Canonical: the order of entries changes nothing; "" for none."""
+    entries: list[JsonValue] = [
+        [each.package, each.constraint.text] for each in sorted(depends_on, key=lambda each: each.package)
+    ]
+    return checksum(entries) if entries else ""
+
+
+def _read_one(entry: JsonObject, namespace: str, where: str) -> DependsOn:
+    kind, name, given = text(entry, "kind", where), text(entry, "name", where), text(entry, "namespace", where)
+    if kind not in _KINDS:
+        raise ShapeError(f"{where}.kind: {kind[:80]!r} is neither Application nor Module")
+    if not name:
+        raise ShapeError(f"{where}.name: required")
+    if not (is_instance_name(name) if kind == "Application" else is_package_name(name)):
+        raise ShapeError(f"{where}.name: {name[:80]!r} cannot be the name of {_article(kind)}")
+    if kind == "Module":
+        if given:
+            raise ShapeError(f"{where}.namespace: a Module is in no namespace; leave it out")
+        namespace = ""
+    elif not (namespace := given or namespace):
+        raise ShapeError(f"{where}.namespace: required, since a Module is in no namespace itself")
+    elif not is_package_name(namespace):
+        raise ShapeError(f"{where}.namespace: {namespace[:80]!r} cannot be a namespace")
+    return DependsOn(kind, namespace, name, constraint_at(text(entry, "version", where), f"{where}.version"))
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind == "Application" else f"a {kind}"

@@ -1,0 +1,49 @@
+"""The folder of global hooks, addon-operator's layout for what belongs to no module and is seen by all of them.
+
+It has hooks (in ``hooks/``, or itself where there is no such folder) and the schemas of the global values in
+``openapi/{config-values,values}.yaml``. It is read as a package named ``global`` that has nothing to install, so that its hooks
+run, its settings are checked and its values are patched as those of any module; that its values are everybody's
+``.Values.global`` is the runtime's to know. The static layer of the values lies elsewhere, in ``values.yaml`` of the modules
+directories, and comes from who knows those.
+"""
+
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from wharfinger.packages.definition.definition import DEFAULT_WEIGHT, Definition, Layout, read_schemas
+from wharfinger.packages.definition.module_folder import GLOBAL_NAME
+from wharfinger.packages.definition.package_file import PackageType
+from wharfinger.packages.definition.requirements import NO_REQUIREMENTS
+from wharfinger.packages.files.package_files import open_files
+
+GLOBAL_PACKAGE: Final = "global-hooks"
+"""What a folder of global hooks is called as a package of a folder repository."""
+
+
+def read_global_definition(tree: Path, *, version: str) -> Definition:
+    """Read the folder of global hooks in ``tree``; an empty one is one, too. Blocking.
+
+    Raises ArtifactError naming a file relative to the folder.
+    """
+    settings, values, helm = read_schemas(open_files(tree, GLOBAL_NAME))
+    return Definition(
+        layout=Layout.MODULE_FOLDER,
+        type=PackageType.MODULE,
+        name=GLOBAL_NAME,
+        version=version,
+        description="",
+        stage="",
+        requirements=NO_REQUIREMENTS,
+        weight=DEFAULT_WEIGHT,
+        critical=False,
+        chart=None,
+        static_values={},
+        settings_schema=settings,
+        values_schema=values,
+        helm_schema=helm,
+        hooks=True,
+        enabled_script=False,
+        crds=False,
+        images=MappingProxyType({}),
+    )

@@ -1,0 +1,219 @@
+"""What a package needs to be there: versions of Kubernetes and of the platform, modules, and applications.
+
+How it is written is a matter of :mod:`~wharfinger.packages.definition.requirements_reader`. An application without a namespace
+is one of the namespace in which the package is installed. Only whoever installs it knows which that is, so reading leaves
+names as they are written, and `resolved` makes of them what the scheduler calls packages: a module's own name,
+``<namespace>.<instance>`` of an application. What the resource itself asks for, ``spec.dependsOn``, comes on top
+(`with_depends_on`).
+
+A package must not be needed in two contradicting ways; what contradicts is refused, so that the scheduler never has to choose.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from wharfinger.formats.json.value import ShapeError
+from wharfinger.formats.version_constraint import VersionConstraint, both
+from wharfinger.packages.files.strict_fields import at
+
+MAX_INSTANCE: Final = 53
+"""Characters of the name of an application's instance, which is its release's too."""
+
+_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
+_INSTANCE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """Another package, and which of its versions will do.
+
+    ``name`` is a module's; of an application ``instance`` or ``namespace/instance`` as it is written, and
+    ``<namespace>.<instance>`` once it is `resolved`.
+    """
+
+    name: str
+    constraint: VersionConstraint
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyGroup:
+    """Packages of which at least one must be there (any-of), or none may be (none-of)."""
+
+    name: str
+    description: str
+    members: tuple[Dependency, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationNeeds:
+    """Applications that a package needs, by the names that it calls them."""
+
+    mandatory: tuple[Dependency, ...] = ()
+    conditional: tuple[Dependency, ...] = ()
+    any_of: tuple[DependencyGroup, ...] = ()
+    none_of: tuple[DependencyGroup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """Everything a package needs; None: any version will do. The four lists are of modules; `resolved`, of all packages."""
+
+    kubernetes: VersionConstraint | None = None
+    platform: VersionConstraint | None = None
+    mandatory: tuple[Dependency, ...] = ()
+    conditional: tuple[Dependency, ...] = ()
+    any_of: tuple[DependencyGroup, ...] = ()
+    none_of: tuple[DependencyGroup, ...] = ()
+    applications: ApplicationNeeds | None = None
+    """None: none, or `resolved`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DependsOn:
+    """What a resource itself says it needs; ``namespace`` is "" for a Module."""
+
+    kind: str
+    namespace: str
+    name: str
+    constraint: VersionConstraint
+
+    @property
+    def package(self) -> str:
+        """What the scheduler calls it."""
+        return f"{self.namespace}.{self.name}" if self.namespace else self.name
+
+    def __str__(self) -> str:
+        """``Application prod/web``, ``Module ingress``."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+NO_REQUIREMENTS: Final = Requirements()
+
+
+def is_package_name(name: str) -> bool:
+    """Whether it can be the name of a package, or of a namespace: a DNS label."""
+    return _NAME.match(name) is not None
+
+
+def is_instance_name(name: str) -> bool:
+    """Whether it can be the name of an application's instance: DNS labels with dots between them."""
+    return len(name) <= MAX_INSTANCE and _INSTANCE.match(name) is not None
+
+
+def package_of(name: str, namespace: str) -> str:
+    """What the scheduler calls the application ``instance`` or ``namespace/instance``; ``namespace`` stands in."""
+    given, _, instance = name.rpartition("/")
+    return f"{given or namespace}.{instance}"
+
+
+def resolved(requirements: Requirements, namespace: str) -> Requirements:
+    """The same by what the scheduler calls packages, for a package installed in ``namespace``. Group names stay unique.
+
+    Raises ShapeError where an application turns out to be named twice, as ``db`` and as ``prod/db``, in ways that contradict.
+    """
+    needs = requirements.applications
+    if needs is None:
+        return requirements
+    mandatory = tuple(_placed(each, namespace) for each in needs.mandatory)
+    conditional = tuple(_placed(each, namespace) for each in needs.conditional)
+    any_of = tuple(_placed_group(each, namespace) for each in needs.any_of)
+    none_of = tuple(_placed_group(each, namespace) for each in needs.none_of)
+    where = f"requirements.applications, in namespace {namespace}"
+    _check_once(where, ("mandatory", mandatory), ("conditional", conditional))
+    _check_once(
+        where,
+        *(
+            (f"{bucket} {group.name}", group.members)
+            for bucket, groups in (("anyOf", any_of), ("noneOf", none_of))
+            for group in groups
+        ),
+    )
+    check_buckets(where, mandatory, conditional, any_of, none_of)
+    return replace(
+        requirements,
+        mandatory=(*requirements.mandatory, *mandatory),
+        conditional=(*requirements.conditional, *conditional),
+        any_of=_joined(requirements.any_of, any_of),
+        none_of=_joined(requirements.none_of, none_of),
+        applications=None,
+    )
+
+
+def with_depends_on(requirements: Requirements, depends_on: Iterable[DependsOn]) -> Requirements:
+    """Requirements that are `resolved`, with what the resource says it needs: mandatory, all of it.
+
+    Of what the package needs as well, both constraints hold. What the package excludes stays excluded: it is never on then,
+    and its gates say why.
+    """
+    if requirements.applications is not None:
+        raise AssertionError("requirements are resolved before what a resource depends on is added")
+    wanted = {each.package: each.constraint for each in depends_on}
+    if not wanted:
+        return requirements
+    for each in (*requirements.mandatory, *requirements.conditional):
+        if each.name in wanted:
+            wanted[each.name] = both(each.constraint, wanted[each.name])
+    mandatory = [Dependency(each.name, wanted.pop(each.name, each.constraint)) for each in requirements.mandatory]
+    return replace(
+        requirements,
+        mandatory=(*mandatory, *(Dependency(name, constraint) for name, constraint in wanted.items())),
+        conditional=tuple(each for each in requirements.conditional if each.name not in wanted),
+    )
+
+
+def check_buckets(
+    where: str,
+    mandatory: Iterable[Dependency],
+    conditional: Iterable[Dependency],
+    any_of: Iterable[DependencyGroup],
+    none_of: Iterable[DependencyGroup],
+) -> None:
+    """A package is in one bucket; in groups of the same one, it may be in several. Raises ShapeError."""
+    places: dict[str, str] = {}
+    for bucket, names in (
+        ("mandatory", (each.name for each in mandatory)),
+        ("conditional", (each.name for each in conditional)),
+        ("anyOf", _members(any_of)),
+        ("noneOf", _members(none_of)),
+    ):
+        for name in names:
+            other = places.setdefault(name, bucket)
+            if other != bucket:
+                raise ShapeError(f"{at(where, bucket)}: {name} is in {other} too; a package is in one of them")
+
+
+def _check_once(where: str, *lists: tuple[str, Iterable[Dependency]]) -> None:
+    for what, members in lists:
+        names: set[str] = set()
+        for member in members:
+            if member.name in names:
+                raise ShapeError(f"{where}: {what}: {member.name} is named twice; join its constraints with a comma")
+            names.add(member.name)
+
+
+def _placed(member: Dependency, namespace: str) -> Dependency:
+    return replace(member, name=package_of(member.name, namespace))
+
+
+def _placed_group(group: DependencyGroup, namespace: str) -> DependencyGroup:
+    return replace(group, members=tuple(_placed(member, namespace) for member in group.members))
+
+
+def _joined(first: tuple[DependencyGroup, ...], second: tuple[DependencyGroup, ...]) -> tuple[DependencyGroup, ...]:
+    """Both, and no two of one name: messages and dumps call a group by it."""
+    names = {group.name for group in (*first, *second)}
+    taken = {group.name for group in first}
+    joined = list(first)
+    for group in second:
+        name = group.name
+        while name in taken or (name != group.name and name in names):
+            name = f"{name} (applications)"
+        joined.append(replace(group, name=name))
+        taken.add(name)
+    return tuple(joined)
+
+
+def _members(groups: Iterable[DependencyGroup]) -> Iterable[str]:
+    return (member.name for group in groups for member in group.members)

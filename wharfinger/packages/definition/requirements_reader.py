@@ -1,0 +1,211 @@
+"""Requirements as people write them, in ``package.yaml`` and ``module.yaml``.
+
+Two ways (spec runtime §10.2). The long one has a bucket for each kind of need::
+
+    requirements:
+      kubernetes: {constraint: ">=1.30"}
+      platform:   {constraint: ">=1.60"}          # or `deckhouse`, as existing packages call it
+      modules:
+        mandatory:   [{name: ingress, constraint: ">=1.2"}]
+        conditional: [{name: metrics, constraint: "^2"}]     # only if it is there
+        anyOf:  [{name: storage, description: "a default storage class", modules: [{name: ceph}, {name: nfs}]}]
+        noneOf: [{name: other-ingress, modules: [{name: haproxy}]}]
+      applications:                               # the same four, of instances
+        mandatory: [{name: database, constraint: "^3"}, {name: shared/mail}]
+        anyOf: [{name: cache, applications: [{name: redis}, {name: shared/valkey}]}]
+
+The short one, older, says ``kubernetes: ">=1.30"`` and ``modules: {ingress: ">=1.2", metrics: "^2 !optional"}``, where
+``!optional`` makes a need conditional. Which of the two ``modules`` is follows from its values: texts are the short one.
+Applications have the long one only.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError
+from wharfinger.formats.version_constraint import ConstraintError, VersionConstraint, parse_constraint
+from wharfinger.packages.definition.requirements import (
+    ApplicationNeeds,
+    Dependency,
+    DependencyGroup,
+    Requirements,
+    check_buckets,
+    is_instance_name,
+    is_package_name,
+)
+from wharfinger.packages.files.strict_fields import at, closed_object, items, open_object, text
+
+MAX_ENTRIES: Final = 512
+"""Of one list."""
+MAX_GROUP_NAME: Final = 100
+MAX_DESCRIPTION: Final = 300
+"""Characters of what a group is called and what it is: messages about other packages quote both."""
+OPTIONAL: Final = "!optional"
+
+_BUCKETS: Final = ("mandatory", "conditional", "anyOf", "noneOf")
+
+
+def read_requirements(value: JsonValue, where: str, *, legacy: bool = False, of_module: bool = False) -> Requirements:
+    """Read ``requirements`` in either form; ``where`` is its path. ``legacy``: as ``module.yaml`` has it.
+
+    ``of_module``: a module is in no namespace, so it names applications with theirs. Raises ShapeError or ConstraintError with
+    the path of what is wrong.
+    """
+    known = ("kubernetes", "platform", "deckhouse", "modules", "bootstrapped" if legacy else "applications")
+    entry = closed_object(value, where, known)
+    if entry.get("platform") is not None and entry.get("deckhouse") is not None:
+        raise ShapeError(f"{at(where, 'deckhouse')}: the same as platform, which is there too; keep one of them")
+    modules = open_object(entry.get("modules"), at(where, "modules"))
+    # A bucket is never a text; a module's constraint in the short form is nothing else.
+    has_texts = any(isinstance(each, str) for each in modules.values())
+    has_lists = any(isinstance(each, list | dict) for each in modules.values())
+    short = not has_lists and (has_texts or modules.keys().isdisjoint(_BUCKETS))
+    path = at(where, "modules")
+    needs = _short_form(modules, path) if short else _long_form(modules, path, _Members("modules", _check_name))
+    mandatory, conditional, any_of, none_of = needs
+    return Requirements(
+        kubernetes=_version_of(entry, "kubernetes", where),
+        platform=_version_of(entry, "platform", where) or _version_of(entry, "deckhouse", where),
+        mandatory=mandatory,
+        conditional=conditional,
+        any_of=any_of,
+        none_of=none_of,
+        applications=_applications(entry, where, of_module=of_module),
+    )
+
+
+def _applications(entry: JsonObject, where: str, *, of_module: bool) -> ApplicationNeeds | None:
+    path = at(where, "applications")
+    applications = open_object(entry.get("applications"), path)
+    members = _Members("applications", partial(_check_application, of_module=of_module))
+    needs = ApplicationNeeds(*_long_form(applications, path, members))
+    return needs if needs != ApplicationNeeds() else None
+
+
+_Needs = tuple[tuple[Dependency, ...], tuple[Dependency, ...], tuple[DependencyGroup, ...], tuple[DependencyGroup, ...]]
+
+
+def _short_form(modules: JsonObject, where: str) -> _Needs:
+    mandatory: list[Dependency] = []
+    conditional: list[Dependency] = []
+    if len(modules) > MAX_ENTRIES:
+        raise ShapeError(f"{where}: more than {MAX_ENTRIES} modules")
+    for name in modules:
+        path = at(where, name)
+        _check_name(name, path)
+        written = text(modules, name, where)
+        stripped = written.removesuffix(OPTIONAL).strip()
+        bucket = mandatory if stripped == written else conditional
+        bucket.append(Dependency(name, constraint_at(stripped, path)))
+    return tuple(mandatory), tuple(conditional), (), ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """How a kind of packages is written: the key of a group's list, and what refuses a name at a path."""
+
+    key: str
+    check: Callable[[str, str], None]
+
+
+def _long_form(entry: JsonObject, where: str, members: _Members) -> _Needs:
+    closed_object(entry, where, _BUCKETS)
+    mandatory = _dependencies(entry, "mandatory", where, members)
+    conditional = _dependencies(entry, "conditional", where, members)
+    for number, each in enumerate(conditional):
+        if not each.constraint.text:
+            path = at(at(where, "conditional"), number)
+            raise ShapeError(f"{path}.constraint: required for {each.name}: without one the need says nothing")
+    any_of = _groups(entry, "anyOf", where, members)
+    none_of = _groups(entry, "noneOf", where, members)
+    check_buckets(where, mandatory, conditional, any_of, none_of)
+    return mandatory, conditional, any_of, none_of
+
+
+def _dependencies(entry: JsonObject, key: str, where: str, members: _Members) -> tuple[Dependency, ...]:
+    """A list of ``{name, constraint?}``; each package once."""
+    path = at(where, key)
+    found: dict[str, Dependency] = {}
+    for number, value in enumerate(_bounded(items(entry, key, where), path)):
+        here = at(path, number)
+        member = closed_object(value, here, ("name", "constraint"))
+        name = text(member, "name", here)
+        members.check(name, f"{here}.name")
+        if name in found:
+            raise ShapeError(f"{here}.name: {name} is named twice; join its constraints with a comma")
+        found[name] = Dependency(name, constraint_at(text(member, "constraint", here), f"{here}.constraint"))
+    return tuple(found.values())
+
+
+def _groups(entry: JsonObject, key: str, where: str, members: _Members) -> tuple[DependencyGroup, ...]:
+    path = at(where, key)
+    found: dict[str, DependencyGroup] = {}
+    for number, value in enumerate(_bounded(items(entry, key, where), path)):
+        here = at(path, number)
+        group = closed_object(value, here, ("name", "description", members.key))
+        name = text(group, "name", here)
+        if not name:
+            raise ShapeError(f"{here}.name: required; messages call the group by it")
+        _check_length(name, MAX_GROUP_NAME, f"{here}.name")
+        description = text(group, "description", here)
+        _check_length(description, MAX_DESCRIPTION, f"{here}.description")
+        if name in found:
+            raise ShapeError(f"{here}.name: a second group {name!r} in {key}; give each its own name")
+        named = _dependencies(group, members.key, here, members)
+        if not named:
+            raise ShapeError(f"{here}.{members.key}: at least one is needed")
+        found[name] = DependencyGroup(name, description, named)
+    return tuple(found.values())
+
+
+def _check_length(written: str, most: int, path: str) -> None:
+    if len(written) > most:
+        raise ShapeError(f"{path}: {len(written)} characters, and at most {most} are taken; it begins {written[:40]!r}")
+
+
+def _bounded(found: list[JsonValue], path: str) -> list[JsonValue]:
+    if len(found) > MAX_ENTRIES:
+        raise ShapeError(f"{path}: more than {MAX_ENTRIES} entries")
+    return found
+
+
+def _version_of(entry: JsonObject, key: str, where: str) -> VersionConstraint | None:
+    """``key: ">=1.30"`` or ``key: {constraint: ">=1.30"}``."""
+    path = at(where, key)
+    value = entry.get(key)
+    if isinstance(value, str | None):
+        written = text(entry, key, where)
+    else:
+        written = text(closed_object(value, path, ("constraint",)), "constraint", path)
+    return constraint_at(written, path) if written else None
+
+
+def constraint_at(written: str, path: str) -> VersionConstraint:
+    """A constraint that is written at ``path``; "" allows any version. Raises ConstraintError."""
+    try:
+        return parse_constraint(written)
+    except ConstraintError as error:
+        raise ConstraintError(f"{path}: {error}") from error
+
+
+def _check_name(name: str, path: str) -> None:
+    if not name:
+        raise ShapeError(f"{path}: required")
+    if not is_package_name(name):
+        raise ShapeError(
+            f"{path}: {name[:80]!r} cannot be a module: lower-case letters, digits and '-', at most 63 of them"
+        )
+
+
+def _check_application(name: str, path: str, *, of_module: bool) -> None:
+    if not name:
+        raise ShapeError(f"{path}: required")
+    namespace, slash, instance = name.rpartition("/")
+    if not is_instance_name(instance) or (slash and not is_package_name(namespace)):
+        raise ShapeError(f"{path}: {name[:130]!r} cannot be an application; write instance, or namespace/instance")
+    if of_module and not slash:
+        raise ShapeError(
+            f"{path}: {name}: a Module is in no namespace, so it names that of an application; write namespace/{name}"
+        )

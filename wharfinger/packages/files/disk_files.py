@@ -1,0 +1,203 @@
+"""What the store does with files, synchronously: publish by rename, verify, list, delete. Runs in threads.
+
+A rename publishes: before it, what it publishes is on the disk (fsync of files and folders); after it, so is the name (fsync
+of the folder the name is in). Whatever the disk refuses becomes a StoreError that says what to do.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from operator import itemgetter
+from pathlib import Path
+from typing import BinaryIO, Final, TypeAlias
+
+from wharfinger.formats.archives.archive_stream import ExtractionStoppedError
+from wharfinger.packages.errors import StoreError
+from wharfinger.process.remove_tree import remove_tree
+
+MAX_NAMES: Final = 200_000
+MAX_DEEP: Final = 100
+"""Names and folders inside each other of a tree; more than any archive may have."""
+
+ShouldStop: TypeAlias = Callable[[], bool]
+
+_CHUNK: Final = 1024 * 1024
+
+_REMEDIES: Final = {
+    errno.ENOSPC: "the disk is full: make room, or move the state folder (--state-dir)",
+    errno.EDQUOT: "the quota is used up: make room, or raise it",
+    errno.EACCES: "no permission: give the daemon's user the state folder",
+    errno.EPERM: "no permission: give the daemon's user the state folder",
+    errno.EROFS: "the file system is read-only: mount it writable, or choose another --state-dir",
+    errno.EIO: "the disk fails to read or write: check it",
+    errno.EMFILE: "too many open files: raise the limit (LimitNOFILE)",
+    errno.ENFILE: "too many open files on this machine: raise fs.file-max",
+    errno.ENAMETOOLONG: "the path is too long: choose a shorter --state-dir",
+}
+
+
+def _never() -> bool:
+    return False
+
+
+@contextmanager
+def disk_errors(doing: str) -> Iterator[None]:
+    """Turn an OSError into a StoreError; ``doing`` says what was being done to what."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        remedy = _REMEDIES.get(error.errno or 0, "check the state folder")
+        where = f" ({error.filename})" if error.filename else ""
+        raise StoreError(f"{doing}: {why}{where}; {remedy}") from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_file(path: Path) -> None:
+    """Make a file's content last."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Make a folder and all that is in it last."""
+    for path, _, status in _below(folder):
+        if stat.S_ISREG(status.st_mode):
+            sync_file(path)
+        elif stat.S_ISDIR(status.st_mode):
+            sync_folder(path)
+    sync_folder(folder)
+
+
+def publish(temporary: Path, final: Path) -> None:
+    """Give what is complete and synced its name, atomically: a file or link replaces what has the name, a folder must not."""
+    temporary.rename(final)
+    sync_folder(final.parent)
+
+
+def replace_tree(temporary: Path, final: Path, trash: Path) -> None:
+    """`publish` a folder in the place of what has the name, which goes to ``trash``. The name leads nowhere for two renames."""
+    with suppress(FileNotFoundError):
+        final.rename(trash)
+    publish(temporary, final)
+
+
+def make_read_only(folder: Path) -> None:
+    """Take everybody's right to write to a folder and all that is in it, so that who runs what is in it does not change it.
+
+    The superuser writes all the same; `discard` and `delete` take what is read-only too.
+    """
+    for path, _, status in ((folder, (), folder.lstat()), *_below(folder)):
+        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            path.chmod(stat.S_IMODE(status.st_mode) & ~0o222)
+
+
+def matches(file: BinaryIO, hexdigest: str, size: int, should_stop: ShouldStop = _never) -> bool:
+    """Whether the rest of an open file has this size and sha256. Raises ExtractionStoppedError."""
+    return os.fstat(file.fileno()).st_size == size and _digest(file, should_stop) == hexdigest
+
+
+def content_digest(folder: Path, should_stop: ShouldStop = _never) -> str | None:
+    """sha256 over every name below a folder: kind, whether it can be executed, and content (of a link: its target).
+
+    None for more names than MAX_NAMES, or deeper ones than MAX_DEEP: nothing that was unpacked has so many. A file is read once
+    however many names it has. Raises ExtractionStoppedError.
+    """
+    whole = hashlib.sha256()
+    known: dict[tuple[int, int], str] = {}
+    try:
+        below = sorted(_below(folder), key=itemgetter(1))
+    except _TooManyError:
+        return None
+    for path, name, status in below:
+        if stat.S_ISLNK(status.st_mode):
+            kind, content = "link", hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
+        elif stat.S_ISREG(status.st_mode):
+            kind = "program" if status.st_mode & stat.S_IXUSR else "file"
+            inode = (status.st_dev, status.st_ino)
+            if inode not in known:
+                with path.open("rb") as file:
+                    known[inode] = _digest(file, should_stop)
+            content = known[inode]
+        else:
+            kind, content = "folder" if stat.S_ISDIR(status.st_mode) else "other", ""
+        whole.update(b"\0".join((kind.encode(), os.fsencode("/".join(name)), content.encode(), b"")))
+    return whole.hexdigest()
+
+
+def changed_since(folder: Path, record: Path) -> list[str]:
+    """What below a folder was written, renamed or given another mode after the file ``record`` was written: names, sorted."""
+    written = record.stat().st_mtime_ns
+    try:
+        return sorted("/".join(name) for _, name, status in _below(folder) if status.st_ctime_ns > written)
+    except _TooManyError:
+        return [f"more than {MAX_NAMES} names, or deeper than {MAX_DEEP} folders"]
+
+
+def delete(path: Path, trash: Path) -> bool:
+    """Delete a file, link or folder; False where there is none. A folder loses its name first, so none is seen half gone."""
+    try:
+        path.rename(trash)
+    except FileNotFoundError:
+        return False
+    if trash.is_dir() and not trash.is_symlink():
+        remove_tree(trash)
+    else:
+        trash.unlink()
+    return True
+
+
+def discard(path: Path) -> None:
+    """Delete a temporary file or folder as far as that is possible; what stays is left to `collect`."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            remove_tree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def _digest(file: BinaryIO, should_stop: ShouldStop) -> str:
+    digest = hashlib.sha256()
+    while chunk := file.read(_CHUNK):
+        if should_stop():
+            raise ExtractionStoppedError
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+class _TooManyError(Exception):
+    """More than MAX_NAMES, or deeper than MAX_DEEP."""
+
+
+def _below(folder: Path) -> Iterator[tuple[Path, tuple[str, ...], os.stat_result]]:
+    """Everything below a folder: where it is, its name from there, and what it is; links are not followed."""
+    count = 0
+    pending: list[tuple[Path, tuple[str, ...]]] = [(folder, ())]
+    while pending:
+        here, prefix = pending.pop()
+        with os.scandir(here) as entries:
+            for entry in entries:
+                count += 1
+                if count > MAX_NAMES or len(prefix) >= MAX_DEEP:
+                    raise _TooManyError
+                path, name = here / entry.name, (*prefix, entry.name)
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):
+                    pending.append((path, name))
+                yield path, name, status

@@ -1,0 +1,109 @@
+"""The files of an unpacked package, as its readers see them: small, regular, inside the package, or not there.
+
+A tree comes from a registry or a person's folder. What a link in it points to is looked at only where that stays inside, a
+pipe is never waited for, and nothing is read beyond its limit. Errors name a file relative to the package.
+"""
+
+import os
+import stat
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, type_name
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.packages.errors import ArtifactError
+
+MAX_FILE: Final = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFiles:
+    """Reads below ``root``; use `open_files`. Blocking."""
+
+    root: Path
+
+    def has_file(self, name: str) -> bool:
+        """Whether there is such a file."""
+        path = self._inside(name)
+        return path is not None and path.is_file()
+
+    def has_folder(self, name: str) -> bool:
+        """Whether there is such a folder."""
+        path = self._inside(name)
+        return path is not None and path.is_dir()
+
+    def names(self, folder: str, *, limit: int) -> tuple[str, ...]:
+        """The names of what is in a folder, sorted; () where there is none. Raises ArtifactError for more than ``limit``."""
+        path = self._inside(folder)
+        if path is None or not path.is_dir():
+            return ()
+        try:
+            with os.scandir(path) as entries:
+                found = [entry.name for entry in islice(entries, limit + 1)]
+        except OSError as error:
+            raise ArtifactError(f"{folder}: cannot be read: {error.strerror}") from error
+        if len(found) > limit:
+            raise ArtifactError(f"{folder}: more than {limit} files")
+        return tuple(sorted(found))
+
+    def read(self, name: str, *, limit: int = MAX_FILE) -> bytes | None:
+        """The content of a file; None where there is none. Raises ArtifactError where it is no file, or over ``limit``."""
+        path = self._inside(name)
+        if path is None:
+            return None
+        try:
+            # A pipe would wait for somebody to write to it; the tree is ours by now, so nobody makes one between these lines.
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise ArtifactError(f"{name}: not a file")
+            with path.open("rb") as file:
+                data = file.read(limit + 1)
+        except OSError as error:
+            raise ArtifactError(f"{name}: cannot be read: {error.strerror}") from error
+        if len(data) > limit:
+            raise ArtifactError(f"{name}: more than {limit} bytes")
+        return data
+
+    def read_object(self, name: str) -> JsonObject | None:
+        """The object in a YAML or JSON file; an empty file has an empty one; None where there is no file.
+
+        Raises ArtifactError naming file and line.
+        """
+        data = self.read(name)
+        if data is None:
+            return None
+        try:
+            document = read_yaml(data, what=name)
+        except FormatError as error:
+            raise ArtifactError(str(error)) from error
+        if document is None:
+            return {}
+        if not isinstance(document, dict):
+            raise ArtifactError(f"{name}: expected an object, found {type_name(document)}")
+        return document
+
+    def _inside(self, name: str) -> Path | None:
+        """Where ``name`` is, links followed; None where there is nothing. Raises ArtifactError where that leaves the package."""
+        path = self.root / name
+        if not os.path.lexists(path):
+            return None
+        try:
+            real = path.resolve(strict=True)
+        except (OSError, RuntimeError) as error:
+            raise ArtifactError(f"{name}: a link to nothing; remove it") from error
+        if not real.is_relative_to(self.root):
+            raise ArtifactError(f"{name}: a link that leaves the package; put what it points to into the package")
+        return real
+
+
+def open_files(tree: Path, name: str) -> PackageFiles:
+    """The files of the package ``name`` in ``tree``, which may be a link. Raises ArtifactError where that is no folder."""
+    try:
+        root = tree.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise ArtifactError(f"package {name}: its folder is not there; it must be installed again") from error
+    if not root.is_dir():
+        raise ArtifactError(f"package {name}: not a folder")
+    return PackageFiles(root)

@@ -1,0 +1,84 @@
+"""Looking into a document that people write by hand, where every key is known: a misspelt one must not pass silently.
+
+The accessors of `formats/json_value` know only the last step of a path; these carry the whole of it, so that a message leads to
+the line: ``requirements.modules.anyOf[1].name``. They raise ShapeError, to which the reader adds the name of the file.
+"""
+
+import difflib
+from collections.abc import Collection
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, type_name
+
+_SHOWN: Final = 60
+_LONGEST_GUESS: Final = 40
+"""A longer key is no typing mistake of a known one; comparing would only cost time."""
+
+
+def at(where: str, key: str | int) -> str:
+    """The path of what is under ``key``; "" is the root."""
+    if isinstance(key, int):
+        return f"{where}[{key}]"
+    shown = key if key.isprintable() and len(key) <= _SHOWN else repr(key[:_SHOWN])
+    return f"{where}.{shown}" if where else shown
+
+
+def closed_object(value: JsonValue, where: str, known: Collection[str]) -> JsonObject:
+    """The value as an object with none but the ``known`` keys; null is an empty one."""
+    found = open_object(value, where)
+    for key in found:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1, cutoff=0.6) if len(key) <= _LONGEST_GUESS else []
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+            raise ShapeError(f"{at(where, key)}: unknown key; {hint}")
+    return found
+
+
+def open_object(value: JsonValue, where: str) -> JsonObject:
+    """The value as an object with any keys; null is an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ShapeError(f"{where or 'document'}: expected an object, found {type_name(value)}")
+    return value
+
+
+def items(entry: JsonObject, key: str, where: str) -> list[JsonValue]:
+    """The list under ``key``; empty where it is missing or null."""
+    found = entry.get(key)
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise ShapeError(f"{at(where, key)}: expected a list, found {type_name(found)}")
+    return found
+
+
+def text(entry: JsonObject, key: str, where: str) -> str:
+    """The string under ``key``, without white space around it; "" where it is missing or null."""
+    found = entry.get(key)
+    if found is None:
+        return ""
+    if not isinstance(found, str):
+        hint = "" if isinstance(found, dict | list) else "; put it in quotes"
+        raise ShapeError(f"{at(where, key)}: expected a string, found {type_name(found)}{hint}")
+    return found.strip()
+
+
+def flag(entry: JsonObject, key: str, where: str) -> bool:
+    """The boolean under ``key``; False where it is missing or null."""
+    found = entry.get(key)
+    if found is None:
+        return False
+    if not isinstance(found, bool):
+        raise ShapeError(f"{at(where, key)}: expected true or false, found {type_name(found)}")
+    return found
+
+
+def number(entry: JsonObject, key: str, where: str, *, most: int) -> int | None:
+    """The integer from 0 to ``most`` under ``key``; None where it is missing or null."""
+    found = entry.get(key)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= most:
+        raise ShapeError(f"{at(where, key)}: expected an integer from 0 to {most}")
+    return found

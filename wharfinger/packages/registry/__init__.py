@@ -1,0 +1,4 @@
+"""Where packages come from: OCI registries, layouts and folders, addresses, logins, manifests and pushing.
+
+May import ``definition`` and below.
+"""

@@ -1,0 +1,92 @@
+"""What a registry's failures mean: one place that says which of them pass by themselves and which need a person.
+
+Transient: 5xx, 408, 429, and everything the network does. Permanent until something changes: 404, 401, 403 and other 4xx.
+The registry's own code and message (distribution spec §"Error Codes") are quoted, cut and without control characters.
+"""
+
+import ssl
+from typing import Final
+
+import httpx
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import decode_json, find
+from wharfinger.packages.errors import ArtifactNotFoundError, RegistryError
+
+MAX_ERROR_BODY: Final = 64 * 1024
+MAX_QUOTE: Final = 300
+
+_TRANSIENT: Final = frozenset({408, 425, 429})
+
+
+def failure(what: str, status: int, body: bytes, headers: httpx.Headers) -> RegistryError:
+    """The error for an answer that is no success; ``what`` says what was asked of which registry."""
+    said = quote(body)
+    tail = f": {said}" if said else ""
+    if status == 404:
+        return ArtifactNotFoundError(f"{what}: not found (404){tail}; push it, or correct the name, tag or digest")
+    if status == 401:
+        return RegistryError(
+            f"{what}: authentication failed (401){tail}; check user name and password", transient=False
+        )
+    if status == 403:
+        return RegistryError(
+            f"{what}: not allowed (403){tail}; give this user access to the repository, or use another user",
+            transient=False,
+        )
+    if status == 429:
+        wait = headers.get("retry-after", "")
+        hint = f", it asks to wait {wait} s" if wait.isdecimal() and len(wait) < 8 else ""
+        return RegistryError(f"{what}: too many requests (429){hint}{tail}", transient=True)
+    if status >= 500 or status in _TRANSIENT:
+        return RegistryError(f"{what}: the registry failed ({status}){tail}", transient=True)
+    return RegistryError(f"{what}: refused ({status}){tail}", transient=False)
+
+
+def quote(body: bytes) -> str:
+    """``CODE message`` of a distribution error document, or nothing."""
+    try:
+        document = decode_json(body, max_bytes=MAX_ERROR_BODY, what="error")
+    except FormatError:
+        return ""
+    parts: list[str] = []
+    for field in ("code", "message"):
+        text = find(document, "errors", 0, field)
+        if isinstance(text, str) and text:
+            parts.append("".join(character if character.isprintable() else " " for character in text[:MAX_QUOTE]))
+    return " ".join(parts)[:MAX_QUOTE]
+
+
+def network_failure(what: str, error: Exception) -> RegistryError:
+    """The error for a request that got no answer, or not a whole one."""
+    if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol | httpx.InvalidURL):
+        return RegistryError(f"{what}: the request cannot be sent: {_words(error)}", transient=False)
+    certificate = _cause(error, ssl.SSLCertVerificationError)
+    if certificate is not None:
+        return RegistryError(
+            f"{what}: the registry's certificate is not trusted: {_words(certificate)}; give the authority's certificate "
+            "(spec.registry.ca in a PackageRepository, --ca on the command line), or correct the address",
+            transient=True,
+        )
+    if _cause(error, ssl.SSLError) is not None:
+        return RegistryError(
+            f"{what}: TLS failed: {_words(error)}; if the registry speaks plain HTTP, say so: "
+            "spec.registry.scheme: HTTP in a PackageRepository, --plain-http on the command line",
+            transient=True,
+        )
+    if isinstance(error, httpx.TimeoutException):
+        return RegistryError(f"{what}: no answer in time ({type(error).__name__})", transient=True)
+    return RegistryError(f"{what}: {_words(error)}; check the address and that the registry runs", transient=True)
+
+
+def _cause(error: BaseException | None, kind: type[BaseException]) -> BaseException | None:
+    for _ in range(10):
+        if error is None or isinstance(error, kind):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _words(error: BaseException) -> str:
+    text = "".join(character if character.isprintable() else " " for character in str(error)[:MAX_QUOTE])
+    return text.strip() or type(error).__name__

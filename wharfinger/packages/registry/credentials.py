@@ -1,0 +1,200 @@
+"""Proving to a registry who is asking: Basic, and Bearer tokens from the realm a challenge names.
+
+What a challenge says comes from the network. Four rules keep a password where it belongs:
+
+* nothing is sent before it is asked for, and never to another origin than the registry, save the token realm it names;
+* a login goes to a realm on the registry's own host, on a host of the same domain over https, or on a host that the user named
+  (`may_get_login`); whoever is asked for it elsewhere refuses;
+* a registry reached over https cannot send a password to a realm over http;
+* credentials and tokens have no readable ``repr`` and are in no message.
+
+Sources: RFC 9110 §11 (challenges), RFC 7617 (Basic), RFC 6750 §3 and distribution's token specification (Bearer).
+"""
+
+import base64
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+import httpx
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import as_object, decode_json, find, find_str
+from wharfinger.packages.errors import RegistryError
+
+MAX_TOKEN_ANSWER: Final = 256 * 1024
+MAX_CHALLENGE: Final = 8 * 1024
+DEFAULT_TOKEN_LIFE: Final = 60.0
+"""Seconds; what the token specification says where ``expires_in`` is absent."""
+
+_TOKEN68: Final = re.compile(r"[\x21-\x7e]{1,131072}\Z")
+_PARAMETER: Final = re.compile(r'\s*,?\s*([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_SCHEME: Final = re.compile(r"\s*,?\s*([A-Za-z][A-Za-z0-9_-]*)(?=\s|\Z|,)(?!\s*=)")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A user name and a password (or an access token used as one), or a token of identity to exchange for access."""
+
+    username: str
+    password: str = field(repr=False)
+    identity_token: str = field(default="", repr=False)
+    """An OAuth2 refresh token; where there is one, a token realm gets it in place of name and password."""
+
+    realms: tuple[str, ...] = ()
+    """Hosts beside the registry's own whose token realms may get the login."""
+
+    @property
+    def can_basic(self) -> bool:
+        """There is a user name and password, not only a token of identity."""
+        return not self.identity_token
+
+    def basic(self) -> str:
+        """The value of an Authorization header."""
+        return "Basic " + base64.b64encode(f"{self.username}:{self.password}".encode()).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class BasicChallenge:
+    """The registry asks for user name and password."""
+
+
+@dataclass(frozen=True, slots=True)
+class BearerChallenge:
+    """The registry asks for a token that ``realm`` hands out."""
+
+    realm: str
+    service: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A bearer token and for how many seconds from its answer it may be used."""
+
+    value: str = field(repr=False)
+    lifetime: float
+
+    def header(self) -> str:
+        """The value of an Authorization header."""
+        return "Bearer " + self.value
+
+
+def read_challenges(headers: list[str]) -> tuple[BasicChallenge | BearerChallenge, ...]:
+    """The challenges of WWW-Authenticate headers that can be answered here, Bearer first; what else is there is left out."""
+    found: list[BasicChallenge | BearerChallenge] = []
+    for header in headers:
+        found.extend(_read_header(header[:MAX_CHALLENGE]))
+    return tuple(sorted(found, key=lambda challenge: isinstance(challenge, BasicChallenge)))
+
+
+def _read_header(text: str) -> list[BasicChallenge | BearerChallenge]:
+    found: list[BasicChallenge | BearerChallenge] = []
+    position = 0
+    while scheme := _SCHEME.match(text, position):
+        position = scheme.end()
+        parameters: dict[str, str] = {}
+        while parameter := _PARAMETER.match(text, position):
+            quoted = parameter[2]
+            value = parameter[3] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+            parameters.setdefault(parameter[1].lower(), value)
+            position = parameter.end()
+        if scheme[1].lower() == "basic":
+            found.append(BasicChallenge())
+        elif scheme[1].lower() == "bearer" and parameters.get("realm"):
+            found.append(
+                BearerChallenge(parameters["realm"], parameters.get("service", ""), parameters.get("scope", ""))
+            )
+    return found
+
+
+def token_url(challenge: BearerChallenge, *, registry: httpx.URL, scope: str) -> httpx.URL:
+    """Where to ask for the token. Raises RegistryError for a realm that must not get a password.
+
+    ``scope`` is used where the challenge names none.
+    """
+    query = httpx.QueryParams({"service": challenge.service} if challenge.service else {})
+    for one in (challenge.scope or scope).split(" "):
+        query = query.add("scope", one) if one else query
+    return realm_url(challenge, registry=registry).copy_merge_params(query)
+
+
+def token_form(challenge: BearerChallenge, *, scope: str, identity_token: str) -> bytes:
+    """What to post to the realm to exchange a token of identity (distribution's OAuth2 token specification)."""
+    form = {
+        "grant_type": "refresh_token",
+        "client_id": "wharfinger",
+        "service": challenge.service,
+        "scope": challenge.scope or scope,
+        "refresh_token": identity_token,
+    }
+    return str(httpx.QueryParams(form)).encode()
+
+
+def realm_url(challenge: BearerChallenge, *, registry: httpx.URL) -> httpx.URL:
+    """The realm of a challenge. Raises RegistryError for one that must not get a password."""
+    try:
+        realm = httpx.URL(challenge.realm)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise RegistryError(
+            f"registry {registry.netloc.decode()}: its token realm is no URL", transient=False
+        ) from error
+    if realm.scheme not in {"http", "https"} or not realm.host or realm.userinfo:
+        raise RegistryError(f"registry {registry.netloc.decode()}: its token realm is no http(s) URL", transient=False)
+    if realm.scheme == "http" and registry.scheme != "http":
+        raise RegistryError(
+            f"registry {registry.netloc.decode()}: it wants the password sent to {realm.host} over plain http; refused, "
+            "ask its operator to offer the realm over https",
+            transient=False,
+        )
+    return realm
+
+
+def check_realm(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...]) -> None:
+    """Raise RegistryError where a login must not go to this realm."""
+    if not may_get_login(realm, registry=registry, realms=realms):
+        raise RegistryError(
+            f"registry {registry.netloc.decode()}: it wants the login sent to another host, {realm.host[:200]}; refused: if "
+            "that is where its logins are checked, name the host in spec.registry.tokenRealms of the PackageRepository "
+            "(--token-realm on the command line)",
+            transient=False,
+        )
+
+
+def may_get_login(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...]) -> bool:
+    """Return whether a login may go to this realm: to the registry's host, its domain over https, or a host in ``realms``.
+
+    The domain of ``registry.example.com`` is ``example.com`` with all that is below; that of a host is itself with all below. A
+    top-level domain, or an address, is no domain.
+    """
+    host, own = realm.host.lower(), registry.host.lower()
+    if host == own or host in realms:
+        return True
+    if realm.scheme != "https" or _is_address(own):
+        return False
+    parent = own.partition(".")[2]
+    domains = (own, parent) if "." in parent else (own,)
+    return any(host == domain or host.endswith(f".{domain}") for domain in domains)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def read_token(data: bytes, realm_host: str) -> Token:
+    """The token in a realm's answer. Raises RegistryError where there is none."""
+    try:
+        answer = as_object(decode_json(data, max_bytes=MAX_TOKEN_ANSWER, what="token answer"), "token answer")
+        value = find_str(answer, "token") or find_str(answer, "access_token")
+    except FormatError as error:
+        raise RegistryError(f"token realm {realm_host}: {error}", transient=True) from error
+    if not _TOKEN68.match(value):
+        raise RegistryError(f"token realm {realm_host}: its answer holds no token", transient=True)
+    expires = find(answer, "expires_in")
+    usable = isinstance(expires, int | float) and not isinstance(expires, bool) and 0 < expires < 10**7
+    return Token(value, float(expires) if usable and isinstance(expires, int | float) else DEFAULT_TOKEN_LIFE)

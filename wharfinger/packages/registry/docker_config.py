@@ -1,0 +1,142 @@
+"""The login of a registry from Docker's configuration, as ``docker login`` writes it and as Secrets of Kubernetes carry it.
+
+Two forms: ``config.json`` (``.dockerconfigjson``), whose ``auths`` has one entry for each registry, and the older ``.dockercfg``,
+which is such a map itself. Keys are what people typed: ``registry.example``, ``https://registry.example/v1/``,
+``registry.example:5000/team``, ``*.example.com``. The most specific key that fits counts: a longer path first, then a host
+without a wildcard.
+
+Helpers that keep passwords elsewhere (``credsStore``, ``credHelpers``) are programs, and are not run. Nothing from the file is
+in a message save the key an entry has. Sources: docker/cli's ``cli/config/configfile``; kubelet's credential provider for paths
+and wildcards.
+"""
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, find, find_object, find_str
+from wharfinger.packages.registry.address import RegistryAddress
+from wharfinger.packages.registry.credentials import Credentials
+
+MAX_DOCKER_CONFIG: Final = 1024 * 1024
+"""Bytes; more than a Secret can hold is none."""
+MAX_KEYS: Final = 1_000
+"""Entries; each is a pattern that is matched where others wait."""
+
+_HUB: Final = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
+"""The names of one registry; its key in the file is ``https://index.docker.io/v1/`` for historical reasons."""
+_KEY: Final = re.compile(
+    r"(?:https?://)?(?P<host>\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9.*?-]{1,253})(?::(?P<port>[0-9]{1,5}))?(?P<path>/.*)?\Z",
+    re.ASCII,
+)
+_TOKEN_USER: Final = "<token>"  # noqa: S105 - the user name under which Docker keeps an identity token
+_HTTPS: Final = 443
+
+
+class DockerConfigError(FormatError):
+    """The configuration cannot be read, or its entry for this registry cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a key of the file is for."""
+
+    host: str
+    port: str
+    path: str
+
+    def fits(self, registry: RegistryAddress, repository: str) -> bool:
+        """Whether the repository of the registry lies there."""
+        port = "" if registry.port in {None, _HTTPS} else str(registry.port)
+        if port != self.port:
+            return False
+        if self.path and not f"{repository}/".startswith(f"{self.path}/"):
+            return False
+        if registry.host in _HUB:
+            return self.host in _HUB
+        if registry.host == self.host:
+            return True
+        ours, theirs = registry.host.split("."), self.host.split(".")
+        return len(ours) == len(theirs) and all(map(fnmatchcase, ours, theirs))
+
+    def rank(self) -> tuple[int, bool, bool]:
+        """The higher, the more specific."""
+        return len(self.path), "*" not in self.host and "?" not in self.host, bool(self.port)
+
+
+def read_docker_config(data: bytes, registry: RegistryAddress, repository: str = "") -> Credentials | None:
+    """The login for a repository of a registry, or None where the configuration has none.
+
+    Without a ``repository`` only entries for the whole registry count. Raises DockerConfigError; a broken entry for another
+    registry does no harm.
+    """
+    try:
+        document = as_object(decode_json(data, max_bytes=MAX_DOCKER_CONFIG, what="document"), "document")
+        entries = find_object(document, "auths") if "auths" in document else _old_entries(document)
+        if len(entries) > MAX_KEYS:
+            raise DockerConfigError(f"{len(entries)} entries; at most {MAX_KEYS} are read")
+        found = sorted(_fitting(entries, registry, repository), key=lambda pair: pair[1].rank(), reverse=True)
+        for key, _ in found:
+            credentials = _credentials(as_object(entries[key], f"auths.{key[:200]}"), key[:200])
+            if credentials is not None:
+                return credentials
+    except DockerConfigError as error:
+        raise DockerConfigError(f"docker config: {error}") from error
+    except FormatError as error:
+        raise DockerConfigError(f"docker config: {error}") from error
+    return None
+
+
+def _old_entries(document: JsonObject) -> JsonObject:
+    """The entries of a ``.dockercfg``; of a ``config.json`` without logins, none."""
+    return {key: value for key, value in document.items() if isinstance(value, dict) and _is_entry(value)}
+
+
+def _is_entry(value: JsonValue) -> bool:
+    return any(find(value, key) is not None for key in ("auth", "username", "password", "identitytoken"))
+
+
+def _fitting(entries: JsonObject, registry: RegistryAddress, repository: str) -> list[tuple[str, _Place]]:
+    places = ((key, _place(key)) for key in entries)
+    return [(key, place) for key, place in places if place is not None and place.fits(registry, repository)]
+
+
+def _place(key: str) -> _Place | None:
+    match = _KEY.match(key) if len(key) <= 1024 else None
+    if match is None:
+        return None
+    port = "" if match["port"] in {None, str(_HTTPS)} else match["port"]
+    path = (match["path"] or "").strip("/")
+    # The version of a registry's API, which old clients wrote into the key; no repository is named so.
+    return _Place(match["host"].lower(), port, "" if path in {"v1", "v2"} else path)
+
+
+def _credentials(entry: JsonObject, key: str) -> Credentials | None:
+    username, password = find_str(entry, "username"), find_str(entry, "password")
+    if auth := find_str(entry, "auth"):
+        username, password = _decoded(auth, key)
+    token = find_str(entry, "identitytoken")
+    if username == _TOKEN_USER and not token:
+        username, password, token = "", "", password
+    if token:
+        return Credentials(username, "", token)
+    return Credentials(username, password) if username or password else None
+
+
+def _decoded(auth: str, key: str) -> tuple[str, str]:
+    """User name and password behind an ``auth``: base64 of ``name:password``, padded or not."""
+    text = auth.strip()
+    try:
+        plain = base64.b64decode(text + "=" * (-len(text) % 4), validate=True).decode()
+    except (binascii.Error, ValueError) as error:
+        raise DockerConfigError(
+            f"auths.{key}.auth: not base64 of name:password; log in again (`docker login`)"
+        ) from error
+    name, colon, password = plain.partition(":")
+    if not colon:
+        raise DockerConfigError(f"auths.{key}.auth: not base64 of name:password; log in again (`docker login`)")
+    return name, password.rstrip("\0")

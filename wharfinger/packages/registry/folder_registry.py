@@ -1,0 +1,103 @@
+"""A registry that is a folder of package folders, for an author at work: each is packed when it is asked for.
+
+A package has one version, the one it says itself, and so one tag; asked for another, it is not there. A package that says none is
+there under any. The same files give the same digest, and changed files another: a digest that was handed out is kept as long
+as this registry is open, or until another package is asked for, so that what begins to be read can be read to its end.
+
+A folder of global hooks is no folder of packages: it is the package ``global-hooks`` itself, unless it has one of that name.
+"""
+
+import io
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.packages.definition.global_folder import GLOBAL_PACKAGE, read_global_definition
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.errors import AddressError, ArtifactNotFoundError
+from wharfinger.packages.registry.address import is_repository, is_tag
+from wharfinger.packages.registry.manifest import read_manifest
+from wharfinger.packages.registry.pusher import Package, pack_image, pack_package
+from wharfinger.packages.registry.registry import Descriptor, Manifest
+from wharfinger.packages.registry.verified_blob import ReadChunks, VerifiedBlob
+
+CHUNK: Final = 256 * 1024
+
+
+class FolderRegistry:
+    """The package folders below ``root``; implements :class:`~wharfinger.packages.registry.registry.Registry`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._packed: tuple[str, Package] | None = None
+
+    async def resolve(self, repository: str, tag: str) -> Descriptor:
+        """The package as its files are now; ArtifactNotFoundError where ``tag`` is not its version."""
+        if not is_tag(tag):
+            raise AddressError(f"{tag[:200]!r} is no tag")
+        package = await self._pack(repository)
+        if package.tag not in {tag, ""}:
+            raise ArtifactNotFoundError(
+                f"{self._root / repository}: not version {tag}; what is there is version {package.tag}: "
+                "ask for that one, or change the version it says"
+            )
+        return package.manifest.descriptor
+
+    async def manifest(self, repository: str, digest: Digest) -> Manifest:
+        """The package's manifest; ArtifactNotFoundError where its files have another digest."""
+        package = self._kept(repository)
+        if package is None or package.manifest.descriptor.digest != digest:
+            package = await self._pack(repository)
+        manifest = package.manifest
+        if manifest.descriptor.digest != digest:
+            raise ArtifactNotFoundError(
+                f"{self._root / repository}@{digest}: not found; the folder's files have the digest "
+                f"{manifest.descriptor.digest} now"
+            )
+        return read_manifest(manifest.data, manifest.descriptor)
+
+    @asynccontextmanager
+    async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Stream the config or the layer of the package that was asked for last, or as it is now."""
+        package = self._kept(repository) or await self._pack(repository)
+        what = f"{self._root / repository}@{blob.digest}"
+        for one in (package.config, package.layer):
+            if one.descriptor.digest == blob.digest:
+                yield VerifiedBlob(ReadChunks(partial(_next_chunk, io.BytesIO(one.data))), blob, what)
+                return
+        raise ArtifactNotFoundError(f"{what}: not found; the folder's files have changed, ask for the package again")
+
+    async def tags(self, repository: str) -> tuple[str, ...]:
+        """The package's version; none where it says none."""
+        tag = (await self._pack(repository)).tag
+        return (tag,) if tag else ()
+
+    def _kept(self, repository: str) -> Package | None:
+        return self._packed[1] if self._packed is not None and self._packed[0] == repository else None
+
+    async def _pack(self, repository: str) -> Package:
+        if not is_repository(repository):
+            raise AddressError(f"{repository[:200]!r} is no repository")
+        self._packed = None  # two of them may be large
+        package = await trio.to_thread.run_sync(_pack, self._root, repository)
+        self._packed = repository, package
+        return package
+
+
+def _pack(root: Path, repository: str) -> Package:
+    """The package as it is in the folder now. Blocking."""
+    folder = root / repository
+    if folder.is_dir():
+        return pack_package(folder, repository.rpartition("/")[2])
+    if repository == GLOBAL_PACKAGE and root.is_dir():
+        return pack_image(read_global_definition(root, version=""), root)
+    raise ArtifactNotFoundError(f"{folder}: not found; there is no such folder")
+
+
+async def _next_chunk(data: io.BytesIO) -> bytes:
+    await trio.lowlevel.checkpoint()
+    return data.read(CHUNK)

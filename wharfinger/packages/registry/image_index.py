@@ -1,0 +1,81 @@
+"""Indexes: one name for several manifests, of which one is the package for this machine.
+
+Builders that know platforms push an index even where there is only one image, with attestations beside it. What is taken
+(image-spec 1.1 §"Image Index"): the only image there is, or else the first for Linux on this machine's architecture. A package's
+files are seldom bound to an architecture, so an index with one image is not asked what that was built for.
+"""
+
+import platform
+from collections.abc import Mapping
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, find, find_list, find_str
+from wharfinger.packages.digest import digest_of
+from wharfinger.packages.errors import ArtifactError, DigestError
+from wharfinger.packages.registry.manifest import INDEXES, MAX_MANIFEST, read_descriptor
+from wharfinger.packages.registry.registry import Descriptor
+
+MAX_MANIFESTS: Final = 10_000
+_ARCHITECTURES: Final[Mapping[str, str]] = {
+    "x86_64": "amd64",
+    "aarch64": "arm64",
+    "armv7l": "arm",
+    "armv6l": "arm",
+    "i686": "386",
+}
+_ATTESTATION: Final = "vnd.docker.reference.type"
+
+
+def is_index(media_type: str) -> bool:
+    """Whether a manifest of this type is an index."""
+    return media_type in INDEXES
+
+
+def running_architecture() -> str:
+    """This machine's, by the name images use (Go's): ``amd64``, ``arm64``, …"""
+    machine = platform.machine().lower()
+    return _ARCHITECTURES.get(machine, machine)
+
+
+def choose_manifest(data: bytes, descriptor: Descriptor, *, architecture: str = "") -> Descriptor:
+    """The manifest of an index to take; "" is the running machine's architecture.
+
+    Raises DigestError where the bytes are not the descriptor's, ArtifactError where they are no index or none of it fits.
+    """
+    what = f"index {descriptor.digest}"
+    if len(data) != descriptor.size or digest_of(data) != descriptor.digest:
+        raise DigestError(f"{what}: the {len(data)} bytes received have another digest or size", transient=True)
+    try:
+        document = as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="document"), "document")
+        return choose_entry(find_list(document, "manifests"), architecture=architecture)
+    except (FormatError, DigestError, ArtifactError) as error:
+        raise ArtifactError(f"{what}: {error}") from error
+
+
+def choose_entry(listed: list[JsonValue], *, architecture: str = "") -> Descriptor:
+    """The same of the entries themselves. Raises FormatError, DigestError, ArtifactError."""
+    architecture = architecture or running_architecture()
+    if len(listed) > MAX_MANIFESTS:
+        raise ArtifactError(f"{len(listed)} manifests; at most {MAX_MANIFESTS} are read")
+    entries = [as_object(entry, f"manifests.{number}") for number, entry in enumerate(listed)]
+    images = [entry for entry in entries if not _is_attestation(entry)]
+    fitting = images if len(images) == 1 else [entry for entry in images if _is_for(entry, architecture)]
+    if not fitting:
+        there = ", ".join(sorted({_platform(entry) for entry in images})[:5]) or "nothing"
+        raise ArtifactError(f"no image for linux/{architecture}; it has {there}: push one, or name one by its digest")
+    return read_descriptor(fitting[0], "manifests")
+
+
+def _is_attestation(entry: JsonObject) -> bool:
+    """What buildx puts beside an image to say how it was made."""
+    return find(entry, "annotations", _ATTESTATION) is not None
+
+
+def _is_for(entry: JsonObject, architecture: str) -> bool:
+    return _platform(entry) == f"linux/{architecture}"
+
+
+def _platform(entry: JsonObject) -> str:
+    system = find_str(entry, "platform", "os", default="?")[:40]
+    return f"{system}/{find_str(entry, 'platform', 'architecture', default='?')[:40]}"

@@ -1,0 +1,228 @@
+"""OCI image manifests, read as what they are: data of strangers.
+
+`read_manifest` is the one reader. It takes the bytes and the descriptor they were asked for by, checks that the bytes are what
+the descriptor promises, and hands out a :class:`~wharfinger.packages.registry.registry.Manifest`; for anything else it raises
+a PackageError, whatever the bytes are (a fuzz test holds it to that). Sizes and counts are bounded before anything is built.
+
+Read: OCI image manifest v1 (image-spec 1.1 §"Image Manifest") and Docker schema 2, which older registries and tools write;
+indexes of them by :mod:`wharfinger.packages.registry.image_index`. Not read: schema 1, embedded ``data``, foreign layers
+(``urls``).
+
+A package is one of two kinds of artifact: a Helm chart (one layer with the chart's archive), or an image whose layers, put on top
+of each other, are the package's files.
+"""
+
+import re
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    decode_json,
+    encode_json,
+    find,
+    find_list,
+    find_object,
+    find_str,
+    need_str,
+)
+from wharfinger.packages.digest import Digest, digest_of
+from wharfinger.packages.errors import ArtifactError, DigestError
+from wharfinger.packages.registry.registry import Descriptor, Manifest
+
+OCI_MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
+DOCKER_MANIFEST: Final = "application/vnd.docker.distribution.manifest.v2+json"
+OCI_INDEX: Final = "application/vnd.oci.image.index.v1+json"
+DOCKER_LIST: Final = "application/vnd.docker.distribution.manifest.list.v2+json"
+HELM_CONFIG: Final = "application/vnd.cncf.helm.config.v1+json"
+HELM_CHART: Final = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+HELM_PROVENANCE: Final = "application/vnd.cncf.helm.chart.provenance.v1.prov"
+
+PACKAGE_CONFIG: Final = "application/vnd.wharfinger.package.config.v1+json"
+OCI_LAYER: Final = "application/vnd.oci.image.layer.v1.tar+gzip"
+IMAGE_LAYERS: Final = frozenset(
+    {
+        OCI_LAYER,
+        "application/vnd.oci.image.layer.v1.tar",
+        "application/vnd.docker.image.rootfs.diff.tar.gzip",
+        "application/vnd.docker.image.rootfs.diff.tar",
+    }
+)
+
+READABLE: Final = (OCI_MANIFEST, DOCKER_MANIFEST)
+INDEXES: Final = (OCI_INDEX, DOCKER_LIST)
+
+MAX_MANIFEST: Final = 4 * 1024 * 1024
+"""Bytes; what the distribution spec asks registries to accept."""
+MAX_LAYERS: Final = 1_000
+MAX_ANNOTATIONS: Final = 1_000
+MAX_BLOB: Final = 64 * 1024**3
+"""Bytes a descriptor may announce; anything above is a lie or not a package."""
+
+_MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\Z")
+
+
+def read_manifest(data: bytes, descriptor: Descriptor) -> Manifest:
+    """Read a manifest.
+
+    Raises DigestError where the bytes are not the descriptor's, ArtifactError where they are no manifest that is read here.
+    """
+    what = f"manifest {descriptor.digest}"
+    if len(data) > MAX_MANIFEST:
+        raise ArtifactError(f"{what}: {len(data)} bytes is over the limit of {MAX_MANIFEST}")
+    if len(data) != descriptor.size or digest_of(data) != descriptor.digest:
+        raise DigestError(
+            f"{what}: the {len(data)} bytes received are not the {descriptor.size} it promises", transient=True
+        )
+    try:
+        return _read(as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="document"), "document"), descriptor)
+    except (FormatError, DigestError, ArtifactError) as error:
+        raise ArtifactError(f"{what}: {error}") from error
+
+
+def manifest_media_type(data: bytes, content_type: str) -> str:
+    """What kind of manifest the bytes are: their own ``mediaType`` first, then the Content-Type they came with.
+
+    The form of OCI says it in neither way when it lies in a folder; there the fields tell. Raises ArtifactError for bytes that
+    are no JSON object.
+    """
+    try:
+        document = as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="manifest"), "manifest")
+        own = find_str(document, "mediaType")
+    except FormatError as error:
+        raise ArtifactError(f"{error}; the registry did not answer with a manifest") from error
+    return _media_type(own or content_type.partition(";")[0].strip() or _looks_like(document))
+
+
+def read_descriptor(value: JsonValue, what: str) -> Descriptor:
+    """A descriptor in a manifest, an index or a layout. Raises ShapeError, DigestError, ArtifactError naming ``what``."""
+    entry = as_object(value, what)
+    size = find(entry, "size")
+    if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= MAX_BLOB:
+        raise ArtifactError(f"{what}.size: expected a number of bytes from 0 to {MAX_BLOB}")
+    return Descriptor(_media_type(need_str(entry, "mediaType")), Digest(need_str(entry, "digest")), size)
+
+
+def write_manifest(config: Descriptor, layers: tuple[Descriptor, ...], annotations: dict[str, str]) -> bytes:
+    """An OCI image manifest: the same arguments give the same bytes."""
+    document: JsonObject = {
+        "schemaVersion": 2,
+        "mediaType": OCI_MANIFEST,
+        "config": _descriptor_json(config),
+        "layers": [_descriptor_json(layer) for layer in layers],
+        "annotations": {key: annotations[key] for key in sorted(annotations)},
+    }
+    return encode_json(document)
+
+
+def is_chart(manifest: Manifest) -> bool:
+    """Whether it is a Helm chart, as `helm push` makes it, rather than an image."""
+    return manifest.config.media_type == HELM_CONFIG or any(one.media_type == HELM_CHART for one in manifest.layers)
+
+
+def package_layers(manifest: Manifest) -> tuple[Descriptor, ...]:
+    """The layers that hold the package: the one with a chart's archive, or all of an image, the lowest first.
+
+    Raises ArtifactError naming what is there instead.
+    """
+    what = f"manifest {manifest.descriptor.digest}"
+    if is_chart(manifest):
+        charts = tuple(layer for layer in manifest.layers if layer.media_type == HELM_CHART)
+        if len(charts) != 1:
+            found = ", ".join(sorted({layer.media_type for layer in manifest.layers})[:5]) or "no layers"
+            raise ArtifactError(
+                f"{what}: expected one layer of type {HELM_CHART}, found {len(charts)} (it has: {found}); "
+                "push it with `wharfinger package push` or `helm push`"
+            )
+        return charts
+    if not manifest.layers:
+        raise ArtifactError(f"{what}: an image without layers; push the package with `wharfinger package push`")
+    for number, layer in enumerate(manifest.layers):
+        if layer.media_type.endswith("+zstd"):
+            raise ArtifactError(f"{what}: layer {number} is compressed with zstd; build the image with gzip layers")
+        if layer.media_type not in IMAGE_LAYERS:
+            raise ArtifactError(
+                f"{what}: layer {number} is of type {layer.media_type}, neither a chart nor an image's layer; "
+                "push the package with `wharfinger package push`"
+            )
+    return manifest.layers
+
+
+def blobs_of(manifest: Manifest) -> tuple[Descriptor, ...]:
+    """Config and layers in order, each digest once."""
+    seen: dict[Digest, Descriptor] = {}
+    for descriptor in (manifest.config, *manifest.layers):
+        seen.setdefault(descriptor.digest, descriptor)
+    return tuple(seen.values())
+
+
+def manifest_fields(manifest: Manifest) -> JsonObject:
+    """All that was read of a manifest, for a record; `manifest_from_fields` reads it back."""
+    return {
+        "descriptor": _descriptor_json(manifest.descriptor),
+        "artifactType": manifest.artifact_type,
+        "config": _descriptor_json(manifest.config),
+        "layers": [_descriptor_json(layer) for layer in manifest.layers],
+        "annotations": dict(manifest.annotations),
+    }
+
+
+def manifest_from_fields(fields: JsonObject) -> Manifest:
+    """A manifest from a record. Raises FormatError, DigestError, ArtifactError where it is none."""
+    return _manifest(fields, read_descriptor(find(fields, "descriptor"), "descriptor"))
+
+
+def _read(document: JsonObject, descriptor: Descriptor) -> Manifest:
+    if find(document, "schemaVersion") != 2:
+        raise ArtifactError("schemaVersion is not 2; push the package again with a current tool")
+    media_type = find_str(document, "mediaType") or descriptor.media_type
+    if media_type in INDEXES or ("manifests" in document and "layers" not in document):
+        raise ArtifactError("an index where one image is expected; name the image by its digest")
+    if media_type not in READABLE:
+        raise ArtifactError(f"{media_type[:200]!r} is not a manifest type that is read here")
+    if descriptor.media_type not in {"", media_type}:
+        raise ArtifactError(f"announced as {descriptor.media_type[:200]!r}, but it says {media_type!r}")
+    return _manifest(document, Descriptor(media_type, descriptor.digest, descriptor.size))
+
+
+def _manifest(document: JsonObject, descriptor: Descriptor) -> Manifest:
+    layers = find_list(document, "layers")
+    if len(layers) > MAX_LAYERS:
+        raise ArtifactError(f"{len(layers)} layers; at most {MAX_LAYERS} are read")
+    config = read_descriptor(find(document, "config"), "config")
+    artifact_type = find_str(document, "artifactType")
+    return Manifest(
+        descriptor=descriptor,
+        artifact_type=_media_type(artifact_type) if artifact_type else config.media_type,
+        config=config,
+        layers=tuple(read_descriptor(layer, f"layers.{index}") for index, layer in enumerate(layers)),
+        annotations=_annotations(find_object(document, "annotations")),
+    )
+
+
+def _looks_like(document: JsonObject) -> str:
+    return OCI_INDEX if "manifests" in document else OCI_MANIFEST if "layers" in document else ""
+
+
+def _annotations(value: JsonObject) -> tuple[tuple[str, str], ...]:
+    if len(value) > MAX_ANNOTATIONS:
+        raise ArtifactError(f"annotations: {len(value)} entries; at most {MAX_ANNOTATIONS} are read")
+    found: list[tuple[str, str]] = []
+    for key in sorted(value):
+        text = value[key]
+        if not isinstance(text, str):
+            raise ArtifactError(f"annotations: the value of {key[:100]!r} is not a string")
+        found.append((key, text))
+    return tuple(found)
+
+
+def _media_type(text: str) -> str:
+    if not _MEDIA_TYPE.match(text):
+        raise ArtifactError(f"{text[:200]!r} is not a media type")
+    return text
+
+
+def _descriptor_json(descriptor: Descriptor) -> JsonObject:
+    return {"mediaType": descriptor.media_type, "digest": descriptor.digest.text, "size": descriptor.size}

@@ -1,0 +1,228 @@
+"""A registry that is a folder: each repository below it is an OCI image layout (image-spec 1.1, "Image Layout").
+
+::
+
+    <root>/<repository>/oci-layout                 which version of the form this is; locked while the index is rewritten
+    <root>/<repository>/index.json                 the manifests, and by annotation the tag of each
+    <root>/<repository>/blobs/sha256/<hex>         manifests, configs and layers
+
+Such a folder travels on a stick. What is read is verified as if it came over a network: manifests before they are looked into,
+blobs while they stream. What is written is complete or not there: blobs and index come by a rename, and the index last.
+"""
+
+import fcntl
+import io
+import os
+import secrets
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, decode_json, encode_json, find, find_list
+from wharfinger.packages.digest import Digest, digest_of
+from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotFoundError, DigestError, RegistryError
+from wharfinger.packages.files.disk_files import discard, matches, publish, sync_file
+from wharfinger.packages.registry.address import is_repository, is_tag
+from wharfinger.packages.registry.image_index import choose_entry, choose_manifest, is_index
+from wharfinger.packages.registry.manifest import MAX_MANIFEST, OCI_INDEX, manifest_media_type, read_manifest
+from wharfinger.packages.registry.registry import Descriptor, Manifest
+from wharfinger.packages.registry.verified_blob import ReadChunks, VerifiedBlob
+
+T = TypeVar("T")
+
+LAYOUT_FILE: Final = "oci-layout"
+INDEX_FILE: Final = "index.json"
+MAX_INDEX: Final = 16 * 1024 * 1024
+CHUNK: Final = 256 * 1024
+_VERSION: Final[JsonObject] = {"imageLayoutVersion": "1.0.0"}
+_EMPTY: Final[JsonObject] = {"schemaVersion": 2, "mediaType": OCI_INDEX}
+_TAG: Final = "org.opencontainers.image.ref.name"
+
+
+class OciLayout:
+    """The layouts below ``root``; implements :class:`~wharfinger.packages.registry.registry.WritableRegistry`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def resolve(self, repository: str, tag: str) -> Descriptor:
+        """The manifest whose name in the index is ``tag``; ArtifactNotFoundError where there is none."""
+        if not is_tag(tag):
+            raise AddressError(f"{tag[:200]!r} is no tag")
+        folder = self._folder(repository)
+        what = f"{folder}:{tag}"
+        named = [entry for entry in await self._entries(folder) if find(entry, "annotations", _TAG) == tag]
+        if not named:
+            raise ArtifactNotFoundError(f"{what}: not found; push it, or correct the tag")
+        try:
+            descriptor = choose_entry(named)
+        except (FormatError, ArtifactError, DigestError) as error:
+            raise ArtifactError(f"{folder / INDEX_FILE}: {error}") from error
+        data = await self._manifest_bytes(folder, descriptor.digest)
+        return Descriptor(manifest_media_type(data, descriptor.media_type), descriptor.digest, len(data))
+
+    async def manifest(self, repository: str, digest: Digest) -> Manifest:
+        """A manifest by digest, through an index: DigestError for other bytes, ArtifactError where it is no image manifest."""
+        folder = self._folder(repository)
+        data = await self._manifest_bytes(folder, digest)
+        descriptor = Descriptor(manifest_media_type(data, ""), digest, len(data))
+        if is_index(descriptor.media_type):
+            chosen = choose_manifest(data, descriptor)
+            data = await self._manifest_bytes(folder, chosen.digest)
+            descriptor = Descriptor(manifest_media_type(data, chosen.media_type), chosen.digest, len(data))
+        return read_manifest(data, descriptor)
+
+    @asynccontextmanager
+    async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Stream a blob; the end, or the first byte too many, is the check."""
+        folder = self._folder(repository)
+        what = f"{folder}@{blob.digest}"
+        with await _run(what, partial(_open, _blob_path(folder, blob.digest))) as file:
+            yield VerifiedBlob(ReadChunks(partial(_run, what, partial(file.read, CHUNK))), blob, what)
+
+    async def tags(self, repository: str) -> tuple[str, ...]:
+        """All names in the index that are tags, sorted as text."""
+        entries = await self._entries(self._folder(repository))
+        names = (find(entry, "annotations", _TAG) for entry in entries)
+        return tuple(sorted({name for name in names if isinstance(name, str) and is_tag(name)}))
+
+    async def push_blob(self, repository: str, media_type: str, data: bytes) -> Descriptor:
+        """Write a blob, unless it is there; the layout is made where there is none."""
+        folder = self._folder(repository)
+        digest = digest_of(data)
+        await _run(f"push of {folder}@{digest}", partial(_write_blob, folder, digest, data))
+        return Descriptor(media_type, digest, len(data))
+
+    async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
+        """Write a manifest, and give it the name ``tag``, which then no other has."""
+        if not is_tag(tag):
+            raise AddressError(f"{tag[:200]!r} is no tag")
+        folder = self._folder(repository)
+        descriptor = Descriptor(media_type, digest_of(manifest), len(manifest))
+
+        def write() -> None:
+            _write_blob(folder, descriptor.digest, manifest)
+            _point(folder, tag, descriptor)
+
+        await _run(f"push of {folder}:{tag}", write)
+        return descriptor
+
+    def _folder(self, repository: str) -> Path:
+        if not is_repository(repository):
+            raise AddressError(f"{repository[:200]!r} is no repository")
+        return self._root / repository
+
+    async def _entries(self, folder: Path) -> list[JsonValue]:
+        return find_list(await _run(str(folder), partial(_read_index, folder)), "manifests")
+
+    async def _manifest_bytes(self, folder: Path, digest: Digest) -> bytes:
+        what = f"{folder}@{digest}"
+        data = await _run(what, partial(_read, _blob_path(folder, digest), MAX_MANIFEST))
+        if digest_of(data) != digest:
+            raise DigestError(f"{what}: the file has another digest; copy the layout again")
+        return data
+
+
+def _blob_path(folder: Path, digest: Digest) -> Path:
+    return folder / "blobs" / "sha256" / digest.hex
+
+
+def _write_blob(folder: Path, digest: Digest, data: bytes) -> None:
+    path = _blob_path(folder, digest)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    marker = folder / LAYOUT_FILE
+    if not marker.exists():
+        with _written(folder, encode_json(_VERSION)) as temporary, suppress(FileExistsError):
+            # Linked, not renamed: whoever holds its lock must go on holding that of the file everybody sees.
+            marker.hardlink_to(temporary)
+    if not _is_there(path, digest, len(data)):
+        with _written(folder, data) as temporary:
+            publish(temporary, path)
+
+
+def _point(folder: Path, tag: str, descriptor: Descriptor) -> None:
+    entry: JsonObject = {
+        "mediaType": descriptor.media_type,
+        "digest": descriptor.digest.text,
+        "size": descriptor.size,
+        "annotations": {_TAG: tag},
+    }
+    with _locked(folder / LAYOUT_FILE):
+        index = _read_index(folder) if (folder / INDEX_FILE).exists() else dict(_EMPTY)
+        others = [other for other in find_list(index, "manifests") if find(other, "annotations", _TAG) != tag]
+        with _written(folder, encode_json({**index, "manifests": [*others, entry]})) as temporary:
+            publish(temporary, folder / INDEX_FILE)
+
+
+@contextmanager
+def _written(folder: Path, data: bytes) -> Iterator[Path]:
+    """A temporary file with the data, synced; to be renamed or linked, and gone at the end."""
+    temporary = folder / f".new-{secrets.token_hex(8)}"
+    try:
+        temporary.write_bytes(data)
+        sync_file(temporary)
+        yield temporary
+    finally:
+        discard(temporary)
+
+
+def _read_index(folder: Path) -> JsonObject:
+    """A layout's index, whose ``manifests`` are objects. Raises OSError, ArtifactError."""
+    path = folder / INDEX_FILE
+    try:
+        index = as_object(decode_json(_read(path, MAX_INDEX), max_bytes=MAX_INDEX, what="index"), "index")
+        for number, entry in enumerate(find_list(index, "manifests")):
+            as_object(entry, f"manifests.{number}")
+    except FormatError as error:
+        raise ArtifactError(f"{path}: {error}; this is no OCI image layout, or a damaged one") from error
+    return index
+
+
+def _read(path: Path, limit: int) -> bytes:
+    with _open(path) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ArtifactError(f"{path}: more than {limit} bytes")
+    return data
+
+
+def _open(path: Path) -> io.BufferedReader:
+    """A file to read. Raises OSError, ArtifactError for what is none."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise ArtifactError(f"{path}: not a file")
+    return file
+
+
+def _is_there(path: Path, digest: Digest, size: int) -> bool:
+    try:
+        with _open(path) as file:
+            return matches(file, digest.hex, size)
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Whoever rewrites the index of a layout meanwhile, in this process or another, waits."""
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+async def _run(what: str, work: Callable[[], T]) -> T:
+    """Work on the disk, in a thread. Raises PackageError."""
+    try:
+        return await trio.to_thread.run_sync(work)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ArtifactNotFoundError(f"{what}: not found: there is no {error.filename}") from error
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        raise RegistryError(f"{what}: {error.strerror or error}{where}; check the folder", transient=True) from error

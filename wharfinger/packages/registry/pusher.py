@@ -1,0 +1,172 @@
+"""A package as a registry has it: a folder or a chart's archive made into blobs and a manifest, and pushed.
+
+A plain chart is pushed the way Helm does (HIP-0006: a config that is ``Chart.yaml`` as JSON, one layer that is the chart's
+archive), so that ``helm pull oci://…`` finds it. Every other package is an image of one layer, with its files from the root.
+
+The same files give the same digest, whoever pushes them and when: nothing is stamped with a time. Blobs go first, the manifest
+with its tag last, so that a tag never points at what is not there.
+"""
+
+import io
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.archives.archive import ArchiveLimits
+from wharfinger.formats.json.value import JsonObject, encode_json, find
+from wharfinger.packages.charts.chart import CHART_FILE, Chart, pack_chart, pack_folder, read_chart
+from wharfinger.packages.charts.chart_archive import MAX_ARCHIVE, unpack_chart
+from wharfinger.packages.definition.definition import Definition, Layout, read_definition
+from wharfinger.packages.digest import digest_of
+from wharfinger.packages.errors import ArtifactError
+from wharfinger.packages.registry.address import tag_of_version
+from wharfinger.packages.registry.manifest import (
+    HELM_CHART,
+    HELM_CONFIG,
+    OCI_LAYER,
+    OCI_MANIFEST,
+    PACKAGE_CONFIG,
+    write_manifest,
+)
+from wharfinger.packages.registry.registry import Descriptor, WritableRegistry
+
+_TITLE: Final = "org.opencontainers.image.title"
+_VERSION: Final = "org.opencontainers.image.version"
+_DESCRIPTION: Final = "org.opencontainers.image.description"
+_URL: Final = "org.opencontainers.image.url"
+_SOURCE: Final = "org.opencontainers.image.source"
+_GZIP: Final = b"\x1f\x8b"
+_USTAR: Final = slice(257, 262)
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Bytes to be pushed, and what they are."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+
+    @property
+    def descriptor(self) -> Descriptor:
+        """What a manifest says of it."""
+        return Descriptor(self.media_type, digest_of(self.data), len(self.data))
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package ready to be pushed; ``version`` is what it says itself, "" where it says nothing."""
+
+    name: str
+    version: str
+    config: Blob
+    layer: Blob
+    annotations: dict[str, str]
+
+    @property
+    def tag(self) -> str:
+        """The tag its version has in a registry, "" without one. Raises AddressError."""
+        return tag_of_version(self.version) if self.version else ""
+
+    @property
+    def manifest(self) -> Blob:
+        """The manifest, which makes an artifact of it."""
+        layers = (self.layer.descriptor,)
+        return Blob(OCI_MANIFEST, write_manifest(self.config.descriptor, layers, self.annotations))
+
+
+async def load_package(source: Path, name: str = "") -> Package:
+    """A package's folder packed, or a packed chart checked.
+
+    ``name`` is what it will be asked for by; "" is the folder's own. Raises ArtifactError where it could not be installed.
+    """
+    return await trio.to_thread.run_sync(pack_package, source, name)
+
+
+async def push_package(package: Package, registry: WritableRegistry, repository: str, tag: str) -> Descriptor:
+    """Push to ``repository`` (below the registry's host) and point ``tag`` at it. Raises PackageError."""
+    for blob in (package.config, package.layer):
+        await registry.push_blob(repository, blob.media_type, blob.data)
+    manifest = package.manifest
+    return await registry.push_manifest(repository, tag, manifest.data, manifest.media_type)
+
+
+async def push_chart(source: Path, registry: WritableRegistry, repository: str, tag: str) -> Descriptor:
+    """Push what `load_package` takes; returns the manifest's descriptor. Raises PackageError."""
+    return await push_package(await load_package(source), registry, repository, tag)
+
+
+def pack_package(source: Path, name: str = "") -> Package:
+    """`load_package`, blocking."""
+    if not source.is_dir():
+        return _packed_chart(source)
+    definition = _definition(source, name or source.resolve().name, str(source))
+    if definition.layout is Layout.CHART:
+        return _chart(read_chart(source), pack_chart(source))
+    return pack_image(definition, source)
+
+
+def _packed_chart(source: Path) -> Package:
+    try:
+        with source.open("rb") as file:
+            archive = file.read(MAX_ARCHIVE + 1)
+    except OSError as error:
+        raise ArtifactError(
+            f"{source}: cannot be read: {error.strerror}; give a package's folder, or a chart's .tgz"
+        ) from error
+    if len(archive) > MAX_ARCHIVE:
+        raise ArtifactError(f"{source}: more than {MAX_ARCHIVE} bytes")
+    if not archive.startswith(_GZIP) and archive[_USTAR] != b"ustar":
+        raise ArtifactError(
+            f"{source}: not an archive; give a package's folder, or a chart's .tgz as `helm package` makes it"
+        )
+    with tempfile.TemporaryDirectory(prefix="wharfinger-push-") as scratch:
+        folder = unpack_chart(io.BytesIO(archive), Path(scratch), what=str(source), limits=ArchiveLimits())
+        _definition(folder, folder.name, str(source))
+        return _chart(read_chart(folder), archive)
+
+
+def _definition(folder: Path, name: str, what: str) -> Definition:
+    """What the runtime will read. Raises ArtifactError where it would refuse the package."""
+    try:
+        return read_definition(folder, name=name, version="")
+    except ArtifactError as error:
+        raise ArtifactError(f"{what}: {error}") from error
+
+
+def _chart(chart: Chart, archive: bytes) -> Package:
+    config = Blob(HELM_CONFIG, encode_json(chart.metadata))
+    layer = Blob(HELM_CHART, archive)
+    home, source = find(chart.metadata, "home"), find(chart.metadata, "sources", 0)
+    # Those that Helm writes, save the time.
+    said = {
+        _TITLE: chart.name,
+        _VERSION: chart.version,
+        _DESCRIPTION: chart.description,
+        _URL: home if isinstance(home, str) else "",
+        _SOURCE: source if isinstance(source, str) else "",
+    }
+    return Package(chart.name, chart.version, config, layer, {key: value for key, value in said.items() if value})
+
+
+def pack_image(definition: Definition, folder: Path) -> Package:
+    """The files of a package that is no plain chart, as what its definition says they are. Raises ArtifactError. Blocking."""
+    chart = definition.chart if (folder / CHART_FILE).is_file() else None
+    version = definition.version or (chart.version if chart else "")
+    metadata: JsonObject = {
+        "name": definition.name,
+        "version": version,
+        "type": definition.type.value if definition.type else "",
+        "description": definition.description,
+        "stage": definition.stage,
+    }
+    said = {_TITLE: definition.name, _VERSION: version, _DESCRIPTION: definition.description}
+    return Package(
+        definition.name,
+        version,
+        Blob(PACKAGE_CONFIG, encode_json({key: value for key, value in metadata.items() if value})),
+        Blob(OCI_LAYER, pack_folder(folder)),
+        {key: value for key, value in said.items() if value},
+    )

@@ -1,0 +1,72 @@
+"""The seam to a registry: where packages come from, and where `package push` sends them.
+
+Implementations: :mod:`wharfinger.packages.registry.oci_registry` (the OCI distribution protocol over httpx),
+:mod:`wharfinger.packages.registry.oci_layout` (image layouts in a folder), :mod:`wharfinger.packages.registry.folder_registry`
+(package folders, packed when they are asked for; nothing can be pushed there, so it is no WritableRegistry). Every
+implementation passes ``tests/packages/support/registry_contract.py``.
+
+A digest is a promise: whoever reads a manifest or a blob through this seam gets bytes that hash to the digest asked for, or
+a DigestError. Blobs are verified while they stream; the last chunk is followed by the check.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from wharfinger.packages.digest import Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """An OCI descriptor: what a blob or manifest is, its digest, and its size in bytes."""
+
+    media_type: str
+    digest: Digest
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An OCI image manifest: its own descriptor, its config and its layers in order."""
+
+    descriptor: Descriptor
+    artifact_type: str
+    config: Descriptor
+    layers: tuple[Descriptor, ...]
+    annotations: tuple[tuple[str, str], ...]
+
+
+class Registry(Protocol):
+    """One registry. ``repository`` is the path below its host, such as ``charts/podinfo``. Raises PackageError."""
+
+    async def resolve(self, repository: str, tag: str) -> Descriptor:
+        """The manifest a tag points at now; ArtifactNotFoundError where there is none."""
+        ...
+
+    async def manifest(self, repository: str, digest: Digest) -> Manifest:
+        """A manifest by digest, verified and read; an index is followed to the image in it that is for this machine.
+
+        The result's own descriptor says which manifest it is, so behind an index it is not ``digest``.
+        """
+        ...
+
+    def blob(self, repository: str, blob: Descriptor) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Stream a blob; iteration ends with DigestError if digest or size differ from the descriptor."""
+        ...
+
+    async def tags(self, repository: str) -> tuple[str, ...]:
+        """All tags, sorted as text."""
+        ...
+
+
+class WritableRegistry(Registry, Protocol):
+    """A registry that can be pushed to. Raises PackageError."""
+
+    async def push_blob(self, repository: str, media_type: str, data: bytes) -> Descriptor:
+        """Upload (or find already there) a blob."""
+        ...
+
+    async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
+        """Upload a manifest and point ``tag`` at it."""
+        ...

@@ -1,0 +1,103 @@
+"""A blob that is hashed while it streams: whoever reads it to its end has what its descriptor promises."""
+
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+
+import trio
+
+from wharfinger.packages.errors import DigestError, RegistryError
+from wharfinger.packages.registry.registry import Descriptor
+
+
+@dataclass(frozen=True, slots=True)
+class LeastSpeed:
+    """The least speed of a transfer: one that brings less than ``bytes_per_s`` over ``window_s`` seconds is cut."""
+
+    bytes_per_s: float = 16 * 1024
+    window_s: float = 20.0
+
+    def __str__(self) -> str:
+        """``less than 16 KiB/s over 20 s``."""
+        return f"less than {self.bytes_per_s / 1024:g} KiB/s over {self.window_s:g} s"
+
+
+class VerifiedBlob:
+    """The chunks of a blob; iteration ends with DigestError unless size and digest are the descriptor's.
+
+    With a least speed, only the time spent waiting for the sender counts: a slow disk of the reader cuts no transfer.
+    """
+
+    def __init__(
+        self, chunks: AsyncIterator[bytes], blob: Descriptor, what: str, least: LeastSpeed | None = None
+    ) -> None:
+        self._chunks = chunks
+        self._blob = blob
+        self._what = what
+        self._least = least
+        self._waited = 0.0
+        self._brought = 0
+        self._hash = hashlib.sha256()
+        self._size = 0
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """Itself: a blob is read once."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next chunk. Raises DigestError, or RegistryError where the transfer breaks off or is too slow."""
+        chunk = await self._received()
+        if chunk is None:
+            self._check_end()
+            raise StopAsyncIteration
+        self._size += len(chunk)
+        if self._size > self._blob.size:
+            raise DigestError(
+                f"{self._what}: more bytes than the {self._blob.size} its descriptor announces", transient=True
+            )
+        self._hash.update(chunk)
+        return chunk
+
+    async def _received(self) -> bytes | None:
+        least = self._least
+        if least is None:
+            return await anext(self._chunks, None)
+        began = trio.current_time()
+        try:
+            with trio.fail_after(max(0.0, least.window_s - self._waited)):
+                chunk = await anext(self._chunks, None)
+        except trio.TooSlowError as error:
+            raise RegistryError(
+                f"{self._what}: the transfer is too slow: {self._size} of {self._blob.size} bytes so far, {least}; look at "
+                "the registry and at the way to it, or lower --download-least-speed",
+                transient=True,
+            ) from error
+        self._waited += trio.current_time() - began
+        self._brought += len(chunk or b"")
+        if self._brought >= least.bytes_per_s * least.window_s:
+            self._waited, self._brought = 0.0, 0
+        return chunk
+
+    def _check_end(self) -> None:
+        if self._size != self._blob.size:
+            raise DigestError(f"{self._what}: {self._size} bytes instead of {self._blob.size}", transient=True)
+        if self._hash.hexdigest() != self._blob.digest.hex:
+            raise DigestError(f"{self._what}: the bytes received have another digest", transient=True)
+
+
+class ReadChunks:
+    """What ``read`` answers, again and again up to an empty answer. No generator: those must be closed where they end early."""
+
+    def __init__(self, read: Callable[[], Awaitable[bytes]]) -> None:
+        self._read = read
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """Itself."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """The next chunk."""
+        chunk = await self._read()
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk

@@ -1,0 +1,382 @@
+"""Requests to one registry: connections, redirects and authorization, each with its limits. Protocol-blind otherwise.
+
+The httpx transport is used without the client around it. That leaves out what a registry must not get (cookies, proxies and
+credentials from the environment, redirects followed by themselves) and the client's log lines, which hold whole URLs: those
+of a redirect to object storage carry signatures. Invariants:
+
+* credentials and tokens go to the registry's own origin (scheme, host, port) and to the token realm it names, if that is on its
+  own host, in its own domain, or on a host that the user named; nowhere else;
+* https never turns into http, whatever a redirect or an upload location says;
+* at most ``at_once`` requests run together. The bound is a limiter outside the pool: a bounded httpcore pool loses a slot
+  whenever a request is cancelled while it waits for one (encode/httpcore#1093), so the pool itself has no bound;
+* every wait has an end: connecting, each read and write, the whole of a small answer, and each window of a blob's
+  transfer.
+"""
+
+import re
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import httpx
+import trio
+
+import wharfinger
+from wharfinger.packages.errors import RegistryError
+from wharfinger.packages.registry.address import RegistryAddress, Scheme
+from wharfinger.packages.registry.answer import MAX_ERROR_BODY, failure, network_failure
+from wharfinger.packages.registry.credentials import (
+    MAX_TOKEN_ANSWER,
+    BasicChallenge,
+    BearerChallenge,
+    Credentials,
+    check_realm,
+    read_challenges,
+    read_token,
+    realm_url,
+    token_form,
+    token_url,
+)
+from wharfinger.packages.registry.verified_blob import LeastSpeed
+
+MAX_REDIRECTS: Final = 5
+MAX_TOKENS: Final = 256
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+CLOSE_S: Final = 5.0
+MAX_CA: Final = 1024 * 1024
+"""Characters of PEM text; all authorities of a usual system are a fifth of it."""
+_CERTIFICATE: Final = re.compile(
+    r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]{1,65536}-----END CERTIFICATE-----", re.ASCII
+)
+_HOST: Final = re.compile(r"[A-Za-z0-9_.:-]+\Z")
+_NEXT: Final = re.compile(r'<([^<>]{1,4096})>\s*;[^,]*?\brel="?next"?')
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait, in seconds, and the least speed of a blob's transfer."""
+
+    connect_s: float = 10.0
+    read_s: float = 30.0
+    write_s: float = 30.0
+    answer_s: float = 60.0
+    least: LeastSpeed = field(default_factory=LeastSpeed)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request. ``what`` names it in errors; ``write`` asks for a token that may push."""
+
+    method: str
+    url: str | httpx.URL
+    repository: str
+    what: str
+    write: bool = False
+    accepted: tuple[int, ...] = (200,)
+    content: bytes = field(default=b"", repr=False)
+    content_type: str = ""
+    accept: str = "*/*"
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """An accepted answer whose body still comes in; read ``chunks`` at most once, inside the exchange."""
+
+    status: int
+    headers: httpx.Headers
+    url: httpx.URL
+    chunks: AsyncIterator[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An accepted answer with its whole body; ``next_page`` is where a Link header continues."""
+
+    status: int
+    headers: httpx.Headers
+    body: bytes
+    next_page: httpx.URL | None
+
+
+class Wire:
+    """Requests to one registry; made by `open_wire`."""
+
+    def __init__(
+        self,
+        transport: httpx.AsyncBaseTransport,
+        base: httpx.URL,
+        credentials: Credentials | None,
+        patience: Patience,
+        at_once: int,
+    ) -> None:
+        self.base = base
+        self.name = base.netloc.decode()
+        self.patience = patience
+        self._transport = transport
+        self._credentials = credentials
+        self._slots = trio.CapacityLimiter(at_once)
+        self._basic = ""
+        self._tokens: dict[tuple[str, bool], tuple[str, float]] = {}
+
+    async def ask(self, ask: Ask, *, max_bytes: int) -> Answer:
+        """Send, and read the whole answer. Raises RegistryError for other answers than accepted ones, and longer ones."""
+        patience = self.patience.answer_s + len(ask.content) / self.patience.least.bytes_per_s
+        try:
+            with trio.fail_after(patience):
+                async with self.exchange(ask) as incoming:
+                    body = await _read_all(incoming.chunks, max_bytes)
+                    if body is None:
+                        raise RegistryError(f"{ask.what}: the answer has more than {max_bytes} bytes", transient=False)
+        except trio.TooSlowError as error:
+            raise RegistryError(f"{ask.what}: no whole answer within {patience:.0f} s", transient=True) from error
+        link = _NEXT.search(incoming.headers.get("link", ""))
+        following = self.own_url(link[1], ask.what, incoming.url) if link else None
+        return Answer(incoming.status, incoming.headers, body, following)
+
+    @asynccontextmanager
+    async def exchange(self, ask: Ask) -> AsyncIterator[Incoming]:
+        """Send, and read the answer's body inside the block. Raises RegistryError."""
+        borrower = object()  # not the task: one task may hold a blob open while it asks for another
+        await self._slots.acquire_on_behalf_of(borrower)
+        try:
+            response, url = await self._send(ask)
+            chunks = _chunks(response, ask.what)
+            try:
+                yield Incoming(response.status_code, response.headers, url, chunks)
+            finally:
+                await _abandon(response, chunks)
+        finally:
+            self._slots.release_on_behalf_of(borrower)
+
+    def own_url(self, location: str, what: str, origin: httpx.URL | None = None) -> httpx.URL:
+        """A location the registry names for itself, on its own scheme, host and port. Raises RegistryError for another host.
+
+        Registries behind a proxy name themselves by the wrong scheme or port; the host must be right.
+        """
+        try:
+            url = (origin or self.base).join(location)
+        except (httpx.InvalidURL, ValueError) as error:
+            raise RegistryError(f"{what}: the registry's Location is no URL", transient=False) from error
+        if url.host != self.base.host:
+            raise RegistryError(
+                f"{what}: the registry points at another host ({url.host[:200]}); refused", transient=False
+            )
+        return self.base.copy_with(raw_path=url.raw_path)
+
+    async def _send(self, ask: Ask) -> tuple[httpx.Response, httpx.URL]:
+        """Up to an accepted answer: through redirects, and once through authorization."""
+        url = self.base.join(ask.url)
+        asked = False
+        for _ in range(MAX_REDIRECTS + 2):
+            own = _origin(url) == _origin(self.base)
+            sent = self._authorization(ask) if own else ""
+            response = await self._once(ask, url, sent)
+            status = response.status_code
+            if status in ask.accepted:
+                return response, url
+            if status in REDIRECTS and ask.method in {"GET", "HEAD"}:
+                location = response.headers.get("location", "")
+                await _abandon(response, None)
+                url = self._follow(url, location, ask.what)
+                continue
+            challenges = read_challenges(response.headers.get_list("www-authenticate"))
+            body = await _error_body(response, ask.what)
+            if status == 401 and own and not asked and await self._authorize(challenges, ask, sent):
+                asked = True
+                continue
+            raise failure(ask.what, status, body, response.headers)
+        raise RegistryError(f"{ask.what}: more than {MAX_REDIRECTS} redirects", transient=False)
+
+    async def _once(self, ask: Ask, url: httpx.URL, authorization: str) -> httpx.Response:
+        headers = {
+            "User-Agent": f"wharfinger/{wharfinger.__version__}",
+            "Accept": ask.accept,
+            "Accept-Encoding": "identity",
+        }
+        if authorization:
+            headers["Authorization"] = authorization
+        if ask.content_type:
+            headers["Content-Type"] = ask.content_type
+        patience = self.patience
+        timeout = httpx.Timeout(
+            connect=patience.connect_s, read=patience.read_s, write=patience.write_s, pool=patience.connect_s
+        )
+        try:
+            request = httpx.Request(
+                ask.method, url, headers=headers, content=ask.content, extensions={"timeout": timeout.as_dict()}
+            )
+            return await self._transport.handle_async_request(request)
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise network_failure(ask.what, error) from error
+
+    def _follow(self, url: httpx.URL, location: str, what: str) -> httpx.URL:
+        try:
+            target = url.join(location)
+        except (httpx.InvalidURL, ValueError) as error:
+            raise RegistryError(f"{what}: redirected to what is no URL", transient=False) from error
+        if target.scheme not in {"http", "https"} or not _HOST.match(target.host) or not location or target.userinfo:
+            raise RegistryError(f"{what}: redirected to what is no http(s) URL", transient=False)
+        if url.scheme == "https" and target.scheme != "https":
+            raise RegistryError(
+                f"{what}: redirected from https to plain http ({target.host[:200]}); refused, correct the registry's set-up",
+                transient=False,
+            )
+        return target
+
+    def _authorization(self, ask: Ask) -> str:
+        header, until = self._tokens.get((ask.repository, ask.write), ("", 0.0))
+        return header if header and trio.current_time() < until else self._basic
+
+    async def _authorize(self, challenges: tuple[BasicChallenge | BearerChallenge, ...], ask: Ask, sent: str) -> bool:
+        """Get ready to answer one of the challenges; False where none can be answered, or ``sent`` was the answer."""
+        self._tokens.pop((ask.repository, ask.write), None)
+        for challenge in challenges:
+            if isinstance(challenge, BearerChallenge):
+                await self._fetch_token(challenge, ask)
+                return True
+            if self._credentials is not None and self._credentials.can_basic and sent != self._credentials.basic():
+                self._basic = self._credentials.basic()
+                return True
+        return False
+
+    async def _fetch_token(self, challenge: BearerChallenge, ask: Ask) -> None:
+        scope = f"repository:{ask.repository}:{'pull,push' if ask.write else 'pull'}"
+        credentials = self._credentials
+        identity = credentials.identity_token if credentials else ""
+        authorization = credentials.basic() if credentials and credentials.can_basic else ""
+        url = token_url(challenge, registry=self.base, scope=scope)
+        if identity:
+            url = realm_url(challenge, registry=self.base)
+        if credentials is not None:
+            check_realm(url, registry=self.base, realms=credentials.realms)
+        what = f"token for {ask.what} from {url.host}"
+        asked_at = trio.current_time()
+        request = Ask("GET", url, ask.repository, what, accept="application/json")
+        if identity:
+            form = token_form(challenge, scope=scope, identity_token=identity)
+            request = replace(request, method="POST", content=form, content_type="application/x-www-form-urlencoded")
+        response = await self._once(request, url, authorization)
+        if response.status_code != 200:
+            body = await _error_body(response, what)
+            raise failure(what, response.status_code, body, response.headers)
+        chunks = _chunks(response, what)
+        try:
+            data = await _read_all(chunks, MAX_TOKEN_ANSWER)
+        finally:
+            await _abandon(response, chunks)
+        if data is None:
+            raise RegistryError(f"{what}: the answer has more than {MAX_TOKEN_ANSWER} bytes", transient=True)
+        token = read_token(data, url.host)
+        if len(self._tokens) >= MAX_TOKENS:
+            self._tokens.clear()
+        # Used for 90 % of its life, so that it does not expire on the way; the first use follows at once in any case.
+        self._tokens[(ask.repository, ask.write)] = (token.header(), asked_at + max(token.lifetime * 0.9, 1.0))
+
+
+@asynccontextmanager
+async def open_wire(
+    address: RegistryAddress,
+    *,
+    scheme: Scheme,
+    credentials: Credentials | None,
+    ca: str,
+    patience: Patience,
+    at_once: int = 8,
+) -> AsyncIterator[Wire]:
+    """Connections to one registry, closed on exit. Raises RegistryError for a ``ca`` that holds no certificates."""
+    context = await trio.to_thread.run_sync(_known_tls_context, ca)
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=at_once, keepalive_expiry=30)
+    base = httpx.URL(f"{scheme}://{address}")
+    async with httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits) as transport:
+        yield Wire(transport, base, credentials, patience, at_once)
+
+
+def _known_tls_context(ca: str) -> ssl.SSLContext:
+    """One context for many connections: the system's authorities take 20 ms to read, in which nothing else runs."""
+    paths = ssl.get_default_verify_paths()
+    return _tls_context(ca, (_changed_ns(paths.cafile), _changed_ns(paths.capath)))
+
+
+def _changed_ns(path: str | None) -> int:
+    """When a file or folder was last changed; 0 where there is none."""
+    try:
+        return Path(path).stat().st_mtime_ns if path else 0
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=8)
+def _tls_context(ca: str, _as_of: tuple[int, ...]) -> ssl.SSLContext:
+    """The system's authorities, and those in ``ca`` (PEM; what stands around the certificates is not looked at)."""
+    context = ssl.create_default_context()
+    if ca:
+        try:
+            context.load_verify_locations(cadata="\n".join(_CERTIFICATE.findall(ca[:MAX_CA])))
+        except (ssl.SSLError, ValueError) as error:
+            why = str(error) or type(error).__name__
+            raise RegistryError(
+                f"the certificate authority is no PEM text with certificates: {why}", transient=False
+            ) from error
+    return context
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int]:
+    return url.scheme, url.host, url.port or {"http": 80, "https": 443}.get(url.scheme, 0)
+
+
+async def _chunks(response: httpx.Response, what: str) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in response.aiter_raw():
+            yield chunk
+    except httpx.TransportError as error:
+        raise network_failure(what, error) from error
+
+
+async def _read_all(chunks: AsyncIterator[bytes], max_bytes: int) -> bytes | None:
+    """The whole body, or None where it is longer than ``max_bytes``."""
+    body = bytearray()
+    async for chunk in chunks:
+        body += chunk
+        if len(body) > max_bytes:
+            return None
+    return bytes(body)
+
+
+async def _error_body(response: httpx.Response, what: str) -> bytes:
+    """What an error answer says, as far as it fits; the answer counts even where its body breaks off."""
+    chunks = _chunks(response, what)
+    try:
+        return await _read_all(chunks, MAX_ERROR_BODY) or b""
+    except RegistryError:
+        return b""
+    finally:
+        await _abandon(response, chunks)
+
+
+async def _abandon(response: httpx.Response, chunks: AsyncIterator[bytes] | None) -> None:
+    """Be done with an answer, read or not.
+
+    The body is a chain of async generators four libraries deep; left half read, the garbage collector would end them at some
+    later time. Reading on inside a cancelled scope ends the whole chain here, and httpcore closes the connection.
+    """
+    if chunks is not None:
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            try:
+                async for _ in chunks:
+                    pass
+            except RegistryError:
+                return  # the chain ended by itself
+            finally:
+                await _close(response)
+        return
+    await _close(response)
+
+
+async def _close(response: httpx.Response) -> None:
+    with trio.move_on_after(CLOSE_S, shield=True):
+        await response.aclose()

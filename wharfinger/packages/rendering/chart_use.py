@@ -1,0 +1,185 @@
+"""What a chart's templates can depend on, beside the values they are given: found in the text of its files.
+
+Helm does not say which values, versions or objects of the cluster a render asked for, so it is read from the templates. What is
+found need not happen: a helper that nobody includes counts as well. So the answer may be yes where nothing is asked, which costs
+a render; a wrong no would give a release what is not so.
+
+``tpl`` renders texts that come from elsewhere: values, literals, and files of the chart where a template reads ``.Files``. Where
+a chart calls it, these are looked at, too.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.packages.definition.chart_texts import ChartFile, TooMuchTextError, chart_files
+from wharfinger.packages.definition.module_folder import CRDS_FOLDER, TEMPLATES_FOLDER, VALUES_FILE
+from wharfinger.packages.rendering.template_actions import CAPABILITIES, TemplateUse
+
+MAX_NAMES: Final = 50_000
+"""Names with dots that are remembered of one chart."""
+
+_DOTTED: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
+_CONTEXTS: Final = frozenset({"Values", "global", "Platform"})
+
+
+@dataclass(frozen=True, slots=True)
+class ChartUse:
+    """What one chart can ask for.
+
+    ``names`` are the names with dots in its templates, which the groups of API versions are among; None: any.
+    """
+
+    lookup: bool = False
+    tpl: bool = False
+    builds: bool = False
+    kube_version: bool = False
+    api_versions: bool = False
+    asked: frozenset[str] = frozenset()
+    asks_more: bool = False
+    names: frozenset[str] | None = field(default=frozenset(), repr=False)
+    words: frozenset[str] | None = field(default=frozenset(), repr=False)
+    """Fields that templates read; None: any."""
+
+    def looks(self, values: JsonObject) -> bool:
+        """Whether the chart may look into the cluster when it is rendered with these values. Raises ShapeError."""
+        return self.with_values(values).lookup
+
+    def with_values(self, values: JsonObject) -> "ChartUse":
+        """The same, and what comes with texts in the values that ``tpl`` may render. Raises ShapeError."""
+        if not self.tpl:
+            return self
+        encode_json(values)
+        found = TemplateUse()
+        names = set(self.names or ())
+        for text in _strings(values):
+            _read(found, text, builds=self.builds)
+            names.update(_DOTTED.findall(text))
+        return self._joined(found, names)
+
+    def versions(self, api_versions: tuple[str, ...]) -> list[JsonValue]:
+        """Those of the API versions of a cluster that the render can depend on, sorted."""
+        if self.api_versions:
+            return [*sorted(set(api_versions))]
+        names = self.names
+        return [
+            version
+            for version in sorted(set(api_versions))
+            if version in self.asked or (self.asks_more and (names is None or _may_be_named(version, names)))
+        ]
+
+    def reads(self, word: str) -> bool:
+        """Whether a template may read a field of this name."""
+        return self.words is None or word in self.words
+
+    def _joined(self, found: TemplateUse, names: set[str]) -> "ChartUse":
+        if found.overflowed:
+            return EVERYTHING
+        too_many = self.names is None or len(names) > MAX_NAMES
+        words = None if self.words is None or _reads_all(found) else self.words | found.words
+        return ChartUse(
+            lookup=self.lookup or "lookup" in found.functions,
+            tpl=self.tpl or "tpl" in found.functions,
+            builds=self.builds or found.builds,
+            kube_version=self.kube_version or found.kube or _speaks_of_capabilities(found),
+            api_versions=self.api_versions or found.versions or _speaks_of_capabilities(found),
+            asked=self.asked | found.asked,
+            asks_more=self.asks_more or found.asks_more,
+            names=None if too_many else frozenset(names),
+            words=words,
+        )
+
+
+EVERYTHING: Final = ChartUse(
+    lookup=True, tpl=True, builds=True, kube_version=True, api_versions=True, asks_more=True, names=None, words=None
+)
+"""What is assumed of a chart that is too large to be looked through."""
+
+
+def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
+    """Look through a chart, and all charts in it. ``is_package``: as Helm sees a package, without what is not its chart.
+
+    Blocking.
+    """
+    found = TemplateUse()
+    names: set[str] = set()
+    others: list[ChartFile] = []
+    try:
+        for file in chart_files(chart, is_package=is_package):
+            if TEMPLATES_FOLDER in file.inside[:1]:
+                text = file.text
+                found.read(text)
+                names.update(_DOTTED.findall(text))
+            elif CRDS_FOLDER not in file.inside[:1]:
+                others.append(file)
+        if "tpl" in found.functions:
+            _read_elsewhere(found, names, others)
+    except TooMuchTextError:
+        return EVERYTHING
+    return ChartUse()._joined(found, names)  # noqa: SLF001 - its own class
+
+
+def _read_elsewhere(found: TemplateUse, names: set[str], others: list[ChartFile]) -> None:
+    """Read what ``tpl`` can reach in the chart: literals, default values, and files if a template reads files."""
+    builds = found.builds
+    reads_files = "Files" in found.words or "Files" in found.literals
+    for literal in tuple(found.literals):
+        found.read(literal)
+    for file in others:
+        if file.inside == (VALUES_FILE,):
+            texts = list(_default_texts(file))
+        elif reads_files:
+            texts = [file.text]
+        else:
+            continue
+        for text in texts:
+            _read(found, text, builds=builds)
+            names.update(_DOTTED.findall(text))
+
+
+def _default_texts(file: ChartFile) -> Iterator[str]:
+    try:
+        yield from _strings(read_yaml(file.data, what=VALUES_FILE))
+    except FormatError:
+        yield file.text  # Helm says what is wrong with it
+
+
+def _read(found: TemplateUse, text: str, *, builds: bool) -> None:
+    """Read a text that ``tpl`` may render; ``builds``: or put into an action."""
+    if builds or text.count("{{") != text.count("}}"):
+        found.read_part(text)
+    else:
+        found.read(text)
+
+
+def _strings(value: JsonValue) -> Iterator[str]:
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            pending += [*one, *one.values()]
+        elif isinstance(one, list):
+            pending += one
+
+
+def _speaks_of_capabilities(found: TemplateUse) -> bool:
+    """A template may get at them by their name, as in ``index . "Capabilities"``."""
+    return CAPABILITIES in found.literals
+
+
+def _reads_all(found: TemplateUse) -> bool:
+    """Whether a template reads the values as a whole, as in ``toYaml .Values``."""
+    return not _CONTEXTS.isdisjoint(found.ends) or not _CONTEXTS.isdisjoint(found.literals)
+
+
+def _may_be_named(version: str, names: frozenset[str]) -> bool:
+    """Whether ``group/version`` or ``group/version/Kind`` is of a built-in group (one word), or of one in ``names``."""
+    group = version.partition("/")[0]
+    return "." not in group or group in names

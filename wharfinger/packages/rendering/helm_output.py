@@ -1,0 +1,126 @@
+"""Reading what ``helm template`` prints: documents in Helm's install order, each under the template it came from.
+
+Helm prints ``---``, a line ``# Source: <chart>/<path>``, then the document; first the files of ``crds/`` folders (with
+``--include-crds``), then objects in install order, then hooks. A file in ``crds/`` is printed as it is: it may hold several
+documents, of which only the first has the Source line.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, as_object, find, find_list, find_str
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.packages.errors import RenderError
+from wharfinger.packages.rendering.end_mark import is_end
+from wharfinger.packages.rendering.notes_template import is_notes, read_notes
+from wharfinger.packages.rendering.renderer import HOOK_ANNOTATION, Rendered
+
+MAX_DOCUMENTS: Final = 20_000
+MAX_MESSAGE: Final = 1_000
+
+_SEPARATOR: Final = re.compile(r"^---[ \t]*(?:#[^\n]*)?$\n?", re.MULTILINE)
+_SOURCE: Final = re.compile(r"\A# Source: ([^\n]+)\n?")
+_NOISE: Final = re.compile(
+    r"^(?:WARNING: |level=|time=|coalesce\.go|walk\.go|\d{4}/\d\d/\d\d |Use --debug flag|I\d{4} |W\d{4} )", re.MULTILINE
+)
+_TRACE: Final = re.compile(r"^helm\.go:\d+: ", re.MULTILINE)
+"""What Helm 3 says after an error with ``--debug``: where in Helm that was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of the output, with its Source line if it has one; ``source`` is the template or file it came from."""
+
+    source: str
+    text: str
+
+    @property
+    def is_crd(self) -> bool:
+        """It came from a ``crds/`` folder of the chart or of one of its sub-charts (not from ``templates/crds/``)."""
+        parts = self.source.split("/")[1:]
+        while len(parts) > 2 and parts[0] == "charts":
+            parts = parts[2:]
+        return len(parts) > 1 and parts[0] == "crds"
+
+
+def split_documents(output: str) -> tuple[Document, ...]:
+    """The documents of the output, letter by letter: empty lines at an end may be part of a block scalar (``|+``).
+
+    Raises RenderError for more than MAX_DOCUMENTS.
+    """
+    found: list[Document] = []
+    source = ""
+    for text in _SEPARATOR.split(output):
+        if match := _SOURCE.match(text):
+            source = match[1].strip()
+        if text.strip():
+            found.append(Document(source, text))
+        if len(found) > MAX_DOCUMENTS:
+            raise RenderError(f"the chart renders to more than {MAX_DOCUMENTS} documents")
+    return tuple(found)
+
+
+def read_output(output: str) -> Rendered:
+    """Sort the documents into CRDs, hooks and objects, and rebuild the text Helm keeps of the objects.
+
+    Objects inside a ``kind: List`` stand for themselves, as Helm applies them; what our own template for the notes rendered to is
+    no hook. Raises RenderError naming the template.
+    """
+    notes = ""
+    crds: list[JsonObject] = []
+    hooks: list[JsonObject] = []
+    objects: list[JsonObject] = []
+    manifest: list[str] = []
+    for document in split_documents(output):
+        if is_end(document.source):
+            continue
+        found = document_objects(document)
+        if document.is_crd:
+            crds.extend(found)
+        elif found and is_notes(document.source):
+            notes = read_notes(found[0])
+        elif found and isinstance(find(found[0], "metadata", "annotations", HOOK_ANNOTATION), str):
+            hooks.extend(document_objects(Document(document.source, _printed(document.text))))
+        elif found:
+            objects.extend(found)
+            manifest.append("---\n" + document.text)
+    return Rendered(tuple(crds), tuple(hooks), tuple(objects), "".join(manifest), notes)
+
+
+def _printed(text: str) -> str:
+    """A hook's text without the line end that Helm prints after it; a manifest's belongs to the text, and is kept."""
+    return text[:-1] if text.endswith("\n\n") else text
+
+
+def document_objects(document: Document) -> list[JsonObject]:
+    """The objects of one document, those of a ``kind: List`` for themselves. Raises RenderError naming the template."""
+    try:
+        value = read_yaml(document.text.encode(), what=document.source or "output")
+        if value is None:
+            return []
+        top = as_object(value, document.source)
+        if find_str(top, "apiVersion") == "v1" and find_str(top, "kind") == "List":
+            found = [as_object(item, f"{document.source}: items") for item in find_list(top, "items")]
+        else:
+            found = [top]
+        for entry in found:
+            if not find_str(entry, "apiVersion") or not find_str(entry, "kind"):
+                raise RenderError(f"{document.source}: an object without apiVersion or kind; correct the template")
+    except FormatError as error:
+        where = "" if document.source in str(error) else f"{document.source}: "
+        raise RenderError(f"{where}{error}; correct the template or the values it uses") from error
+    return found
+
+
+def clean_message(stderr: str, hide: dict[str, str]) -> str:
+    """Helm's own words for why it failed: without warnings and hints, with paths of ours replaced, in one bounded line."""
+    start = stderr.rfind("\nError: ")
+    told = _TRACE.split(stderr[start + 1 :] if start >= 0 else stderr)[0]
+    lines = [line.strip() for line in told.splitlines() if line.strip() and not _NOISE.match(line)]
+    message = " ".join(lines).removeprefix("Error: ")
+    for path, name in hide.items():
+        message = message.replace(path, name)
+    message = "".join(character if character.isprintable() else " " for character in message)
+    return message if len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…"

@@ -1,0 +1,91 @@
+"""The program Helm, run within limits, and which version of it that is.
+
+A chart decides how much memory its templates take, so a run has a limit: RLIMIT_DATA, which the kernel holds against the heap
+that Go has really mapped (RLIMIT_AS would count what Go only reserves). A shell sets it, and becomes Helm. It also limits
+the time of the processor, so that a template without an end ends by itself if the daemon that would cut it is killed.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from math import ceil
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.packages.errors import RenderError
+from wharfinger.packages.rendering.helm_command import helm_environment
+from wharfinger.packages.rendering.helm_output import clean_message
+from wharfinger.process.child import run_child
+from wharfinger.process.command import Command, Limits, Outcome
+from wharfinger.process.errors import ProcessError
+from wharfinger.process.ledger import ProcessLedger
+
+NOT_RUN: Final = frozenset({126, 127})
+"""What the shell exits with where it cannot become Helm."""
+
+_LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; ulimit -t "$1" 2>/dev/null; shift; exec "$@"'
+"""Where a stricter limit is set already, that one stays."""
+_VERSION: Final = re.compile(r"v\d{1,4}\.\d{1,4}\.\d{1,4}[-+0-9A-Za-z.]{0,100}\Z")
+_VERSION_LIMITS: Final = Limits(wall_s=30, stdout_bytes=4096)
+
+
+class HelmProgram:
+    """One ``helm``; a run may take ``memory_bytes``."""
+
+    def __init__(self, path: Path, memory_bytes: int, ledger: ProcessLedger | None) -> None:
+        self.path = path
+        self._memory_bytes = memory_bytes
+        self._ledger = ledger
+        self._asking = trio.Lock()
+        self._version: tuple[tuple[int, ...], str] | None = None
+
+    async def run(
+        self, arguments: Sequence[str], work: Path, limits: Limits, kubeconfig: JsonObject | None = None
+    ) -> Outcome:
+        """Run it in the folder ``work``. Raises ProcessError."""
+        processor_s = ceil(limits.wall_s) * (os.cpu_count() or 1) + 1  # more than it can use before it is cut
+        run = (
+            *("/bin/sh", "-c", _LIMITED, str(self._memory_bytes // 1024), str(processor_s)),
+            *(str(self.path), *arguments),
+        )
+        command = Command(run, work, helm_environment(work, self._memory_bytes, kubeconfig))
+        return await run_child(command, limits, ledger=self._ledger)
+
+    async def version(self, work: Path) -> str:
+        """``v4.3.1+gc0d08d0``. Asked again where another program has taken its place. Raises RenderError."""
+        async with self._asking:  # many renders begin at once, and one of them asks
+            known = self.known_version()
+            if not known:
+                stamp, known = self._stamp(), await self._ask_version(work)
+                self._version = stamp, known
+            return known
+
+    def known_version(self) -> str:
+        """The version where it was asked for, and the program is the same; "" else. Raises RenderError."""
+        return self._version[1] if self._version is not None and self._version[0] == self._stamp() else ""
+
+    def _stamp(self) -> tuple[int, ...]:
+        try:
+            found = self.path.stat()
+        except OSError as error:
+            raise _not_run(str(error.strerror)) from error
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+    async def _ask_version(self, work: Path) -> str:
+        try:
+            outcome = await self.run(("version", "--short"), work, _VERSION_LIMITS)
+        except ProcessError as error:
+            raise _not_run(str(error)) from error
+        said = outcome.stdout.decode(errors="replace").strip()
+        if not outcome.ok or not _VERSION.match(said):
+            told = clean_message(outcome.stderr.decode(errors="replace"), {})
+            raise _not_run(f"helm version: {told or said[:100] or outcome.describe()}")
+        return said
+
+
+def _not_run(why: str) -> RenderError:
+    """The error for a Helm that cannot be run; helm is ours, not the chart's, so it is transient."""
+    return RenderError(f"helm cannot be run: {why}; look at --helm", transient=True)

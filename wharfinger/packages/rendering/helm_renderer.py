@@ -1,0 +1,323 @@
+"""Rendering with the real ``helm template`` (helm 3 and 4): a child process that sees a chart, values, and nothing else.
+
+A template must not depend on where it is rendered, so Helm gets an environment of its own: no plugins, no repositories, no
+kubeconfig, home and caches in a folder of this run that is deleted afterwards, and a proxy that nobody listens on, so that a
+JSON schema with a remote ``$ref`` fails at once instead of making a request on a chart's behalf. The chart's folder is only
+read; of a package, Helm gets a folder of links to what is its chart (:mod:`wharfinger.packages.definition.chart_folder`).
+Values travel in a file of mode 0600, never on the command line, where every user of the machine could read them.
+
+The exception is a chart that looks into the cluster (:mod:`wharfinger.packages.rendering.chart_use`). It gets a kubeconfig for
+that run, which reads no further than the release may, and never the same answer for sure. A look that is refused fails the
+render, whatever the template made of it. Without access to a cluster everything is rendered offline: a lookup finds nothing
+then, as in ``helm template`` by hand.
+
+Errors: what Helm says about chart or values is permanent; a run that was cut (time, a signal) is transient, and so is whatever
+was rendered with a look into a cluster, where the next one may find something else.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, ShapeError, encode_json
+from wharfinger.formats.yaml.writer import write_yaml
+from wharfinger.packages.charts.chart import read_chart
+from wharfinger.packages.definition.chart_folder import make_chart_folder
+from wharfinger.packages.definition.crd_files import read_crds
+from wharfinger.packages.definition.module_folder import TEMPLATES_FOLDER
+from wharfinger.packages.errors import ArtifactError, LookupRefusedError, RenderError
+from wharfinger.packages.rendering.added_templates import add_templates, link_chart
+from wharfinger.packages.rendering.chart_use import ChartUse, chart_use
+from wharfinger.packages.rendering.end_mark import END_FILE, END_TEMPLATE, block_end, read_written, stopped_at_end
+from wharfinger.packages.rendering.helm_command import server_arguments, template_arguments
+from wharfinger.packages.rendering.helm_output import clean_message, read_output
+from wharfinger.packages.rendering.helm_program import NOT_RUN, HelmProgram
+from wharfinger.packages.rendering.notes_template import TEMPLATE, TEMPLATE_FILE, has_notes
+from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
+from wharfinger.process.command import Ending, Limits, Outcome
+from wharfinger.process.errors import ProcessError
+from wharfinger.process.ledger import ProcessLedger
+
+REMOVE_S: Final = 0.5
+"""How long a render, cancelled or not, waits for its folder to be gone."""
+TERM_GRACE_S: Final = 0.3
+MAX_REMOVALS: Final = 8
+MAX_VALUES: Final = 16 * 1024 * 1024
+MAX_KNOWN: Final = 4096
+"""Charts of which it is remembered whether they look into the cluster."""
+
+_OUT_OF_MEMORY: Final = re.compile(
+    rb"^(?:fatal error: |runtime: )(?:runtime: )?(?:out of|cannot allocate) memory", re.MULTILINE
+)
+
+
+class ClusterLook(Protocol):
+    """A way to a cluster for one run."""
+
+    kubeconfig: JsonObject
+    """Its cluster is the first one in it."""
+
+    @property
+    def refusal(self) -> str:
+        """What was looked up and is not allowed, with the remedy; "" where there is nothing."""
+        ...
+
+
+ClusterAccess: TypeAlias = Callable[[str | None], AbstractAsyncContextManager[ClusterLook]]
+"""Opens a way to the cluster for the namespace that may be read; None: the whole cluster. What it raises comes out."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderLimits:
+    """Bounds of one render, and how many run at a time (a render costs a process of 50 MiB; large charts take 300)."""
+
+    wall_s: float = 60.0
+    output_bytes: int = 64 * 1024 * 1024
+    memory_bytes: int = 2 * 1024 * 1024 * 1024
+    at_once: int = 2
+
+
+class HelmRenderer:
+    """Implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`. ``scratch`` is a folder for a run's files.
+
+    ``access``: the cluster that charts may look into; None to render offline.
+    """
+
+    def __init__(
+        self,
+        helm: Path,
+        scratch: Path,
+        ledger: ProcessLedger | None = None,
+        limits: RenderLimits | None = None,
+        access: ClusterAccess | None = None,
+    ) -> None:
+        self._scratch = scratch
+        self._limits = limits or RenderLimits()
+        self._helm = HelmProgram(helm, self._limits.memory_bytes, ledger)
+        self._access = access
+        self._known: OrderedDict[tuple[str, bool], ChartUse] = OrderedDict()
+        self._slots = trio.CapacityLimiter(self._limits.at_once)
+        self._threads = trio.CapacityLimiter(self._limits.at_once)
+        self._removals = trio.CapacityLimiter(MAX_REMOVALS)
+
+    async def identity(self, request: RenderRequest) -> str | None:
+        """Which Helm renders; None where the chart looks into the cluster. Raises RenderError."""
+        if await self._looks(request):
+            return None
+        version = self._helm.known_version()
+        if not version:
+            async with self._workspace() as work:
+                version = await self._helm.version(work)
+        return f"helm {version}"
+
+    async def render(self, request: RenderRequest) -> Rendered:
+        """Render one chart. Raises RenderError, and what ``access`` raises."""
+        arguments = template_arguments(request)
+        access = self._access if await self._looks(request) else None
+        async with self._slots, self._workspace() as work, _looking(access, request) as look:
+            kubeconfig = None if look is None else look.kubeconfig
+            if kubeconfig is not None:
+                arguments += server_arguments(work / "kubeconfig", work / "out")
+            prepared = await trio.to_thread.run_sync(_prepare, work, request, kubeconfig, limiter=self._threads)
+            values = work / "values.yaml"
+            arguments = ["template", *arguments, f"--values={values}", str(prepared.chart)]
+            outcome = await self._run(arguments, work, request, kubeconfig)
+            if look is not None and look.refusal:
+                raise LookupRefusedError(f"release {request.release}: {look.refusal}")
+            hide = {
+                str(values): "values",
+                str(prepared.chart): "chart",
+                f"{work / 'out'}/": "",
+                str(work): "scratch",
+                str(request.chart): "chart",
+            }
+            try:
+                read = partial(_read, outcome, request, self._limits, hide, prepared)
+                rendered = await trio.to_thread.run_sync(read, limiter=self._threads)
+            except RenderError as error:
+                error.transient = error.transient or access is not None
+                raise
+            return replace(rendered, crds=(*prepared.crds, *rendered.crds), looked=access is not None)
+
+    async def _looks(self, request: RenderRequest) -> bool:
+        """Whether the chart is rendered with a look into the cluster."""
+        if self._access is None:
+            return False
+        is_package = request.chart_file is not None
+        key = (request.chart_digest, is_package)
+        use = self._known.get(key)
+        if use is None:
+            look = partial(chart_use, request.chart, is_package=is_package)
+            use = await trio.to_thread.run_sync(look, limiter=self._threads)
+            if request.chart_digest:
+                self._known[key] = use
+        if key in self._known:
+            self._known.move_to_end(key)
+        while len(self._known) > MAX_KNOWN:
+            self._known.popitem(last=False)
+        try:
+            return use.looks(request.values)
+        except ShapeError:
+            return False  # values that cannot be given to helm are refused where they are written
+
+    async def _run(
+        self, arguments: list[str], work: Path, request: RenderRequest, kubeconfig: JsonObject | None
+    ) -> Outcome:
+        # There is nothing to clean up, and a Helm that waits for a cluster is deaf to SIGTERM.
+        limits = Limits(wall_s=self._limits.wall_s, stdout_bytes=self._limits.output_bytes, term_grace_s=TERM_GRACE_S)
+        try:
+            return await self._helm.run(arguments, work, limits, kubeconfig)
+        except ProcessError as error:
+            raise RenderError(
+                f"release {request.release}: {error}", transient=True
+            ) from error  # helm is ours, not the chart's
+
+    @asynccontextmanager
+    async def _workspace(self) -> AsyncIterator[Path]:
+        """A folder of mode 0700 for one run, gone afterwards."""
+        try:
+            self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+            work = Path(tempfile.mkdtemp(prefix="render-", dir=self._scratch.absolute()))
+        except OSError as error:
+            raise RenderError(
+                f"{self._scratch}: no folder to render in: {error.strerror}; look at the disk and at the owner of the folder",
+                transient=True,
+            ) from error
+        try:
+            yield work
+        finally:
+            with trio.move_on_after(REMOVE_S, shield=True):
+                # What takes longer, a full disk say, is emptied with the scratch folder when the daemon starts.
+                remove = partial(shutil.rmtree, work, ignore_errors=True)
+                await trio.to_thread.run_sync(remove, limiter=self._removals, abandon_on_cancel=True)
+
+
+def _looking(access: ClusterAccess | None, request: RenderRequest) -> AbstractAsyncContextManager[ClusterLook | None]:
+    if access is None:
+        return nullcontext()
+    return access(request.namespace if request.confined else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """The chart that Helm is given, and the CRDs that it does not see."""
+
+    chart: Path
+    crds: tuple[JsonObject, ...]
+    out: Path | None = None
+    """Where a run that looks into the cluster writes what it renders; ``end`` is where that ends."""
+    end: Path = Path()
+
+
+def _prepare(work: Path, request: RenderRequest, kubeconfig: JsonObject | None) -> _Prepared:
+    """Write what Helm reads into ``work``: the values, a kubeconfig, and the chart where it gets one of its own."""
+    try:
+        values = write_yaml(request.values).encode()
+    except FormatError as error:
+        raise RenderError(f"release {request.release}: the values cannot be given to helm: {error}") from error
+    if len(values) > MAX_VALUES:
+        raise RenderError(f"release {request.release}: {len(values)} bytes of values is over the limit of {MAX_VALUES}")
+    try:
+        _write(work / "values.yaml", values)
+        if kubeconfig is not None:
+            _write(work / "kubeconfig", encode_json(kubeconfig))
+    except OSError as error:
+        raise RenderError(
+            f"release {request.release}: the values cannot be written: {error.strerror}; look at the disk",
+            transient=True,
+        ) from error
+    prepared = _prepare_chart(work / "chart", request)
+    if kubeconfig is None:
+        return prepared
+    try:
+        return replace(prepared, out=work / "out", end=block_end(work / "out", read_chart(prepared.chart).name))
+    except ArtifactError as error:
+        raise RenderError(f"release {request.release}: {error}") from error
+    except OSError as error:
+        raise _no_room(error) from error
+
+
+def _prepare_chart(made: Path, request: RenderRequest) -> _Prepared:
+    chart = request.chart.absolute()
+    crds: tuple[JsonObject, ...] = ()
+    if request.chart_file is not None:
+        make_chart_folder(request.chart, request.chart_file, made)
+        chart, crds = made, read_crds(request.chart)
+    added = {TEMPLATE_FILE: TEMPLATE} if has_notes(chart) else {}
+    if (chart / TEMPLATES_FOLDER).is_dir():
+        added[END_FILE] = END_TEMPLATE
+        try:
+            if chart != made:
+                link_chart(chart, made)
+            add_templates(made, added)
+        except OSError as error:
+            raise _no_room(error) from error
+        chart = made
+    return _Prepared(chart, crds)
+
+
+def _no_room(error: OSError) -> RenderError:
+    return RenderError(f"the chart cannot be laid out for helm: {error.strerror}; look at the disk", transient=True)
+
+
+def _write(path: Path, data: bytes) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:  # noqa: PTH123
+        file.write(data)
+
+
+def _read(
+    outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: dict[str, str], prepared: _Prepared
+) -> Rendered:
+    """What helm rendered. Blocking. Raises RenderError."""
+    if prepared.out is None:
+        return read_output(_text(outcome, request, limits, hide))
+    if stopped_at_end(outcome.stderr.decode(errors="replace"), prepared.end):
+        outcome = replace(outcome, returncode=0)
+    said = _text(outcome, request, limits, hide)
+    try:
+        return read_output(read_written(prepared.out, said, limits.output_bytes))
+    except OSError as error:
+        raise _no_room(error) from error
+    except UnicodeDecodeError as error:
+        raise _no_text(request, error) from error
+
+
+def _no_text(request: RenderRequest, error: UnicodeDecodeError) -> RenderError:
+    return RenderError(f"release {request.release}: the chart renders to what is not UTF-8 (byte {error.start})")
+
+
+def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: dict[str, str]) -> str:
+    """What helm printed, or the RenderError that says why it did not."""
+    release = f"release {request.release}"
+    if outcome.ending is Ending.DEADLINE:
+        raise RenderError(
+            f"{release}: helm template took longer than {limits.wall_s:g} s and was ended", transient=True
+        )
+    if outcome.ending is Ending.OUTPUT_LIMIT:
+        raise RenderError(f"{release}: the chart renders to more than {limits.output_bytes} bytes; make it render less")
+    if outcome.returncode in NOT_RUN:
+        said = clean_message(outcome.stderr.decode(errors="replace"), hide)
+        raise RenderError(f"{release}: helm cannot be run: {said}; look at --helm", transient=True)
+    if not outcome.ok and _OUT_OF_MEMORY.search(outcome.stderr):
+        most = limits.memory_bytes // 1024**2
+        raise RenderError(f"{release}: the chart takes more than {most} MiB of memory to render; make it smaller")
+    if not outcome.ok:
+        killed = outcome.returncode < 0
+        said = clean_message(outcome.stderr.decode(errors="replace"), hide)
+        why = f"helm template: {outcome.describe()}" if killed or not said else said
+        raise RenderError(f"{release}: {why}", transient=killed)
+    try:
+        return outcome.stdout.decode()
+    except UnicodeDecodeError as error:
+        raise _no_text(request, error) from error

@@ -1,0 +1,109 @@
+"""What a chart rendered to as bytes: how the cache of renders keeps it, in memory and in files. Pure.
+
+A file is one line (what it is, the key, the sha256 and the length of what follows) and JSON, compressed. It is believed as far as
+the line goes: another key, a digest that does not fit, more than it says or may be, all of that is a FormatError. What the digest
+does not do is to say who wrote the file; that is for the folder it lies in.
+"""
+
+import hashlib
+import re
+import zlib
+from dataclasses import fields
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    canonical_json,
+    decode_json,
+    encode_json,
+    find_list,
+    find_str,
+)
+from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
+
+FORMAT: Final = 1
+"""To be raised where a render means something else, or its file is another one: what is kept from before is not found then."""
+MAX_TEXT: Final = 64 * 1024 * 1024
+"""Bytes of JSON; what is more is not kept."""
+_MAX_HEADER: Final = 256
+_APART: Final = frozenset({"chart", "api_versions", "confined"})
+_LEVEL: Final = 1
+_HEADER: Final = re.compile(rb"wharfinger-render (\d{1,4}) ([0-9a-f]{64}) ([0-9a-f]{64}) (\d{1,12})\n")
+
+
+class EntryError(FormatError):
+    """The bytes are not what a render was kept as."""
+
+
+def entry_key(request: RenderRequest, identity: str) -> str:
+    """64 hex digits: the same for requests that render to the same. ``identity`` is the renderer's. Raises ShapeError.
+
+    Where the chart lies does not matter, its digest says what it is.
+    """
+    parts: JsonObject = {
+        field.name: getattr(request, field.name) for field in fields(request) if field.name not in _APART
+    }
+    versions: list[JsonValue] = [*sorted(set(request.api_versions))]
+    parts |= {"api_versions": versions, "format": FORMAT, "identity": identity}
+    return hashlib.sha256(canonical_json(parts)).hexdigest()
+
+
+def pack_rendered(rendered: Rendered) -> bytes:
+    """The bytes that `unpack_rendered` reads. Raises FormatError for what has no JSON form, or is over MAX_TEXT."""
+    whole: JsonObject = {
+        "crds": [*rendered.crds],
+        "hooks": [*rendered.hooks],
+        "objects": [*rendered.objects],
+        "manifest": rendered.manifest,
+        "notes": rendered.notes,
+    }
+    text = encode_json(whole)
+    if len(text) > MAX_TEXT:
+        raise EntryError(f"{len(text)} bytes are more than {MAX_TEXT}")
+    decode_json(text, max_bytes=MAX_TEXT, what="a render")  # what cannot be read again, as it is too deep, is not kept
+    return zlib.compress(text, _LEVEL)
+
+
+def unpack_rendered(packed: bytes) -> Rendered:
+    """The inverse of `pack_rendered`, with objects that nobody else has. Raises FormatError."""
+    unzip = zlib.decompressobj()
+    try:
+        text = unzip.decompress(packed, MAX_TEXT + 1)
+    except zlib.error as error:
+        raise EntryError(f"not compressed text: {error}") from error
+    if len(text) > MAX_TEXT or not unzip.eof or unzip.unused_data:
+        raise EntryError("not one compressed text within the limit")
+    whole = as_object(decode_json(text, max_bytes=MAX_TEXT, what="a kept render"), "a kept render")
+    return Rendered(
+        _objects(whole, "crds"),
+        _objects(whole, "hooks"),
+        _objects(whole, "objects"),
+        find_str(whole, "manifest"),
+        find_str(whole, "notes"),
+    )
+
+
+def write_entry(key: str, packed: bytes) -> bytes:
+    """The file of an entry."""
+    digest = hashlib.sha256(packed).hexdigest()
+    return b"wharfinger-render %d %s %s %d\n" % (FORMAT, key.encode(), digest.encode(), len(packed)) + packed
+
+
+def read_entry(key: str, data: bytes) -> bytes:
+    """What was packed into the file of an entry. Raises EntryError."""
+    header = _HEADER.match(data[:_MAX_HEADER])
+    if header is None or int(header[1]) != FORMAT:
+        raise EntryError("not the file of a render in this format")
+    if header[2] != key.encode():
+        raise EntryError("the file of another render")
+    packed = data[header.end() :]
+    if len(packed) != int(header[4]) or hashlib.sha256(packed).hexdigest().encode() != header[3]:
+        raise EntryError("damaged: its digest says so")
+    return packed
+
+
+def _objects(whole: JsonObject, key: str) -> tuple[JsonObject, ...]:
+    return tuple(as_object(entry, key) for entry in find_list(whole, key))

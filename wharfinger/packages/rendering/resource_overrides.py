@@ -1,0 +1,273 @@
+"""Replicas and resources of workloads, as a user wants them, over what a chart renders to (``spec.resourceRequests``).
+
+A chart seldom has a setting for every number. What stands here is put into the rendered objects, before they are applied and
+before the release record is written, so that the record says what the cluster has::
+
+    - kind: Deployment            # StatefulSet, DaemonSet, Job, CronJob
+      name: web
+      replicas: 3                 # of a Deployment or a StatefulSet
+      containers:                 # init containers, too
+        - name: app
+          resources: {requests: {cpu: 100m}, limits: {memory: 1Gi}}
+
+What is named is replaced quantity by quantity; every other part of the object stays as the chart has it. An override that finds
+nothing changes nothing, and is told by name: a chart may well render another set of workloads with other settings. Pure.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, checksum, find, type_name
+from wharfinger.packages.files.strict_fields import at, closed_object, items, number, text
+from wharfinger.packages.rendering.renderer import Rendered
+from wharfinger.packages.rendering.rewriting import rewritten
+
+FIELD: Final = "spec.resourceRequests"
+MAX_WORKLOADS: Final = 100
+MAX_CONTAINERS: Final = 50
+MAX_QUANTITIES: Final = 20
+MAX_REPLICAS: Final = 10_000
+
+_GROUPS: Final[Mapping[str, str]] = MappingProxyType(
+    {"Deployment": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "Job": "batch", "CronJob": "batch"}
+)
+_SCALED: Final = ("Deployment", "StatefulSet")
+_POD_SPEC: Final = ("spec", "template", "spec")
+_CRON_POD_SPEC: Final = ("spec", "jobTemplate", "spec", "template", "spec")
+_CONTAINER_LISTS: Final = ("containers", "initContainers")
+_AMOUNTS: Final = ("requests", "limits")
+
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?\Z")
+_CONTAINER_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
+_RESOURCE_NAME: Final = re.compile(
+    r"(?:[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-._A-Za-z0-9]{0,61}[A-Za-z0-9])?\Z"
+)
+# Kubernetes' resource.Quantity, not below nothing.
+_QUANTITY: Final = re.compile(
+    r"\+?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3}|[numkMGTPE]|[KMGTPE]i)?\Z"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerOverride:
+    """One container: ``resources`` has ``requests`` and ``limits``, each name to quantity, with what is to be replaced."""
+
+    name: str
+    resources: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadOverride:
+    """One workload; ``replicas`` None: as the chart has it."""
+
+    kind: str
+    name: str
+    replicas: int | None = None
+    containers: tuple[ContainerOverride, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    @property
+    def document(self) -> JsonObject:
+        """The same as it is written in a spec."""
+        written: JsonObject = {"kind": self.kind, "name": self.name}
+        if self.replicas is not None:
+            written["replicas"] = self.replicas
+        if self.containers:
+            written["containers"] = [{"name": each.name, "resources": each.resources} for each in self.containers]
+        return written
+
+
+def overrides_checksum(overrides: Sequence[WorkloadOverride]) -> str:
+    """Canonical: the order of workloads and containers changes nothing; "" for none."""
+    if not overrides:
+        return ""
+    documents: list[JsonValue] = []
+    for one in sorted(overrides, key=str):
+        containers = tuple(sorted(one.containers, key=lambda each: each.name))
+        documents.append(WorkloadOverride(one.kind, one.name, one.replicas, containers).document)
+    return checksum(documents)
+
+
+def read_overrides(obj: JsonValue, where: str = FIELD) -> tuple[WorkloadOverride, ...]:
+    """Read the list; null and an empty one are none. Raises ShapeError naming the field and what it should have been."""
+    entries = [] if obj is None else obj
+    if not isinstance(entries, list):
+        raise ShapeError(f"{where}: expected a list, found {type_name(entries)}")
+    if len(entries) > MAX_WORKLOADS:
+        raise ShapeError(f"{where}: {len(entries)} workloads, and at most {MAX_WORKLOADS} are taken")
+    found: dict[tuple[str, str], WorkloadOverride] = {}
+    for index, entry in enumerate(entries):
+        one = _read_workload(entry, at(where, index))
+        if (one.kind, one.name) in found:
+            raise ShapeError(f"{at(where, index)}: {one} is there twice; put both into one entry")
+        found[one.kind, one.name] = one
+    return tuple(found.values())
+
+
+def override_rendered(rendered: Rendered, overrides: Sequence[WorkloadOverride]) -> tuple[Rendered, tuple[str, ...]]:
+    """What a chart rendered to with the overrides in it, and what was not there: ``Deployment web``, ``Job init: container app``.
+
+    A workload is found by kind and name, in every namespace. Blocking. Raises RenderError where the manifest is none.
+    """
+    if not overrides:
+        return rendered, ()
+    work = _Work(overrides)
+    return rewritten(rendered, work.applied), work.unmatched()
+
+
+@dataclass(slots=True)
+class _Work:
+    """Applies overrides to one object after another, and remembers what it has found."""
+
+    overrides: Sequence[WorkloadOverride]
+    seen: set[tuple[str, str, str]] = field(default_factory=set)
+    by_key: dict[tuple[str, str], WorkloadOverride] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.by_key = {(each.kind, each.name): each for each in self.overrides}
+
+    def applied(self, obj: JsonObject) -> JsonObject:
+        kind, name = obj.get("kind"), find(obj, "metadata", "name")
+        if not isinstance(kind, str) or not isinstance(name, str) or not _is_workload(obj, kind):
+            return obj
+        wanted = self.by_key.get((kind, name))
+        if wanted is None:
+            return obj
+        self.seen.add((kind, name, ""))
+        if wanted.replicas is not None and isinstance(find(obj, "spec"), dict):
+            replicas = wanted.replicas
+            obj = _replaced(obj, ("spec",), lambda spec: {**spec, "replicas": replicas})
+        path = _CRON_POD_SPEC if kind == "CronJob" else _POD_SPEC
+        return _replaced(obj, path, lambda pod: self._with_resources(pod, wanted))
+
+    def _with_resources(self, pod: JsonObject, wanted: WorkloadOverride) -> JsonObject:
+        by_name = {each.name: each for each in wanted.containers}
+        for key in _CONTAINER_LISTS:
+            before = pod.get(key)
+            if not isinstance(before, list):
+                continue
+            after: list[JsonValue] = [self._container(each, wanted, by_name) for each in before]
+            if any(new is not old for new, old in zip(after, before, strict=True)):
+                pod = {**pod, key: after}
+        return pod
+
+    def _container(
+        self, container: JsonValue, wanted: WorkloadOverride, by_name: Mapping[str, ContainerOverride]
+    ) -> JsonValue:
+        name = find(container, "name")
+        said = by_name.get(name) if isinstance(name, str) else None
+        if said is None or not isinstance(container, dict):
+            return container
+        self.seen.add((wanted.kind, wanted.name, said.name))
+        before = container.get("resources")
+        resources: JsonObject = dict(before) if isinstance(before, dict) else {}
+        for key, amounts in said.resources.items():
+            old = resources.get(key)
+            resources[key] = {**(old if isinstance(old, dict) else {}), **as_object(amounts, key)}
+        return {**container, "resources": resources}
+
+    def unmatched(self) -> tuple[str, ...]:
+        missing: list[str] = []
+        for each in self.overrides:
+            if (each.kind, each.name, "") not in self.seen:
+                missing.append(str(each))
+                continue
+            missing += [
+                f"{each}: container {container.name}"
+                for container in each.containers
+                if (each.kind, each.name, container.name) not in self.seen
+            ]
+        return tuple(missing)
+
+
+def _is_workload(obj: JsonObject, kind: str) -> bool:
+    """Of Kubernetes, and not somebody's custom resource of the same kind."""
+    version = obj.get("apiVersion")
+    return isinstance(version, str) and kind in _GROUPS and version.partition("/")[0] == _GROUPS[kind]
+
+
+def _replaced(obj: JsonObject, path: Sequence[str], change: Callable[[JsonObject], JsonObject]) -> JsonObject:
+    """The object with what is at ``path`` changed, if there is an object; the same object where nothing changes."""
+    if not path:
+        return change(obj)
+    inner = obj.get(path[0])
+    if not isinstance(inner, dict):
+        return obj
+    after = _replaced(inner, path[1:], change)
+    return obj if after is inner else {**obj, path[0]: after}
+
+
+def _read_workload(value: JsonValue, where: str) -> WorkloadOverride:
+    entry = closed_object(as_object(value, where), where, ("kind", "name", "replicas", "containers"))
+    kind = text(entry, "kind", where)
+    if kind not in _GROUPS:
+        raise ShapeError(f"{at(where, 'kind')}: {kind[:60]!r} is none of {', '.join(_GROUPS)}")
+    name = _name(entry, where, _OBJECT_NAME)
+    replicas = number(entry, "replicas", where, most=MAX_REPLICAS)
+    if replicas is not None and kind not in _SCALED:
+        raise ShapeError(f"{at(where, 'replicas')}: a {kind} has none; only {' and '.join(_SCALED)} have")
+    containers = items(entry, "containers", where)
+    if len(containers) > MAX_CONTAINERS:
+        raise ShapeError(
+            f"{at(where, 'containers')}: {len(containers)} entries, and at most {MAX_CONTAINERS} are taken"
+        )
+    if replicas is None and not containers:
+        raise ShapeError(f"{where}: {kind} {name}: neither replicas nor containers; say what to change, or remove it")
+    found: dict[str, ContainerOverride] = {}
+    for index, each in enumerate(containers):
+        one = _read_container(each, at(at(where, "containers"), index))
+        if one.name in found:
+            raise ShapeError(f"{at(at(where, 'containers'), index)}: container {one.name} is there twice; keep one")
+        found[one.name] = one
+    return WorkloadOverride(kind, name, replicas, tuple(found.values()))
+
+
+def _read_container(value: JsonValue, where: str) -> ContainerOverride:
+    entry = closed_object(as_object(value, where), where, ("name", "resources"))
+    name = _name(entry, where, _CONTAINER_NAME)
+    path = at(where, "resources")
+    said = closed_object(entry.get("resources"), path, _AMOUNTS)
+    resources: JsonObject = {}
+    for key in _AMOUNTS:
+        amounts = _quantities(said.get(key), at(path, key))
+        if amounts:
+            resources[key] = amounts
+    if not resources:
+        raise ShapeError(f"{path}: neither requests nor limits; say what to change, or remove the container")
+    return ContainerOverride(name, resources)
+
+
+def _quantities(value: JsonValue, where: str) -> JsonObject:
+    if value is None:
+        return {}
+    amounts = as_object(value, where)
+    if len(amounts) > MAX_QUANTITIES:
+        raise ShapeError(f"{where}: {len(amounts)} quantities, and at most {MAX_QUANTITIES} are taken")
+    found: JsonObject = {}
+    for name, amount in amounts.items():
+        if not _RESOURCE_NAME.match(name):
+            raise ShapeError(f"{at(where, name)}: not the name of a resource, such as cpu or example.com/device")
+        # bool is an int in Python; YAML's `yes` is no amount of anything.
+        written = str(amount) if isinstance(amount, str | int | float) and not isinstance(amount, bool) else ""
+        if not _QUANTITY.match(written):
+            raise ShapeError(f"{at(where, name)}: expected a quantity such as 100m, 0.5 or 1Gi, found {_shown(amount)}")
+        found[name] = written
+    return found
+
+
+def _name(entry: JsonObject, where: str, pattern: re.Pattern[str]) -> str:
+    name = text(entry, "name", where)
+    if not name:
+        raise ShapeError(f"{at(where, 'name')}: required")
+    if not pattern.match(name):
+        raise ShapeError(f"{at(where, 'name')}: {name[:60]!r} is no name: lower-case letters, digits and '-'")
+    return name
+
+
+def _shown(value: JsonValue) -> str:
+    return repr(value[:40]) if isinstance(value, str) else type_name(value)

@@ -1,0 +1,34 @@
+"""Changing what a chart rendered to: the objects, and with them the manifest's text, which Helm and people read later."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.yaml.writer import write_yaml
+from wharfinger.packages.rendering.helm_output import document_objects, split_documents
+from wharfinger.packages.rendering.renderer import Rendered
+
+Change: TypeAlias = Callable[[JsonObject], JsonObject]
+"""Gives back the same object where it changes nothing; never changes the one it was given."""
+
+
+def rewritten(rendered: Rendered, change: Change) -> Rendered:
+    """A chart's objects and Helm hooks as ``change`` makes them.
+
+    The manifest's text follows: a document with a changed object is written anew under its ``# Source`` line, the others
+    stay letter by letter. Blocking: it reads the manifest. Raises RenderError where that is none.
+    """
+    hooks = tuple(change(hook) for hook in rendered.hooks)
+    objects: list[JsonObject] = []
+    manifest: list[str] = []
+    for document in split_documents(rendered.manifest):
+        before = document_objects(document)
+        after = [change(obj) for obj in before]
+        objects += after
+        if all(new is old for new, old in zip(after, before, strict=True)):
+            manifest.append(f"---\n{document.text}")
+        else:
+            source = document.text.partition("\n")[0] + "\n" if document.text.startswith("# Source: ") else ""
+            manifest += [f"---\n{source}{write_yaml(obj)}" for obj in after]
+    return replace(rendered, hooks=hooks, objects=tuple(objects), manifest="".join(manifest))

@@ -1,0 +1,203 @@
+"""The CRDs in ``crds/`` of the charts in a chart, as ``helm install`` would bring them before it renders anything.
+
+A sub-chart that is switched off brings none. Helm's rule for that is followed here, since it can be known without a render: the
+dependencies in ``Chart.yaml`` (or ``requirements.yaml``), their tags, then their conditions, over the values and all defaults.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
+from wharfinger.formats.yaml.reader import read_yaml, read_yaml_all
+from wharfinger.packages.charts.chart import CHART_FILE
+from wharfinger.packages.definition.chart_texts import CHARTS, ChartFile, TooMuchTextError, chart_files
+from wharfinger.packages.definition.module_folder import CRDS_FOLDER, VALUES_FILE
+from wharfinger.packages.errors import RenderError
+
+REQUIREMENTS_FILE: Final = "requirements.yaml"
+"""Where charts of ``apiVersion: v1`` name their dependencies."""
+
+MAX_DEPTH: Final = 32
+"""Charts inside each other that are looked through; public charts have three or four."""
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+
+@dataclass(slots=True)
+class _Node:
+    """One chart: its files that count, and the charts in it by folder."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    charts: dict[str, "_Node"] = field(default_factory=dict)
+    _objects: dict[str, JsonObject] = field(default_factory=dict)
+
+    def object(self, name: str) -> JsonObject:
+        """The object in a file, which is parsed once; {} where there is none, or Helm could not read it either."""
+        if name not in self._objects:
+            self._objects[name] = _object(self.files.get(name, b""), name)
+        return self._objects[name]
+
+    @property
+    def name(self) -> str:
+        """The name in its ``Chart.yaml``."""
+        return _text(self.object(CHART_FILE), "name")
+
+    @property
+    def dependencies(self) -> list[JsonObject]:
+        """What it says of the charts in it."""
+        listed = _list(self.object(CHART_FILE), "dependencies")
+        listed = listed or _list(self.object(REQUIREMENTS_FILE), "dependencies")
+        return [entry for entry in listed if isinstance(entry, dict)]
+
+
+def has_subchart_crds(chart: Path) -> bool:
+    """Whether a chart in a chart may have CRDs: most charts need not be read for them. Blocking."""
+    charts = chart / CHARTS
+    return charts.is_dir() and any(charts.iterdir())
+
+
+def subchart_crds(chart: Path, values: JsonObject, *, is_package: bool) -> tuple[JsonObject, ...]:
+    """The objects in ``crds/`` of all charts in a chart that are on with these values; of a chart before those in it.
+
+    ``is_package``: its own ``Chart.yaml`` and default values are no chart's. Blocking. Raises RenderError naming the file.
+    """
+    if not has_subchart_crds(chart):
+        return ()
+    try:
+        top = _tree(chart_files(chart, is_package=is_package))
+    except TooMuchTextError:
+        raise RenderError("the charts in the chart are too large to be looked through for CRDs") from None
+    if is_package and (chart / CHART_FILE).is_file():
+        top.files[CHART_FILE] = (chart / CHART_FILE).read_bytes()
+    return tuple(obj for node in _enabled(top, values, "") for obj in _crds(node))
+
+
+def _object(data: bytes, name: str) -> JsonObject:
+    try:
+        value = read_yaml(data, what=name)
+    except FormatError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _tree(files: Iterator[ChartFile]) -> _Node:
+    """Raises RenderError."""
+    top = _Node()
+    for file in files:
+        node, path = top, file.path
+        if _depth(path) > MAX_DEPTH:
+            first = "/".join(path[:4])
+            raise RenderError(f"{first}/…: charts are nested more than {MAX_DEPTH} deep; pack fewer into each other")
+        while len(path) > 2 and path[0] == CHARTS:
+            node = node.charts.setdefault(path[1], _Node())
+            path = path[2:]
+        if path[0] == CRDS_FOLDER or path in {(CHART_FILE,), (VALUES_FILE,), (REQUIREMENTS_FILE,)}:
+            node.files["/".join(path)] = file.data
+    return top
+
+
+def _depth(path: tuple[str, ...]) -> int:
+    depth = 0
+    while len(path) > 2 * depth + 2 and path[2 * depth] == CHARTS:
+        depth += 1
+    return depth
+
+
+def _enabled(node: _Node, values: JsonObject, prefix: str) -> Iterator[_Node]:
+    """The charts in a chart that are on, and those in them; ``values`` are the whole chart's, ``prefix`` leads to this one's."""
+    dependencies = node.dependencies
+    known = {chart.name: chart for _, chart in sorted(node.charts.items())}
+    if not dependencies:
+        # Helm looks no deeper then: everything below is on.
+        for chart in known.values():
+            yield chart
+            yield from _all(chart)
+        return
+    whole = _merged(values, _defaults(node))
+    named = {_text(entry, "name") for entry in dependencies}
+    chosen = [(name, chart) for name, chart in known.items() if name not in named]
+    for entry in dependencies:
+        name = _text(entry, "name")
+        if name in known and _is_on(entry, whole, prefix):
+            chosen.append((_text(entry, "alias") or name, known[name]))
+    for name, chart in chosen:
+        yield chart
+        yield from _enabled(chart, whole, f"{prefix}{name}.")
+
+
+def _all(node: _Node) -> Iterator[_Node]:
+    for _, chart in sorted(node.charts.items()):
+        yield chart
+        yield from _all(chart)
+
+
+def _is_on(entry: JsonObject, values: JsonObject, prefix: str) -> bool:
+    """Tags first, of which one that is on is enough; then the first condition that has a value."""
+    tags = values.get("tags")
+    told = [tags.get(tag) for tag in _list(entry, "tags") if isinstance(tag, str)] if isinstance(tags, dict) else []
+    on = any(value is True for value in told) or not any(value is False for value in told)
+    for condition in _text(entry, "condition").strip().split(","):
+        value = _at(values, f"{prefix}{condition}".split(".")) if condition else None
+        if isinstance(value, bool):
+            return value
+    return on
+
+
+def _at(values: JsonObject, path: Sequence[str]) -> JsonValue:
+    value: JsonValue = values
+    for key in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
+
+def _defaults(node: _Node) -> JsonObject:
+    """The default values of a chart, with those of the charts in it below their names."""
+    found = node.object(VALUES_FILE)
+    names = {_text(entry, "name"): _text(entry, "alias") for entry in node.dependencies}
+    for chart in node.charts.values():
+        name = names.get(chart.name) or chart.name
+        own = found.get(name)
+        found = {**found, name: _merged(own if isinstance(own, dict) else {}, _defaults(chart))}
+    return found
+
+
+def _merged(above: Mapping[str, JsonValue], below: Mapping[str, JsonValue]) -> JsonObject:
+    """Objects are merged, everything else is replaced; a null takes a default away."""
+    made = dict(below)
+    for key, value in above.items():
+        under = made.get(key)
+        if value is None:
+            made.pop(key, None)
+        elif isinstance(value, dict) and isinstance(under, dict):
+            made[key] = _merged(value, under)
+        else:
+            made[key] = value
+    return made
+
+
+def _crds(node: _Node) -> Iterator[JsonObject]:
+    for name, data in sorted(node.files.items()):
+        if not name.startswith(f"{CRDS_FOLDER}/") or not name.endswith(_SUFFIXES):
+            continue
+        what = f"{node.name}/{name}"
+        try:
+            for document in read_yaml_all(data, what=what):
+                if isinstance(document, dict) and find_str(document, "apiVersion") and find_str(document, "kind"):
+                    yield document
+        except FormatError as error:
+            message = str(error)
+            raise RenderError(message if message.startswith(f"{what}:") else f"{what}: {message}") from error
+
+
+def _text(entry: JsonObject, key: str) -> str:
+    value = entry.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _list(entry: JsonObject, key: str) -> list[JsonValue]:
+    value = entry.get(key)
+    return value if isinstance(value, list) else []

@@ -1,0 +1,251 @@
+"""The rules of schemas, evaluated in warm worker processes: started when they are needed, killed when they take too long.
+
+Rules are foreign programs, and values foreign data: :mod:`~wharfinger.formats.cel.worker` says why they do not run here. Each
+slot of the pool is a task with at most one worker, and takes one request after another from a channel without a buffer, so
+whoever asks waits for a free slot, and nothing piles up. Invariants:
+
+* An exchange is finished or its worker is gone: a caller that is cancelled leaves, the slot reads the answer to its end
+  and drops it, within the time limit that holds anyway.
+* What rules do to their worker (out of CPU time, out of memory, a crash) is a *finding* about the rule that was under way,
+  as with any rule that cannot be evaluated. A worker that dies is replaced, and the request tried once more: it may have
+  been killed for something else.
+* Only what has nothing to do with the rules is a RulesError, which may pass: no process can be started, the pool is shut
+  down, or there is no answer for a long time from a worker that used little CPU time, since it got none.
+* Leaving the block kills all workers, and tells every caller.
+"""
+
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+import trio
+
+from wharfinger.formats.cel import worker as cel_worker
+from wharfinger.formats.cel.protocol import (
+    MAX_ANSWER_BYTES,
+    CelProtocolError,
+    Finding,
+    FindingKind,
+    decode_line,
+    encode_check,
+    encode_evaluation,
+)
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.schemas.validations import SchemaRules
+from wharfinger.packages.errors import RulesError
+from wharfinger.process.command import Command
+from wharfinger.process.errors import ProcessError
+from wharfinger.process.ledger import ProcessLedger
+from wharfinger.process.worker import Worker, open_worker
+from wharfinger.process.worker_slot import ended_how, serve_jobs
+
+CHUNK_BYTES: Final = 64 * 1024
+TERM_GRACE_S: Final = 0.1
+"""A worker has nothing to clean up."""
+ATTEMPTS: Final = 2
+_OUT_OF_CPU: Final = -signal.SIGXCPU
+_COMMAND: Final = Command((sys.executable, "-I", "-m", cel_worker.__name__), cwd=Path("/"), env={})
+
+
+class Rules(Protocol):
+    """What checks values against the rules of their schema."""
+
+    async def check(self, rules: SchemaRules) -> tuple[Finding, ...]:
+        """What is wrong with the rules themselves. Raises RulesError."""
+        ...
+
+    async def evaluate(self, rules: SchemaRules, value: JsonValue, old: JsonValue = None) -> tuple[Finding, ...]:
+        """Which rules the value does not keep; ``old`` None: there was nothing. Raises RulesError, ShapeError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CelLimits:
+    """Of one request: ``cpu_seconds`` that its rules may use, and ``seconds`` on the clock, the worker's start included."""
+
+    cpu_seconds: int = cel_worker.CPU_S
+    seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class CelStatistics:
+    """For dumps: workers alive, and requests and replaced workers since the start."""
+
+    workers: int
+    requests: int
+    replaced: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Died:
+    """What happened to the worker instead of an answer, while it was at the rule ``at``."""
+
+    at: str
+    why: str
+    retry: bool
+
+
+_Result: TypeAlias = tuple[Finding, ...] | _Died | RulesError
+
+
+class _Job:
+    """One request on its way, and what came of it."""
+
+    def __init__(self, line: bytes) -> None:
+        self.line = line
+        self.done = trio.Event()
+        self.result: _Result = RulesError("the evaluation of rules was shut down")
+
+    def finish(self, result: _Result) -> None:
+        """Tell the caller; the first result counts."""
+        if not self.done.is_set():
+            self.result = result
+            self.done.set()
+
+    def shut_down(self) -> None:
+        """Tell a caller who was told nothing yet that nobody will answer any more."""
+        self.finish(self.result)
+
+
+class CelPool:
+    """Implements :class:`Rules`. Made by :func:`open_cel_pool`."""
+
+    def __init__(self, ledger: ProcessLedger | None, limits: CelLimits) -> None:
+        self._ledger = ledger
+        self._limits = limits
+        self._jobs, self._taken = trio.open_memory_channel[_Job](0)
+        self._workers = 0
+        self._requests = 0
+        self._replaced = 0
+
+    async def check(self, rules: SchemaRules) -> tuple[Finding, ...]:
+        """As in :class:`Rules`."""
+        return await self._asked(encode_check(rules))
+
+    async def evaluate(self, rules: SchemaRules, value: JsonValue, old: JsonValue = None) -> tuple[Finding, ...]:
+        """As in :class:`Rules`."""
+        return await self._asked(encode_evaluation(rules, value, old))
+
+    def statistics(self) -> CelStatistics:
+        """How it is doing."""
+        return CelStatistics(self._workers, self._requests, self._replaced)
+
+    def close(self) -> None:
+        """Nobody takes requests any more."""
+        self._taken.close()
+
+    async def serve_slot(self) -> None:
+        """One slot: a worker at most, one request after the other. In a task of :func:`open_cel_pool`."""
+        async for job in self._taken:
+            try:
+                await self._serve_from(job)
+            except ProcessError as error:  # the worker could not be started, or would not die
+                job.finish(RulesError(f"no process for the rules of the settings: {error}", transient=error.transient))
+            finally:
+                job.shut_down()
+
+    async def _asked(self, line: bytes) -> tuple[Finding, ...]:
+        died = _Died("", "", retry=False)
+        for _ in range(ATTEMPTS):
+            job = _Job(line)
+            try:
+                await self._jobs.send(job)
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
+                job.shut_down()
+            await job.done.wait()
+            match job.result:
+                case RulesError() as error:
+                    raise error
+                case _Died() as died:
+                    if not died.retry:
+                        break
+                case findings:
+                    return findings
+        return (Finding(FindingKind.ERROR, (), died.at, died.why),)
+
+    async def _serve_from(self, first: _Job) -> None:
+        """Start a worker for ``first``, and let it serve until it must go."""
+        command = replace(_COMMAND, argv=(*_COMMAND.argv, str(self._limits.cpu_seconds)))
+        async with open_worker(command, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
+            self._workers += 1
+            try:
+                await serve_jobs(worker, first, self._exchange, self._taken)
+            finally:
+                self._workers -= 1
+        self._replaced += 1
+
+    async def _exchange(self, worker: Worker, job: _Job) -> bool:
+        """One request and its answer; False when the worker cannot be asked again."""
+        self._requests += 1
+        talk = _Talk(worker)
+        result: _Result | None = None
+        with trio.move_on_after(self._limits.seconds):
+            try:
+                result = await talk.answer(job.line)
+            except trio.BrokenResourceError:
+                result = self._died(talk.at, await worker.wait())
+            except CelProtocolError as error:
+                result = _Died(talk.at, f"could not be evaluated: {error}", retry=False)
+        if result is None:
+            seconds, cpu = self._limits.seconds, self._limits.cpu_seconds
+            at = f", at {talk.at}" if talk.at else ""
+            result = RulesError(
+                f"the rules could not be evaluated within {seconds:g} s{at}, though they did not use {cpu} s of CPU time: "
+                "the machine is overloaded"
+            )
+        job.finish(result)
+        return isinstance(result, tuple)
+
+    def _died(self, at: str, returncode: int) -> _Died:
+        if returncode == _OUT_OF_CPU:
+            used = f"{self._limits.cpu_seconds} s of CPU time"
+            return _Died(
+                at, f"could not be evaluated within {used}, all rules together; make them cheaper", retry=False
+            )
+        return _Died(at, f"could not be evaluated: its worker died ({ended_how(returncode)})", retry=True)
+
+
+class _Talk:
+    """One exchange. ``at`` is the rule that the worker said it was at."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.at = ""
+        self._worker = worker
+        self._pending = bytearray()
+
+    async def answer(self, line: bytes) -> tuple[Finding, ...]:
+        """Raises CelProtocolError for what is no answer, trio.BrokenResourceError where the worker ends."""
+        await self._worker.send(line)
+        while True:
+            chunk = await self._worker.receive_some(CHUNK_BYTES)
+            if not chunk:
+                raise trio.BrokenResourceError
+            *lines, rest = (bytes(self._pending) + chunk).split(b"\n")
+            self._pending[:] = rest
+            # Of the rules that it has been at, only the last counts; and an answer is the last line there is.
+            said = decode_line(lines[-1]) if lines else ""
+            if isinstance(said, tuple):
+                return said
+            self.at = said or self.at
+            if len(self._pending) > MAX_ANSWER_BYTES:
+                raise CelProtocolError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+
+
+@asynccontextmanager
+async def open_cel_pool(
+    ledger: ProcessLedger | None, *, workers: int = 2, limits: CelLimits = CelLimits()
+) -> AsyncGenerator[CelPool, None]:
+    """A pool of at most ``workers`` processes, for the block. Raises nothing of its own."""
+    pool = CelPool(ledger, limits)
+    try:
+        async with trio.open_nursery() as slots:
+            for number in range(workers):
+                slots.start_soon(pool.serve_slot, name=f"rule worker {number}")
+            yield pool
+            slots.cancel_scope.cancel()
+    finally:
+        pool.close()

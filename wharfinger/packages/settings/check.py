@@ -1,0 +1,53 @@
+"""A user's settings checked as the daemon does when it configures a package, without a package that runs.
+
+`SettingsChecker.check` converts, fills in defaults, checks settings and then the values that follow from them, and gives what is
+wrong as problems instead of raising: whoever asks wants all of it. It is what ``wharfinger package check --settings`` and
+``wharfinger validate`` answer with. Hooks' patches are not in it, so that it answers for a package that never ran, too.
+"""
+
+from dataclasses import dataclass
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.schemas.problems import Problem
+from wharfinger.packages.definition.conversions import JqRunner, convert
+from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.errors import ConversionError
+from wharfinger.packages.settings.cel_pool import Rules
+from wharfinger.packages.settings.report import SettingsReport
+from wharfinger.packages.settings.values import SettingsError, check_settings, check_values_rules, merged_values
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChecker:
+    """``jq`` runs conversions, ``rules`` what schemas have of them."""
+
+    jq: JqRunner
+    rules: Rules
+
+    async def check(
+        self, definition: Definition, settings: JsonObject, version: int = 0, old: JsonObject | None = None
+    ) -> SettingsReport:
+        """Check settings that are written for ``version`` (0: the newest) against ``old``, the user's settings until now.
+
+        Its ``settings`` are the effective ones where there are no problems. Raises PackageError, transient ones only: a worker
+        that died says nothing of settings.
+        """
+        try:
+            newest, _ = await convert(definition.conversions, self.jq, settings, version)
+        except ConversionError as error:
+            if error.transient:
+                raise
+            return SettingsReport((Problem("", str(error)),), (), settings)
+        report = await check_settings(definition, newest, old, self.rules)
+        if report.problems:
+            return report
+        try:
+            values = merged_values(definition, newest)
+            before = None if old is None else merged_values(definition, old)
+        except SettingsError as error:
+            return SettingsReport(error.problems, report.warnings, settings)
+        after = await check_values_rules(definition, values, before, self.rules)
+        problems = tuple(Problem(each.path, f"{each.message} (in the values)") for each in after.problems)
+        # A values schema that extends the settings schema says its warnings once more.
+        warnings = dict.fromkeys([*report.warnings, *after.warnings])
+        return SettingsReport(problems, tuple(warnings), report.settings)

@@ -1,0 +1,169 @@
+"""All that can be said of settings or values: their schema, its rules, what may not change, what is out of date.
+
+The schema itself is asked here and now (:class:`~wharfinger.formats.schemas.openapi_schema.Schema`). Its rules are foreign
+programs and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`); they run first, and whatever the schema
+says, so that a user sees everything at once. Only what follows from another problem is left out: a rule that could not be
+evaluated on a part of the value that the schema refuses anyway.
+
+No message quotes what the schema calls ``writeOnly``, or what a key's name says is a credential, neither as it is nor as it was.
+A rule may make a message of all it sees, in any form (cut, encoded, in capitals), so nothing is looked for in messages: where
+what it sees has a secret in it, its own fixed message is said instead.
+
+Text of others (a package's, a user's) is one printable line here, since it goes to statuses, logs and terminals.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.formats.cel.protocol import Finding, FindingKind
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.formats.redaction.sensitive_keys import is_sensitive_key
+from wharfinger.formats.schemas.document import ValuePath, path_text
+from wharfinger.formats.schemas.openapi_schema import Schema
+from wharfinger.formats.schemas.problems import Problem
+from wharfinger.packages.settings.cel_pool import Rules
+
+MAX_SECRETS: Final = 10_000
+"""Places that a schema calls secret; of a value that has more, all is taken for one."""
+
+_ANY: Final = 0
+"""Stands for every index of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsReport:
+    """What is wrong, and what is only worth knowing, each sorted by its place; ``settings``: what was checked, with defaults."""
+
+    problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+    settings: JsonObject
+
+
+async def report_on(
+    schema: Schema, raw: JsonObject, value: JsonObject, old: JsonObject | None, rules: Rules
+) -> SettingsReport:
+    """Check ``value``, which is ``raw`` with its defaults, and how it differs from ``old``, with its defaults too.
+
+    Without ``old`` nothing is immutable yet, and rules about changes do not apply. Raises RulesError.
+    """
+    findings: tuple[Finding, ...] = ()
+    if schema.rules is not None:
+        try:
+            findings = await rules.evaluate(schema.rules, value, old)
+        except FormatError as error:
+            return SettingsReport(_sorted([Problem("", str(error))]), (), value)
+    problems = list(schema.problems(value))
+    if old is not None:
+        problems += schema.changes(value, old)
+    warnings = list(schema.warnings(raw))
+    if findings:
+        refused = {problem.path for problem in problems}
+        made = any(finding.static for finding in findings)
+        secrets = _Secrets(schema, (value, old) if made else ())
+        for finding in findings:
+            place = path_text(finding.path)
+            if finding.kind is FindingKind.ERROR and any(_is_within(path, place) for path in refused):
+                continue
+            problems.append(Problem(place, _said(finding, secrets)))
+            if finding.kind is FindingKind.WARNING:
+                warnings.append(Problem(place, f"the messageExpression of {finding.at} gave no message"))
+    return SettingsReport(_sorted(problems), _sorted(warnings), value)
+
+
+def _said(finding: Finding, secrets: "_Secrets") -> str:
+    if finding.kind is FindingKind.ERROR:
+        rule = f"the rule {finding.at}" if finding.at else "a rule"
+        return f"{rule} {finding.message}"
+    return finding.static if finding.static and secrets.are_at(finding.made_of) else finding.message
+
+
+def _is_within(path: str, place: str) -> bool:
+    """Whether the path, or what it is in, is at or below the place, as texts."""
+    return not place or path == place or path.startswith((f"{place}.", f"{place}["))
+
+
+def _sorted(problems: list[Problem]) -> tuple[Problem, ...]:
+    shown = (Problem(_printable(problem.path), _printable(problem.message)) for problem in problems)
+    return tuple(sorted(dict.fromkeys(shown), key=lambda problem: (problem.path, problem.message)))
+
+
+def _printable(text: str) -> str:
+    """Text of others in one line, without control characters."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+class _Place:
+    """A place of a value with a secret in it, further down or, where it ``is_secret``, all that is there."""
+
+    __slots__ = ("inside", "is_secret")
+
+    def __init__(self) -> None:
+        self.inside: dict[str | int, _Place] = {}
+        self.is_secret = False
+
+    def merge(self, other: "_Place") -> None:
+        self.is_secret = self.is_secret or other.is_secret
+        for step, inner in other.inside.items():
+            mine = self.inside.setdefault(step, inner)
+            if mine is not inner:
+                mine.merge(inner)
+
+
+class _Secrets:
+    """Where values have secrets in them. Which item of a list it is does not count: the old value may have had it elsewhere."""
+
+    def __init__(self, schema: Schema, values: Iterable[JsonValue]) -> None:
+        self._root = _Place()
+        for value in values:
+            self._root.merge(_named(value) or _Place())
+            paths = schema.write_only_paths(value)
+            self._root.is_secret = self._root.is_secret or len(paths) > MAX_SECRETS
+            for path in paths[:MAX_SECRETS]:
+                if not _is_empty(find(value, *path)):
+                    self._add(path)
+
+    def are_at(self, path: ValuePath) -> bool:
+        """Whether what is there has a secret in it, or is a part of one."""
+        at: _Place | None = self._root
+        for step in path:
+            if at is None or at.is_secret:
+                break
+            at = at.inside.get(_step(step))
+        return at is not None and (at.is_secret or bool(at.inside))
+
+    def _add(self, path: ValuePath) -> None:
+        at = self._root
+        for step in path:
+            at = at.inside.setdefault(_step(step), _Place())
+        at.is_secret = True
+
+
+def _named(value: JsonValue) -> _Place | None:
+    """What names of keys say of a value; a switch (``resetPassword: true``) is no secret. None where there is none."""
+    found = _Place()
+    if isinstance(value, dict):
+        for name, item in value.items():
+            inner: _Place | None = None
+            if not is_sensitive_key(name):
+                inner = _named(item)
+            elif not _is_empty(item) and not isinstance(item, bool):
+                inner = _Place()
+                inner.is_secret = True
+            if inner is not None:
+                found.inside[name] = inner
+    elif isinstance(value, list):
+        for item in value:
+            inner = _named(item)
+            if inner is not None:
+                found.inside.setdefault(_ANY, _Place()).merge(inner)
+    return found if found.inside else None
+
+
+def _step(step: str | int) -> str | int:
+    return _ANY if isinstance(step, int) else step
+
+
+def _is_empty(value: JsonValue) -> bool:
+    return value is None or value in ("", [], {})

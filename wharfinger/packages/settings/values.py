@@ -1,0 +1,276 @@
+"""Settings and values: what a user sets, what a package makes of it, and what hooks and templates get to see. Pure.
+
+Layers, each over the one before (spec runtime §8.5)::
+
+    static values          the package's values.yaml
+    settings defaults      of the settings schema; a default only fills what is absent
+    settings               what the user set
+    values defaults        of the values schema
+    hook patches           what the package's hooks have changed (not here: hooks/ has them)
+
+Objects are merged member by member, everything else, lists included, is replaced. Four things come of it:
+
+* *effective settings*: what the user set and the defaults, checked against the settings schema, whose objects are closed;
+* *values*: all layers that are here;
+* *hook values*: ``{"global": …, "<camelName>": …}``, what hooks find in their files;
+* *Helm values*: what templates see, which differs by layout (`helm_values`).
+
+What a schema cannot say by itself (rules, what may not change) is looked at by `check_settings` and `check_values_rules`, which
+have to wait for a worker process and give back all problems and warnings; the others raise at the first wrong value.
+
+A plain chart has no schema of ours: Helm merges its ``values.yaml`` itself and checks ``values.schema.json``.
+
+Everything given is left as it was, and what comes back shares parts with it: treat all of them as unchangeable.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, type_name
+from wharfinger.formats.merge_patch import overlaid
+from wharfinger.formats.schemas.openapi_schema import Schema
+from wharfinger.formats.schemas.problems import Problem
+from wharfinger.packages.definition.definition import Definition, Layout
+from wharfinger.packages.definition.package_file import PackageType
+from wharfinger.packages.errors import ArtifactError, PackageError
+from wharfinger.packages.settings.cel_pool import Rules
+from wharfinger.packages.settings.report import SettingsReport, report_on
+
+MAX_VALUES: Final = 4 * 1024 * 1024
+"""Bytes of JSON of all values of one package; they travel through files and a Secret."""
+MAX_SHOWN: Final = 5
+"""Problems that a message has; `SettingsError.problems` has all that were looked for."""
+MAX_MESSAGE: Final = 300
+"""Characters of one problem in a message."""
+
+_RUNTIMES: Final = frozenset({"Application", "Module", "Platform"})
+
+
+class SettingsError(PackageError):
+    """Settings or values that their schema refuses; permanent until they change.
+
+    The message is one line: ``spec.settings: 2 problems: replicas: …; host: …``.
+    """
+
+    def __init__(self, problems: Sequence[Problem], *, subject: str = "spec.settings") -> None:
+        self.problems = tuple(problems)
+        shown = [_shown(problem) for problem in self.problems[:MAX_SHOWN]]
+        more = len(self.problems) - len(shown)
+        count = f"{len(self.problems)} problems: " if len(self.problems) > 1 else ""
+        super().__init__(f"{subject}: {count}{'; '.join(shown)}" + (f"; and {more} more" if more else ""))
+
+
+@dataclass(frozen=True, slots=True)
+class RenderContext:
+    """What templates are told of the installation: the instance, where its package came from, and which bytes it is.
+
+    ``registry`` is the address of the package's repository without the package, ``version`` the one that was asked for.
+    """
+
+    name: str
+    namespace: str
+    registry: str
+    version: str
+    digest: str
+
+
+def effective_settings(definition: Definition, settings: JsonObject) -> JsonObject:
+    """What the user set, with the defaults of the settings schema. Raises SettingsError where the schema refuses it.
+
+    Without a schema a chart's and a module folder's settings are free; a ``package.yaml`` package takes none then.
+    """
+    schema = definition.settings_schema
+    if schema is None:
+        if settings and definition.layout is Layout.PACKAGE:
+            raise SettingsError(
+                [Problem("", f"package {definition.name} has no settings schema, so it takes no settings; remove them")]
+            )
+        return _bounded(settings, "spec.settings")
+    effective = _defaulted(schema, _bounded(settings, "spec.settings"), "spec.settings")
+    _check(schema, effective, "spec.settings")
+    return effective
+
+
+def merged_values(definition: Definition, settings: JsonObject) -> JsonObject:
+    """All layers below the hooks'. ``settings`` are the user's own: with defaults in them, those would beat static values.
+
+    Raises SettingsError where the outcome is too big, or no object.
+    """
+    values = _defaulted(definition.settings_schema, definition.static_values, "values")
+    values = _bounded(_merged(values, settings), "values")
+    # The settings' again: in what the user brought, nothing has been filled in yet.
+    for schema in (definition.settings_schema, definition.values_schema):
+        values = _defaulted(schema, values, "values")
+    return _bounded(values, "values")
+
+
+def check_values(definition: Definition, values: JsonObject) -> None:
+    """Raise SettingsError where the values schema refuses the values."""
+    if definition.values_schema is not None:
+        _check(definition.values_schema, values, "values")
+
+
+async def check_package_rules(definition: Definition, rules: Rules) -> None:
+    """Compile the rules of the package's schemas; once, when it is loaded.
+
+    Raises ArtifactError naming each schema's place and what is wrong with the rule there, RulesError.
+    """
+    wrong: list[str] = []
+    for what, schema in (("settings", definition.settings_schema), ("values", definition.values_schema)):
+        if schema is not None and schema.rules is not None:
+            findings = await rules.check(schema.rules)
+            wrong += [f"{what} schema: {finding.at}: {finding.message}" for finding in findings]
+    if wrong:
+        more = f"; and {len(wrong) - MAX_SHOWN} more" if len(wrong) > MAX_SHOWN else ""
+        shown = [each if len(each) <= MAX_MESSAGE else each[: MAX_MESSAGE - 1] + "…" for each in wrong[:MAX_SHOWN]]
+        raise ArtifactError(f"package {definition.name}: {'; '.join(shown)}{more}")
+
+
+async def check_settings(
+    definition: Definition, settings: JsonObject, old: JsonObject | None, rules: Rules
+) -> SettingsReport:
+    """All problems and warnings of what the user set, against what was set before (None: nothing; neither with defaults).
+
+    Its ``settings`` are the effective ones where there are no problems. Raises RulesError, nothing else.
+    """
+    schema = definition.settings_schema
+    try:
+        if schema is None:
+            return SettingsReport((), (), effective_settings(definition, settings))
+        value = _defaulted(schema, _bounded(settings, "spec.settings"), "spec.settings")
+        before = None if old is None else _defaulted(schema, old, "spec.settings")
+    except SettingsError as error:
+        return SettingsReport(error.problems, (), settings)
+    return await report_on(schema, settings, value, before, rules)
+
+
+async def check_values_rules(
+    definition: Definition, values: JsonObject, old: JsonObject | None, rules: Rules
+) -> SettingsReport:
+    """As `check_values`, with the rules: all problems of values, against the values before. Raises RulesError.
+
+    Nobody is warned of what is deprecated there: a user wrote the settings, and `check_settings` has looked at them.
+    """
+    schema = definition.values_schema
+    if schema is None:
+        return SettingsReport((), (), values)
+    return await report_on(schema, {}, values, old, rules)
+
+
+def hook_values(definition: Definition, global_values: JsonObject, values: JsonObject) -> JsonObject:
+    """What a hook finds in VALUES_PATH; with the user's settings for ``values``, in CONFIG_VALUES_PATH."""
+    return {"global": global_values, definition.camel: values}
+
+
+def helm_values(
+    definition: Definition,
+    context: RenderContext,
+    global_values: JsonObject,
+    settings: JsonObject,
+    values: JsonObject,
+) -> JsonObject:
+    """What templates see as ``.Values``. ``settings`` are the effective ones.
+
+    Spec runtime §8.4 has further root objects beside ``.Values``; ``helm template`` cannot, so they are keys of it. Raises
+    SettingsError where the values lack what the schema requires for Helm, or use one of these keys themselves.
+    """
+    if definition.layout is Layout.CHART:
+        return settings
+    if definition.helm_schema is not None:
+        _check(definition.helm_schema, values, "values for the templates")
+    if definition.layout is Layout.MODULE_FOLDER:
+        return hook_values(definition, global_values, values)
+    taken = sorted(_RUNTIMES & values.keys())
+    if taken:
+        why = "a name that the runtime uses for what it tells templates; choose another"
+        raise SettingsError([Problem(key, why) for key in taken], subject="values for the templates")
+    if definition.type is PackageType.APPLICATION:
+        told = _application(definition, context, settings)
+    else:
+        told = {**_module(definition, context), definition.camel: values}
+    own_global = values.get("global")
+    platform = _merged(global_values, own_global) if isinstance(own_global, dict) else global_values
+    return {**values, **told, "global": platform, "Platform": global_values}
+
+
+def _application(definition: Definition, context: RenderContext, settings: JsonObject) -> JsonObject:
+    images: JsonObject = {
+        name: f"{_repository(definition, context)}@{digest}" for name, digest in definition.images.items()
+    }
+    return {
+        "Application": {
+            "Instance": {"Name": context.name, "Namespace": context.namespace},
+            "Package": {
+                "Name": definition.name,
+                "Version": context.version,
+                "Digest": context.digest,
+                "Images": images,
+                "Registry": {"Address": context.registry},
+            },
+            "Settings": settings,
+        }
+    }
+
+
+def _module(definition: Definition, context: RenderContext) -> JsonObject:
+    return {
+        "Module": {
+            "Package": {
+                "Name": definition.name,
+                "Version": context.version,
+                "Digest": context.digest,
+                "Digests": dict(definition.images),
+                "Registry": {"Address": context.registry},
+            }
+        }
+    }
+
+
+def _repository(definition: Definition, context: RenderContext) -> str:
+    return f"{context.registry}/{definition.name}" if context.registry else definition.name
+
+
+def _merged(below: JsonObject, above: JsonObject) -> JsonObject:
+    try:
+        return overlaid(below, above)
+    except FormatError as error:
+        raise SettingsError([Problem("", str(error))], subject="values") from error
+
+
+def _check(schema: Schema, value: JsonObject, subject: str) -> None:
+    problems = schema.problems(value)
+    if problems:
+        raise SettingsError(problems, subject=subject)
+
+
+def _defaulted(schema: Schema | None, value: JsonObject, subject: str) -> JsonObject:
+    if schema is None:
+        return value
+    try:
+        return _object(schema.defaulted(value), subject)
+    except FormatError as error:
+        raise SettingsError([Problem("", str(error))], subject=subject) from error
+
+
+def _shown(problem: Problem) -> str:
+    said = " ".join(str(problem).split())
+    return said if len(said) <= MAX_MESSAGE else said[: MAX_MESSAGE - 1] + "…"
+
+
+def _object(value: JsonValue, subject: str) -> JsonObject:
+    if not isinstance(value, dict):
+        raise SettingsError([Problem("", f"expected an object, found {type_name(value)}")], subject=subject)
+    return value
+
+
+def _bounded(value: JsonObject, subject: str) -> JsonObject:
+    """The value, which is no bigger than what can be stored and handed on."""
+    try:
+        size = len(encode_json(value))
+    except FormatError as error:
+        raise SettingsError([Problem("", str(error))], subject=subject) from error
+    if size > MAX_VALUES:
+        raise SettingsError([Problem("", f"{size} bytes is over the limit of {MAX_VALUES}")], subject=subject)
+    return value

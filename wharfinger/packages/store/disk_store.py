@@ -1,0 +1,356 @@
+"""Packages on disk: every blob and tree under its digest, every deployed name a link that moves in one step.
+
+::
+
+    <root>/store/lock                    held while the store is open: one process at a time
+    <root>/store/blobs/sha256/<hex>      blobs as the registry sent them
+    <root>/store/trees/<hex>/            unpacked packages (see tree.py), named after their manifest
+    <root>/store/tmp/                    whatever is not complete yet; emptied when the store is opened
+    <root>/deployed/<name>               link to ../store/trees/<hex>/package
+
+Invariants, which the tests hold against a cancellation at every await and a ``kill -9`` at every step on the disk:
+
+* a name under ``blobs``, ``trees`` or ``deployed`` is there completely or not at all: it comes by a rename from ``tmp``;
+* nothing is trusted for its name: a blob is hashed again before it is used, a tree compared with its record;
+* a digest is downloaded and unpacked once however many packages want it at the same time, and two digests never wait for
+  each other;
+* `collect` never takes what a deployed name uses, nor what was brought here lately and is not deployed yet.
+"""
+
+import fcntl
+import io
+import itertools
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+import trio
+
+from wharfinger.formats.archives.archive import ArchiveLimits
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.errors import ArtifactError, StoreError
+from wharfinger.packages.files.disk_files import (
+    delete,
+    discard,
+    disk_errors,
+    matches,
+    publish,
+    replace_tree,
+    sync_file,
+    sync_folder,
+)
+from wharfinger.packages.files.keyed_locks import KeyedLocks
+from wharfinger.packages.registry.manifest import blobs_of, package_layers
+from wharfinger.packages.registry.registry import Descriptor, Manifest, Registry
+from wharfinger.packages.store.tree import PACKAGE_FOLDER, build_tree, is_sound, read_record, sound_record
+
+T = TypeVar("T")
+
+WRITE_BYTES: Final = 256 * 1024
+"""Collected before a thread writes them: a thread costs as much as writing 64 KiB."""
+DISCARD_S: Final = 30.0
+"""Seconds that whoever is done waits for its temporary files to be deleted."""
+
+_HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
+_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
+MAX_NAME: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
+    """Bounds: bytes of one package's blobs, what an archive may hold, threads at work, and how many seconds `collect` spares
+    what was brought here and is not deployed."""
+
+    package_bytes: int = 1024**3
+    archive: ArchiveLimits = field(default_factory=ArchiveLimits)
+    threads: int = 4
+    spare_s: float = 3600.0
+
+
+class DiskStore:
+    """The store of one process; made by `open_store`, implements :class:`~wharfinger.packages.store.store.Store`."""
+
+    def __init__(self, root: Path, limits: StoreLimits) -> None:
+        self._limits = limits
+        self._blobs = root / "store" / "blobs" / "sha256"
+        self._trees = root / "store" / "trees"
+        self._tmp = root / "store" / "tmp"
+        self._deployed = root / "deployed"
+        self._locks = KeyedLocks()
+        self._collecting = trio.Lock()
+        self._threads = trio.CapacityLimiter(limits.threads)
+        self._numbers = itertools.count(1)
+        self._in_work: set[str] = set()
+        self._pins: dict[str, tuple[float, frozenset[str]]] = {}
+
+    def statistics(self) -> dict[str, int]:
+        """Digests being worked on, temporary names in use, packages brought here but not deployed yet."""
+        return {"locked": len(self._locks), "temporary": len(self._in_work), "pinned": len(self._pins)}
+
+    async def download(self, registry: Registry, repository: str, manifest: Manifest) -> None:
+        """Bring the manifest's blobs here. Raises PackageError; what came whole by then stays."""
+        package_layers(manifest)  # what cannot be unpacked is not brought here
+        blobs = blobs_of(manifest)
+        total = sum(blob.size for blob in blobs)
+        if total > self._limits.package_bytes:
+            raise ArtifactError(
+                f"package {manifest.descriptor.digest}: {total} bytes is over the limit of {self._limits.package_bytes}"
+            )
+        self._pin(manifest)
+        for blob in blobs:
+            async with self._locks.held(f"blob {blob.digest.hex}"):
+                if not await self._run(f"reading blob {blob.digest}", partial(self._has_blob, blob)):
+                    await self._fetch(registry, repository, blob)
+
+    async def install(self, manifest: Manifest) -> Path:
+        """The manifest's package folder, unpacked unless it is there and sound. Raises PackageError."""
+        layers = package_layers(manifest)
+        digest = manifest.descriptor.digest
+        tree = self._trees / digest.hex
+        self._pin(manifest)
+        async with self._locks.held(f"tree {digest.hex}"):
+            if not await self._run(f"reading package {digest}", partial(is_sound, tree, _cancelled)):
+                async with self._temporary() as temporary, self._temporary() as replaced:
+                    unpack = partial(self._unpack, manifest, layers, temporary, replaced)
+                    await self._run(f"unpacking package {digest}", unpack)
+        return tree / PACKAGE_FOLDER
+
+    async def installed(self, digest: Digest) -> Manifest | None:
+        """The manifest of that digest, if its tree is here and sound; so nobody has to be asked for it. Raises StoreError."""
+        tree = self._trees / digest.hex
+        async with self._locks.held(f"tree {digest.hex}"):
+            record = await self._run(f"reading package {digest}", partial(sound_record, tree, _cancelled))
+            if record is None or record.manifest.descriptor.digest != digest:
+                return None
+            self._pin(record.manifest)
+            return record.manifest
+
+    async def deploy(self, name: str, manifest: Manifest) -> Path:
+        """Point ``deployed/<name>`` at the installed manifest; returns the link. Raises StoreError."""
+        link = self._link(name)
+        key = manifest.descriptor.digest.hex
+        async with self._collecting, self._locks.held(f"tree {key}"):
+            async with self._temporary() as temporary:
+                await self._run(f"deploying {name}", partial(self._point, link, self._trees / key, temporary))
+            self._pins.pop(key, None)
+        return link
+
+    async def undeploy(self, name: str) -> None:
+        """Remove ``deployed/<name>``, if it is there. Raises StoreError."""
+        link = self._link(name)
+
+        def remove() -> None:
+            _refuse_foreign(link)
+            link.unlink(missing_ok=True)
+            sync_folder(self._deployed)
+
+        await self._run(f"undeploying {name}", remove)
+
+    async def collect(self) -> int:
+        """Delete what no deployed name uses, and left-over temporary files; returns how many were deleted."""
+        async with self._collecting:
+            deleted = await self._run("cleaning up", self._sweep_temporary)
+            deployed = await self._run("listing deployed names", self._deployed_trees)
+            for hexdigest in await self._run("listing packages", partial(_digests_in, self._trees)):
+                async with self._locks.held(f"tree {hexdigest}"):
+                    if hexdigest not in deployed and hexdigest not in self._pinned():
+                        deleted += await self._delete(self._trees / hexdigest)
+            used = await self._run("listing packages", self._used_blobs)
+            for hexdigest in await self._run("listing blobs", partial(_digests_in, self._blobs)):
+                async with self._locks.held(f"blob {hexdigest}"):
+                    pinned = frozenset[str]().union(*(blobs for _, blobs in self._pinned().values()))
+                    if hexdigest not in used and hexdigest not in pinned:
+                        deleted += await self._delete(self._blobs / hexdigest)
+            return deleted
+
+    async def _fetch(self, registry: Registry, repository: str, blob: Descriptor) -> None:
+        doing = f"downloading blob {blob.digest}"
+        async with self._temporary() as temporary:
+            with await self._run(doing, partial(_create, temporary)) as file:
+                async with registry.blob(repository, blob) as chunks:
+                    pending = bytearray()
+                    async for chunk in chunks:
+                        pending += chunk
+                        if len(pending) >= WRITE_BYTES:
+                            await self._run(doing, partial(_write, file, pending))
+                            pending = bytearray()
+                    await self._run(doing, partial(_write, file, pending))
+
+            def finish() -> None:
+                sync_file(temporary)
+                publish(temporary, self._blobs / blob.digest.hex)
+
+            await self._run(doing, finish)
+
+    def _has_blob(self, blob: Descriptor) -> bool:
+        try:
+            with (self._blobs / blob.digest.hex).open("rb") as file:
+                return matches(file, blob.digest.hex, blob.size, _cancelled)
+        except FileNotFoundError:
+            return False
+
+    def _unpack(self, manifest: Manifest, layers: tuple[Descriptor, ...], temporary: Path, replaced: Path) -> None:
+        tree = self._trees / manifest.descriptor.digest.hex
+        with closing(self._opened_layers(manifest, layers)) as opened:
+            build_tree(opened, manifest, temporary, self._limits.archive, should_stop=_cancelled)
+        # One that is there was found damaged, but packages run from it: it goes when the new one is in its place.
+        replace_tree(temporary, tree, replaced)
+
+    def _opened_layers(
+        self, manifest: Manifest, layers: tuple[Descriptor, ...]
+    ) -> Generator[tuple[str, io.BufferedReader], None, None]:
+        """Each layer's blob in turn, hashed again before it is handed out."""
+        package = f"package {manifest.descriptor.digest}"
+        for layer in layers:
+            try:
+                archive = (self._blobs / layer.digest.hex).open("rb")
+            except FileNotFoundError as error:
+                raise StoreError(f"{package}: not downloaded; download it first") from error
+            with archive:
+                if not matches(archive, layer.digest.hex, layer.size, _cancelled):
+                    raise StoreError(
+                        f"blob {layer.digest}: damaged on disk; download the package again, and check the disk"
+                    )
+                archive.seek(0)
+                yield f"{package}: layer {layer.digest}", archive
+
+    def _point(self, link: Path, tree: Path, temporary: Path) -> None:
+        if read_record(tree) is None:
+            raise StoreError(
+                f"package sha256:{tree.name}: not installed; install it before it is deployed as {link.name}"
+            )
+        _refuse_foreign(link)
+        temporary.symlink_to(os.path.relpath(tree / PACKAGE_FOLDER, link.parent))
+        publish(temporary, link)
+
+    def _deployed_trees(self) -> frozenset[str]:
+        found: set[str] = set()
+        for link in self._deployed.iterdir():
+            if link.is_symlink():
+                found.update(part for part in link.readlink().parts if _HEX.match(part))
+        return frozenset(found)
+
+    def _used_blobs(self) -> frozenset[str]:
+        records = (read_record(self._trees / name) for name in _digests_in(self._trees))
+        return frozenset(
+            blob.digest.hex for record in records if record is not None for blob in blobs_of(record.manifest)
+        )
+
+    def _sweep_temporary(self) -> int:
+        left = [path for path in self._tmp.iterdir() if path.name not in self._in_work]
+        for path in left:
+            discard(path)
+        return len(left)
+
+    async def _delete(self, path: Path) -> int:
+        async with self._temporary() as trash:
+            return int(await self._run(f"deleting {path.name}", partial(delete, path, trash)))
+
+    def _pin(self, manifest: Manifest) -> None:
+        """Keep `collect` away from a package that is on its way to being deployed."""
+        blobs = frozenset(blob.digest.hex for blob in blobs_of(manifest))
+        self._pins[manifest.descriptor.digest.hex] = (trio.current_time() + self._limits.spare_s, blobs)
+
+    def _pinned(self) -> dict[str, tuple[float, frozenset[str]]]:
+        now = trio.current_time()
+        self._pins = {key: pin for key, pin in self._pins.items() if pin[0] > now}
+        return self._pins
+
+    def _link(self, name: str) -> Path:
+        if len(name) > MAX_NAME or not _NAME.match(name):
+            raise StoreError(
+                f"{name[:MAX_NAME]!r} cannot be a deployed name: lower-case letters, digits, '-' and '.', "
+                f"at most {MAX_NAME} characters",
+                transient=False,
+            )
+        return self._deployed / name
+
+    @asynccontextmanager
+    async def _temporary(self) -> AsyncIterator[Path]:
+        """A name below ``tmp`` that nobody has; what is there at the end is deleted (what takes too long, by `collect`)."""
+        path = self._tmp / f"{os.getpid()}-{next(self._numbers)}"
+        self._in_work.add(path.name)
+        try:
+            yield path
+        finally:
+            if _is_there(path):
+                with trio.move_on_after(DISCARD_S) as scope:
+                    scope.shield = True
+                    await trio.to_thread.run_sync(discard, path, limiter=self._threads, abandon_on_cancel=True)
+            self._in_work.discard(path.name)
+
+    async def _run(self, doing: str, work: Callable[[], T]) -> T:
+        """Work on the disk, in a thread. Once begun it is waited for, cancelled or not; long work looks for cancellation."""
+
+        def guarded() -> T:
+            with disk_errors(doing):
+                return work()
+
+        return await trio.to_thread.run_sync(guarded, limiter=self._threads)
+
+
+@asynccontextmanager
+async def open_store(root: Path, limits: StoreLimits | None = None) -> AsyncIterator[DiskStore]:
+    """The store below the state folder ``root``, for this process alone. Raises StoreError."""
+    with _opened(root):
+        store = DiskStore(root, limits or StoreLimits())
+        await trio.to_thread.run_sync(_clear, root)
+        yield store
+
+
+@contextmanager
+def _opened(root: Path) -> Iterator[None]:
+    with disk_errors(f"opening the store in {root}"):
+        for folder in ("store/blobs/sha256", "store/trees", "store/tmp", "deployed"):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        lock = (root / "store" / "lock").open("wb")
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StoreError(
+                f"{root}: another process uses this store; stop it, or choose another --state-dir"
+            ) from error
+        yield
+
+
+def _clear(root: Path) -> None:
+    """What a killed process left unfinished."""
+    with disk_errors(f"opening the store in {root}"):
+        for path in (root / "store" / "tmp").iterdir():
+            discard(path)
+
+
+def _cancelled() -> bool:
+    """Long work in a thread asks this: trio waits for a thread, also for one whose task is cancelled. Raises Cancelled."""
+    trio.from_thread.check_cancelled()
+    return False
+
+
+def _create(path: Path) -> io.FileIO:
+    return path.open("xb", buffering=0)
+
+
+def _write(file: io.FileIO, data: bytearray) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _digests_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if _HEX.match(path.name))
+
+
+def _refuse_foreign(link: Path) -> None:
+    """Raise StoreError where something that is no link has the deployed name: the store did not put it there."""
+    if _is_there(link) and not link.is_symlink():
+        raise StoreError(f"{link}: not a link of this store; move it away", transient=False)

@@ -1,0 +1,123 @@
+"""A tree of the store: one unpacked package, complete or absent.
+
+::
+
+    trees/<hex of the manifest's digest>/
+        package/        the package's files: of a chart's archive its one folder, of an image its layers on top of each other
+        tree.json       the record: the manifest it was unpacked from, and a digest over every file
+
+The package's files are read-only: hooks run in it, and an interpreter that puts its caches beside a hook's library would make
+another package of it. The record is what makes a tree trustworthy later: `is_sound` compares the files with it, so a tree that
+was edited, or that a crash of the machine left with empty files, is unpacked again instead of being used. A record of another
+form (of an older version of this program, say) is none, and its tree is unpacked again too.
+
+What the files mean is not asked here: whoever loads a package reads them.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from wharfinger.formats.archives.archive import ArchiveLimits, extract_layers
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, as_object, decode_json, encode_json, find, find_str
+from wharfinger.packages.charts.chart_archive import unpack_chart
+from wharfinger.packages.errors import ArtifactError, PackageError
+from wharfinger.packages.files.disk_files import changed_since, content_digest, make_read_only, sync_tree
+from wharfinger.packages.registry.manifest import MAX_MANIFEST, is_chart, manifest_fields, manifest_from_fields
+from wharfinger.packages.registry.registry import Manifest
+
+PACKAGE_FOLDER: Final = "package"
+RECORD_FILE: Final = "tree.json"
+MAX_RECORD: Final = 2 * MAX_MANIFEST
+MAX_LOGGED: Final = 10
+
+log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRecord:
+    """What a tree was made of: the manifest, and the digest of the files (hexadecimal)."""
+
+    manifest: Manifest
+    content: str
+
+
+def build_tree(
+    layers: Iterable[tuple[str, BinaryIO]],
+    manifest: Manifest,
+    folder: Path,
+    limits: ArchiveLimits,
+    *,
+    should_stop: Callable[[], bool],
+) -> None:
+    """Unpack the manifest's `package_layers` into ``folder``, a new one, and write the record; all synced, ready to be renamed.
+
+    The first of each pair names a layer in errors. Raises ArtifactError where the archives are no package, OSError where the
+    disk refuses.
+    """
+    what = f"package {manifest.descriptor.digest}"
+    package = folder / PACKAGE_FOLDER
+    folder.mkdir(parents=True, mode=0o755)
+    if is_chart(manifest):
+        scratch = folder / "unpacked"
+        scratch.mkdir(mode=0o755)
+        for _, archive in layers:
+            unpack_chart(archive, scratch, what=what, limits=limits, should_stop=should_stop).rename(package)
+        scratch.rmdir()
+    else:
+        try:
+            extract_layers(layers, package, limits, what=what, should_stop=should_stop)
+        except FormatError as error:
+            raise ArtifactError(str(error)) from error
+        if not any(package.iterdir()):
+            raise ArtifactError(f"{what}: its layers hold no files; push the package again")
+    content = content_digest(package, should_stop)
+    if content is None:
+        raise ArtifactError(f"{what}: it has more files, or deeper folders, than a tree may have")
+    make_read_only(package)
+    record: JsonObject = {"manifest": manifest_fields(manifest), "content": content}
+    (folder / RECORD_FILE).write_bytes(encode_json(record))
+    sync_tree(folder)
+
+
+def read_record(tree: Path) -> TreeRecord | None:
+    """The record of a tree, or None where there is no tree, or none with a record that can be read."""
+    try:
+        with (tree / RECORD_FILE).open("rb") as file:
+            document = decode_json(file.read(MAX_RECORD + 1), max_bytes=MAX_RECORD, what=RECORD_FILE)
+        manifest = manifest_from_fields(as_object(find(document, "manifest"), "manifest"))
+        return TreeRecord(manifest, find_str(document, "content"))
+    except (FileNotFoundError, NotADirectoryError, FormatError, PackageError):
+        return None
+
+
+def sound_record(tree: Path, should_stop: Callable[[], bool] = lambda: False) -> TreeRecord | None:
+    """The record of a tree whose files are those that were unpacked; None where it is not there, or damaged.
+
+    Of damage the log says what it is.
+    """
+    record = read_record(tree)
+    if record is None:
+        if tree.exists():
+            log.warning(
+                "package sha256:%s: its tree has no record that can be read; it will be unpacked again", tree.name
+            )
+        return None
+    if record.content == content_digest(tree / PACKAGE_FOLDER, should_stop):
+        return record
+    changed = changed_since(tree / PACKAGE_FOLDER, tree / RECORD_FILE)
+    log.warning(
+        "package sha256:%s: its files are not those that were unpacked; it will be unpacked again. Changed since: %s%s",
+        tree.name,
+        ", ".join(map(repr, changed[:MAX_LOGGED])) or "nothing that still shows",
+        f" and {len(changed) - MAX_LOGGED} more" if len(changed) > MAX_LOGGED else "",
+    )
+    return None
+
+
+def is_sound(tree: Path, should_stop: Callable[[], bool] = lambda: False) -> bool:
+    """Whether a tree is there and its files are those that were unpacked."""
+    return sound_record(tree, should_stop) is not None

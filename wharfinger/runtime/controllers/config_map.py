@@ -1,0 +1,147 @@
+"""The ConfigMap of settings, as addon-operator has it: all modules' settings and switches in one object. Pure.
+
+::
+
+    data:
+      global: |                             # the global settings, YAML
+        domain: example.com
+      sysctlTuner: |                        # a module's settings, under its key
+        sleep: 300
+      sysctlTunerEnabled: "true"            # on, or "false", whatever its files say
+      sysctlTunerMaintenance: NoResourceReconciliation
+
+Each key is a module's in camelCase, alone or with one of two suffixes (spec hook-protocol §5.5). A person writes all of it in one
+go and may have meant anything, so there are no halves: with one thing wrong nothing is taken over, and `problems` has everything
+that is. What names a module that is not there is only a warning, for modules come and go.
+
+Settings are objects, for they are merged over objects; a list under a module's key, which addon-operator's reader lets through,
+is refused here already.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, type_name
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.packages.definition.module_folder import (
+    ENABLED_SUFFIX,
+    GLOBAL_NAME,
+    camel_name,
+    check_module_name,
+    kebab_name,
+)
+from wharfinger.packages.errors import ArtifactError
+from wharfinger.runtime.resources.resources import NO_RECONCILIATION
+
+MAINTENANCE_SUFFIX: Final = "Maintenance"
+_FLAGS: Final = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleSettings:
+    """What the ConfigMap says of one module. ``enabled`` None: nothing; ``maintenance``: NO_RECONCILIATION, or empty."""
+
+    settings: JsonObject = field(default_factory=dict)
+    enabled: bool | None = None
+    maintenance: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMapSettings:
+    """What a ConfigMap says; nothing at all where there are ``problems``. ``modules``: those that are known, by name."""
+
+    global_settings: JsonObject = field(default_factory=dict)
+    modules: Mapping[str, ModuleSettings] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def read_config_map(data: Mapping[str, JsonValue], known: Collection[str]) -> ConfigMapSettings:
+    """Read the ConfigMap's ``data``; ``known`` are the names of all modules that there are."""
+    reading = _Reading()
+    for key in sorted(data):
+        reading.read(key, data[key])
+    if reading.problems:
+        return ConfigMapSettings(problems=tuple(reading.problems))
+    names = sorted(reading.settings.keys() | reading.enabled.keys() | reading.maintenance.keys())
+    modules = {
+        name: ModuleSettings(
+            reading.settings.get(name, {}), reading.enabled.get(name), reading.maintenance.get(name, "")
+        )
+        for name in names
+        if name in known
+    }
+    strangers = [f"{camel_name(name)[:80]}: there is no module {name[:80]}" for name in names if name not in known]
+    return ConfigMapSettings(reading.global_settings, modules, (), tuple(strangers))
+
+
+class _Reading:
+    """What was found so far."""
+
+    def __init__(self) -> None:
+        self.global_settings: JsonObject = {}
+        self.settings: dict[str, JsonObject] = {}
+        self.enabled: dict[str, bool] = {}
+        self.maintenance: dict[str, str] = {}
+        self.problems: list[str] = []
+
+    def read(self, key: str, text: JsonValue) -> None:
+        """One key and its text."""
+        try:
+            if not isinstance(text, str):
+                raise FormatError(f"expected a text, found {type_name(text)}")
+            self._take(key, text)
+        except (ArtifactError, FormatError) as error:
+            self.problems.append(f"{key[:80]}: {error}")
+
+    def _take(self, key: str, text: str) -> None:
+        if key == GLOBAL_NAME:
+            self.global_settings = _settings(text)
+            return
+        suffix = next((each for each in (ENABLED_SUFFIX, MAINTENANCE_SUFFIX) if key.endswith(each)), "")
+        name = _module_name(key.removesuffix(suffix))
+        if suffix == ENABLED_SUFFIX:
+            self.enabled[name] = _flag(text)
+        elif suffix == MAINTENANCE_SUFFIX:
+            self.maintenance[name] = _mode(text)
+        else:
+            self.settings[name] = _settings(text)
+
+
+def _module_name(camel: str) -> str:
+    """The module behind a key. Raises FormatError or ArtifactError."""
+    name = kebab_name(camel)
+    if camel_name(name) != camel:
+        raise FormatError(
+            "not the name of a module in camelCase (sysctlTuner for the module sysctl-tuner), nor one followed by "
+            f"{ENABLED_SUFFIX} or {MAINTENANCE_SUFFIX}"
+        )
+    check_module_name(name)
+    if name == GLOBAL_NAME:
+        raise FormatError("what all modules see cannot be switched")
+    return name
+
+
+def _settings(text: str) -> JsonObject:
+    settings = read_yaml(text, what="its text")
+    if settings is None:
+        return {}
+    if not isinstance(settings, dict):
+        raise FormatError(f"expected settings by name, found {type_name(settings)}")
+    return settings
+
+
+def _flag(text: str) -> bool:
+    flag = _FLAGS.get(text.strip())
+    if flag is None:
+        raise FormatError(f'expected "true" or "false", found {text.strip()[:60]!r}')
+    return flag
+
+
+def _mode(text: str) -> str:
+    mode = text.strip()
+    if mode not in ("", NO_RECONCILIATION):
+        raise FormatError(f"expected {NO_RECONCILIATION}, found {mode[:60]!r}")
+    return mode

@@ -1,0 +1,474 @@
+"""The controllers of Applications and Modules: custom resources in, `Runtime` calls and status patches out.
+
+Everything is level-triggered. Informers keep what the API server has; whatever changes (a resource, a repository, a Secret it
+refers to, a package's own status) puts the package's name into one coalescing inbox, and a few workers bring one name at a
+time in line: finalizer first, then the runtime told what is wanted, then the status written if it differs. Nothing is
+remembered between two looks at a name, so a look that failed is simply repeated later.
+
+The finalizer is what makes removal safe: it is there before anything is installed, and goes when the runtime says that
+everything is gone.
+"""
+
+import logging
+import random
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.cluster.watch.work_queue import WorkKeys
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_object, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.controllers.guard import LOOK_S, Guard
+from wharfinger.runtime.controllers.holds import Hold, is_installed
+from wharfinger.runtime.controllers.installed_packages import Resting
+from wharfinger.runtime.controllers.takeover import Takeover
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.resources.application_scope import ApplicationScope, ScopeLabels, open_scope_labels
+from wharfinger.runtime.resources.identity import (
+    GLOBAL,
+    SYSTEM_NAMESPACE,
+    AppId,
+    IdentityError,
+    ModuleId,
+    PackageId,
+    has_release,
+    package_id,
+)
+from wharfinger.runtime.resources.lookup import Lookup, RepositoryUnusableError
+from wharfinger.runtime.resources.references import open_references
+from wharfinger.runtime.resources.release_policy import DeletionPolicy, read_deletion
+from wharfinger.runtime.resources.resources import (
+    APPLICATION,
+    FINALIZER,
+    MODULE,
+    PACKAGE_REPOSITORY,
+    SKIP_DELETE_HOOKS,
+    PackageSpec,
+    SpecError,
+    finalizers_of,
+    is_deleting,
+    read_application,
+    read_module,
+)
+from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError
+from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.status.writer import StatusWriter
+
+log = logging.getLogger(__name__)
+
+WORKERS: Final = 4
+RETRY_FIRST_S: Final = 0.5
+RETRY_MAX_S: Final = 30.0
+STALLED_LOOK_S: Final = 60.0
+"""How often a parked package is looked at: the runtime says when it is time to try again."""
+VERIFY_S: Final = 10.0
+"""For so long after a start nothing is written of packages that were Ready, and are still being looked at."""
+SYNC_PATIENCE_S: Final = 5.0
+"""After so long without a first list the log says why."""
+
+
+@dataclass(slots=True)
+class Controller:
+    """Brings Applications and Modules and the runtime in line; `reconcile` is one look at one of them."""
+
+    client: ClusterClient
+    runtime: Runtime
+    applications: Informer
+    modules: Informer
+    lookup: Lookup
+    keys: WorkKeys
+    writer: StatusWriter
+    scopes: ScopeLabels
+    enabled_by_default: bool | None = True
+    """Whether a Module is wanted that does not say; None: its bundle says."""
+    guard: Guard = field(init=False)
+    resting: Resting = field(init=False)
+    failures: dict[str, int] = field(default_factory=dict)
+    started: float = field(default_factory=trio.current_time)
+    verify_s: float = VERIFY_S
+    takeover: Takeover = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Know which packages are installed."""
+        objects = {**self.applications.objects(), **self.modules.objects()}
+        installed = [_name(key) for key, obj in objects.items() if is_installed(obj) and not _is_left_alone(key)]
+        self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
+        self.resting = Resting(self.runtime, self.lookup)
+        self.runtime.reaches_cluster = self.scopes.allows
+        self.takeover = Takeover(self.runtime, dict(_releases(objects)))
+        if _key(ModuleId(GLOBAL)) in objects:
+            self.runtime.rounds.expect()
+
+    def _object_of(self, name: str) -> JsonObject | None:
+        key = _key(package_id(name))
+        return self._informer(key).get(key)
+
+    async def reconcile(self, name: str) -> None:
+        """Bring one resource in line. Raises ClusterError; looking again later is always right."""
+        key, obj = _key(package_id(name)), self._object_of(name)
+        if obj is None:
+            # Gone because we were done, or without us (the finalizer was taken off by hand). What this runtime never knew
+            # is none of its business: a release of that name may be somebody else's by now.
+            self.lookup.references.want(name, ())
+            self.guard.going_without_asking(name)
+            self.runtime.object_gone(package_id(name))
+            self.takeover.looked(name, gone=True)
+            self.guard.looked(name)
+            return
+        identity = _identity(key, obj)
+        if is_deleting(obj):
+            await self._remove(identity, key, obj)
+        else:
+            if FINALIZER not in finalizers_of(obj) and not await self._set_finalizers(
+                key, obj, (*finalizers_of(obj), FINALIZER)
+            ):
+                return  # nothing is installed that is not sure to be removed
+            await self.guard.prepare(identity, obj)
+            await self._tell_runtime(identity, obj)
+            if self.runtime.retry_stalled(name):
+                self.keys.add_later(name, STALLED_LOOK_S)
+            await self._write_status(name, key, obj)
+        self.takeover.looked(name)
+        self.guard.looked(name)
+
+    async def _tell_runtime(self, identity: PackageId, obj: JsonObject) -> None:
+        """Raises ClusterError."""
+        written = find_object(obj, "status")
+        try:
+            spec = self._read(identity, obj)
+            self._check_release(spec.id, written)
+            if (hold := self.guard.admit(spec)) is not None:
+                self._hold(spec, hold)
+                return
+            try:
+                self._act_on(spec)
+            except (SettingsSourceError, RepositoryUnusableError):
+                self.runtime.adopt_what_stops(spec)
+                raise
+        except (SpecError, IdentityError) as error:
+            await self._block(identity, obj, "SpecInvalid", str(error))
+        except SettingsSourceError as error:
+            await self._block(identity, obj, "SettingsSourceMissing", str(error))
+        except RepositoryUnusableError as error:
+            await self._block(identity, obj, error.reason, str(error))
+
+    async def _block(self, identity: PackageId, obj: JsonObject, reason: str, message: str) -> None:
+        """Say why nothing of what is wanted can be done; what is installed goes on, and others go on building on it."""
+        await self.guard.prepare_blocked(identity, obj)
+        generation, written = find_int(obj, "metadata", "generation"), find_object(obj, "status")
+        self.runtime.block(identity, generation, written, reason, message)
+
+    def _read(self, identity: PackageId, obj: JsonObject) -> PackageSpec:
+        """Raises SpecError."""
+        if isinstance(identity, AppId):
+            spec = read_application(obj)
+            allowed = self.scopes.allows(identity.namespace)
+            return replace(spec, directives=replace(spec.directives, cluster_scope=allowed))
+        return read_module(obj, enabled_by_default=self.enabled_by_default)
+
+    def _act_on(self, spec: PackageSpec) -> None:
+        """Tell the runtime what is wanted, once everything it refers to was looked up."""
+        if (found := self.lookup.of(spec)) is not None:
+            update = self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module
+            update(spec, *found)
+
+    def _hold(self, spec: PackageSpec, hold: Hold) -> None:
+        """Adopt nothing but a suspension (that breaks nobody), and say so. What a process finds held is run as installed."""
+        self.keys.add_later(spec.id.name, LOOK_S)
+        if not hold.unknown:
+            self.resting.run_as_installed(replace(spec, enabled=False) if hold.off else spec)
+        self.runtime.adopt_what_stops(replace(spec, enabled=None))
+        self.guard.say(spec, hold)
+
+    def _check_release(self, identity: PackageId, written: JsonObject) -> None:
+        """A release belongs to one package, and stays where it is. Raises IdentityError or SpecError."""
+        placed = find_str(written, "release", "namespace") or identity.namespace
+        known = self.runtime.instances.get(identity.name)
+        if known is not None:
+            placed = known.status.namespace or placed
+            if not known.status.namespace and known.id != identity:
+                known.id, known.record = identity, None
+        if placed != identity.namespace:
+            raise SpecError(
+                f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and make it anew"
+            )
+        self._claim_for_others(identity, written)
+        owner = self.runtime.claims.claim(identity)
+        if owner is None:
+            return
+        raise SpecError(
+            f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
+            "choose another name"
+        )
+
+    def _claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
+        """Have whoever was installed by an earlier process hold the release of this package's name."""
+        if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
+            self.runtime.claims.claim(other)
+
+    def _installed_there(self, identity: PackageId) -> PackageId | None:
+        """Who has had that release since before this process: a Module for an Application, and the other way round."""
+        other: PackageId = (
+            ModuleId(identity.instance, identity.namespace)
+            if isinstance(identity, AppId)
+            else AppId(identity.namespace, identity.name)
+        )
+        key = _key(other)
+        obj = self._informer(key).get(key)
+        return other if find_str(obj, "status", "release", "namespace") == identity.namespace else None
+
+    async def _remove(self, identity: PackageId, key: ObjectKey, obj: JsonObject) -> None:
+        if FINALIZER not in finalizers_of(obj):
+            return
+        generation, written = find_int(obj, "metadata", "generation"), find_object(obj, "status")
+        settings = self._last_settings(identity, obj)
+        if find(obj, "metadata", "annotations", SKIP_DELETE_HOOKS) is not None:
+            self.runtime.skip_delete_hooks(identity.name)
+        if (hold := await self.guard.admit_removal(identity, obj)) is not None:
+            await self._hold_removal(identity, key, obj, hold)
+            return
+        deletion = _deletion_policy(identity, obj)
+        if has_release(identity):
+            self._claim_for_others(identity, written)
+        gone = (
+            self.runtime.remove_app(identity, generation, written, settings, deletion)
+            if isinstance(identity, AppId)
+            else self.runtime.remove_module(identity, generation, written, settings, deletion)
+        )
+        if gone:
+            rest = tuple(entry for entry in finalizers_of(obj) if entry != FINALIZER)
+            await self._set_finalizers(key, obj, rest)
+        else:
+            await self._write_status(identity.name, key, obj)
+
+    async def _hold_removal(self, identity: PackageId, key: ObjectKey, obj: JsonObject, hold: Hold) -> None:
+        """Begin nothing, and say so. What a process finds held is run as it is installed."""
+        self.keys.add_later(identity.name, LOOK_S)
+        if not hold.unknown:
+            try:
+                self.resting.run_as_installed(self._read(identity, obj))
+            except SpecError as error:
+                log.info("%s: rests as it is installed: %s", identity, error)
+        self.guard.say_removal(identity.name, find_int(obj, "metadata", "generation"), hold)
+        await self._write_status(identity.name, key, obj)
+
+    def _last_settings(self, identity: PackageId, obj: JsonObject) -> ResolvedSettings | None:
+        """What a package's hooks see on the way out: its settings, as far as what they refer to was looked up."""
+        try:
+            spec = self._read(identity, obj)
+            return self.lookup.last_settings(spec)
+        except (SpecError, SettingsSourceError) as error:
+            log.debug("%s: settings of what is being removed: %s", identity, error)
+            return None
+
+    async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: tuple[str, ...]) -> bool:
+        """False where the informer is behind; the change it has yet to deliver brings us here again."""
+        entries: list[JsonValue] = list(finalizers)
+        version = find_str(obj, "metadata", "resourceVersion")
+        # With the resourceVersion the patch is a compare-and-set: nobody else's finalizer is lost.
+        patch: JsonObject = {"metadata": {"finalizers": entries, "resourceVersion": version}}
+        try:
+            await self.client.merge_patch(key, patch)
+        except (NotFoundError, ConflictError) as error:
+            log.debug("finalizers of %s not written: %s", key, error)
+            return False
+        return True
+
+    async def _write_status(self, name: str, key: ObjectKey, obj: JsonObject) -> None:
+        status = self.runtime.status(name)
+        if status is None:
+            return
+        if status.is_being_verified and (left_s := self.started + self.verify_s - trio.current_time()) > 0:
+            self.keys.add_later(name, left_s)
+            return  # most of the time it is found to be as it was, and there is nothing to be said
+        patch = statuses.difference(status, find_object(obj, "status"))
+        if not patch:
+            return
+        if not self.writer.may_write(name, trio.current_time()):
+            return  # looked at again when it may
+        try:
+            await self.client.merge_patch(key, {"status": patch}, subresource="status")
+        except NotFoundError as error:
+            log.debug("status of %s not written: %s", key, error)
+
+    def _informer(self, key: ObjectKey) -> Informer:
+        return self.applications if key.resource == APPLICATION else self.modules
+
+    async def work(self) -> None:
+        """Look at names for ever; what fails is looked at again after a growing pause."""
+        while True:
+            name = await self.keys.take()
+            try:
+                await self.reconcile(name)
+            except (ClusterError, FormatError) as error:
+                self._look_later(name, str(error))
+            except Exception as error:
+                # The guard: what one object does to us must not end the daemon for all others.
+                log.exception("%s: a defect in looking at it", name)
+                self.runtime.block(package_id(name), 0, {}, "Internal", f"{type(error).__name__} in looking at it")
+                self._look_later(name, type(error).__name__)
+            else:
+                self.failures.pop(name, None)
+                self._look_again(name)
+            finally:
+                self.keys.done(name)
+
+    def _look_again(self, name: str) -> None:
+        """Also without a reason: whatever was missed is seen then."""
+        if self.runtime.status(name) is not None:
+            self.writer.looked(name)
+
+    def _look_later(self, name: str, why: str) -> None:
+        count = self.failures[name] = self.failures.get(name, 0) + 1
+        pause_s = min(RETRY_FIRST_S * 2 ** min(count, 10), RETRY_MAX_S) * random.uniform(0.8, 1.2)  # noqa: S311
+        log.warning("%s: %s; looking again in %.1f s", name, why, pause_s)
+        self.keys.add_later(name, pause_s)
+
+    async def follow_packages(self, informer: Informer) -> None:
+        """Every Application, or Module, that changes is looked at."""
+        with informer.changes() as changes:
+            while True:
+                for key in sorted(await changes.wait()):
+                    self._look_at(key)
+
+    async def follow_scopes(self) -> None:
+        """Look at the Applications of a namespace whose label comes or goes."""
+
+        def look(namespace: str) -> None:
+            for key in self.applications.objects():
+                if key.namespace == namespace:
+                    self._look_at(key)
+
+        await self.scopes.follow(look)
+
+    async def follow_repositories(self) -> None:
+        """A repository that changes is a reason to look at everything that may come from it."""
+        with self.lookup.repositories.changes() as changes:
+            while True:
+                await changes.wait()
+                for informer in (self.applications, self.modules):
+                    for key in informer.objects():
+                        self._look_at(key)
+
+    def _look_at(self, key: ObjectKey) -> None:
+        if _is_left_alone(key):
+            log.error("Module %s is left alone: its name has a dot; make it anew under a name without one", key.name)
+            return
+        self.keys.add(_name(key))
+
+
+@asynccontextmanager
+async def open_controller(
+    client: ClusterClient,
+    runtime: Runtime,
+    keys: WorkKeys,
+    writer: StatusWriter,
+    *,
+    local_packages: Sequence[Path] = (),
+    enabled_by_default: bool | None = True,
+    application_scope: ApplicationScope = ApplicationScope.NAMESPACE,
+    verify_s: float = VERIFY_S,
+) -> AsyncIterator[Controller]:
+    """Run the controllers while the body runs; ready when the informers have listed. Leaving stops intake at once.
+
+    ``enabled_by_default``: whether a Module is wanted whose ``spec.enabled`` does not say; None: its bundle says.
+    ``application_scope``: how far Applications reach whose namespace does not say. ``verify_s``: for so long after the start no
+    status is written that only says that a package is being verified.
+    """
+    async with (
+        open_informer(client, APPLICATION) as applications,
+        open_informer(client, MODULE) as modules,
+        open_informer(client, PACKAGE_REPOSITORY) as repositories,
+        open_scope_labels(client, application_scope) as scopes,
+        open_references(client, keys.add) as references,
+    ):
+        for informer in (applications, modules, repositories, scopes.informer):
+            await _wait_synced(informer)
+        lookup = Lookup(repositories, references, tuple(local_packages))
+        controller = Controller(
+            client, runtime, applications, modules, lookup, keys, writer, scopes, enabled_by_default, verify_s=verify_s
+        )
+        _sweep_journal(controller)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(controller.follow_packages, applications, name="follow Applications")
+            nursery.start_soon(controller.follow_packages, modules, name="follow Modules")
+            nursery.start_soon(controller.follow_repositories, name="follow PackageRepositories")
+            nursery.start_soon(controller.follow_scopes, name="follow scope labels")
+            nursery.start_soon(controller.takeover.run, name="takeover of releases")
+            for number in range(WORKERS):
+                nursery.start_soon(controller.work, name=f"controller worker {number}")
+            yield controller
+            # A status patch in flight may be cut: the next start writes it again.
+            nursery.cancel_scope.cancel()
+
+
+def _sweep_journal(controller: Controller) -> None:
+    """Forget the steps of packages whose objects went while no daemon was there."""
+    known = {_name(key) for key in (*controller.applications.objects(), *controller.modules.objects())}
+    journal = controller.runtime.tools.journal
+    for name in {entry.package for entry in journal.entries()} - known:
+        journal.forget(name)
+
+
+async def _wait_synced(informer: Informer) -> None:
+    while True:
+        with trio.move_on_after(SYNC_PATIENCE_S) as patience:
+            await informer.wait_synced()
+        if not patience.cancelled_caught:
+            return
+        why = informer.statistics().last_error or "no answer yet"
+        log.warning("cannot list %s: %s; trying on", informer.resource.group_kind, why)
+
+
+def _name(key: ObjectKey) -> str:
+    """What the runtime calls the package of an Application or a Module."""
+    return AppId(key.namespace, key.name).name if key.resource == APPLICATION else key.name
+
+
+def _is_left_alone(key: ObjectKey) -> bool:
+    """A Module that would be taken for an Application."""
+    return key.resource == MODULE and "." in key.name
+
+
+def _releases(objects: Mapping[ObjectKey, JsonObject]) -> Iterator[tuple[str, Owner]]:
+    """The releases that packages have by what their status says, each with its package's name."""
+    for key, obj in objects.items():
+        namespace, revision = (find(obj, "status", "release", name) for name in ("namespace", "revision"))
+        if isinstance(namespace, str) and namespace and revision and not _is_left_alone(key):
+            identity = package_id(_name(key))
+            if has_release(identity):
+                yield identity.name, Owner(identity.release, namespace)
+
+
+def _deletion_policy(identity: PackageId, obj: JsonObject) -> DeletionPolicy:
+    """What the resource says now; where that cannot be read, the one that loses least."""
+    try:
+        return read_deletion(find_object(obj, "spec"))
+    except FormatError as error:
+        log.warning("%s: %s; its objects are left", identity, error)
+        return DeletionPolicy.ORPHAN
+
+
+def _key(identity: PackageId) -> ObjectKey:
+    if isinstance(identity, AppId):
+        return ObjectKey(APPLICATION, identity.namespace, identity.instance)
+    return ObjectKey(MODULE, "", identity.name)
+
+
+def _identity(key: ObjectKey, obj: JsonObject) -> PackageId:
+    """Who the object is. A Module's release is where it was put; before that, where the spec says, if it says a text."""
+    if key.resource == APPLICATION:
+        return AppId(key.namespace, key.name)
+    if is_deleting(obj) and (placed := find_str(obj, "status", "release", "namespace")):
+        return ModuleId(key.name, placed)
+    namespace = find(obj, "spec", "namespace")
+    return ModuleId(key.name, namespace if isinstance(namespace, str) and namespace else SYSTEM_NAMESPACE)

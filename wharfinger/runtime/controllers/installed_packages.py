@@ -1,0 +1,148 @@
+"""What is installed, known from the disk before anything is decided about it.
+
+A process that starts finds packages that are to change at once: deleted, disabled, or wanted in another version while no
+daemon was there, or held by the one before (:mod:`wharfinger.runtime.controllers.guard`). Whoever needs such a package is on
+only while it is there. So it is taken for there, as it was installed: its definition is read from the store, it becomes a node
+of the scheduler, and *rests*: nothing is fetched or run for it, and its hooks sleep, as if it were suspended; for whoever
+needs it it has run, if it ever was whole. Then the guard can be asked. What is refused is run again as it was, if everything
+else that is asked for is what was applied last; otherwise it goes on resting.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+
+import trio
+
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.formats.json.value import JsonObject, find_int, find_object
+from wharfinger.packages.definition.definition import read_definition
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.registry.source import FolderSource, Source, source_text
+from wharfinger.queue.slots_machine import Kind
+from wharfinger.runtime.core.operations import node_of
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.lifecycle.desired_state import DesiredState
+from wharfinger.runtime.lifecycle.package_state import PackageState, StateRecord, state_record
+from wharfinger.runtime.lifecycle.steps import fingerprint
+from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.resources.identity import AppId, ModuleId, PackageId
+from wharfinger.runtime.resources.lookup import Lookup, RepositoryUnusableError
+from wharfinger.runtime.resources.resources import Directives, PackageSpec, SpecError, read_application, read_module
+from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError
+from wharfinger.runtime.scheduler.events import IntentSet, NodeAdded, ScriptVoted
+from wharfinger.runtime.scheduler.graph import CycleError, Node
+from wharfinger.runtime.status import transitions as statuses
+from wharfinger.runtime.status.failures import EXPECTED
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """A package as it is installed."""
+
+    record: StateRecord
+    node: Node
+
+    @property
+    def state(self) -> PackageState:
+        """What is recorded of it."""
+        return self.record.state
+
+
+async def take_stock(runtime: Runtime, identity: PackageId, obj: JsonObject) -> Stock | None:
+    """Read what is installed of the resource ``obj``; None where its files are lost or cannot be read.
+
+    Raises ClusterError if trying again may help.
+    """
+    try:
+        record = state_record(runtime.tools.cluster, identity)
+        state = await record.read()
+        manifest = await runtime.tools.store.installed(Digest(state.digest)) if state.digest else None
+        if manifest is None:
+            return None
+        async with runtime.tools.slots.use(Kind.LOAD, identity.name):
+            tree = await runtime.tools.store.install(manifest)
+            package = state.source.rpartition(" ")[2]
+            definition = await trio.to_thread.run_sync(
+                lambda: read_definition(tree, name=package, version=state.version)
+            )
+    except EXPECTED as error:
+        if isinstance(error, ClusterError) and error.transient:
+            raise
+        log.warning("%s: nobody knows what it requires: %s", identity, error)
+        return None
+    return Stock(record, node_of(identity, definition, _directives(identity, obj)))
+
+
+def _directives(identity: PackageId, obj: JsonObject) -> Directives:
+    try:
+        spec = read_application(obj) if isinstance(identity, AppId) else read_module(obj)
+    except SpecError:
+        return Directives()
+    return spec.directives
+
+
+def rest_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject, stock: Stock) -> None:
+    """From now on the package is there as it was installed, and nothing is done for it. ``obj`` is its resource."""
+    name, state = identity.name, stock.state
+    version, package = state.version, state.source.rpartition(" ")[2]
+    runtime.lifecycle.reconcile(name, DesiredState("", package, version, "", suspended=True))
+    written = find_object(obj, "status")
+    status = statuses.restored(find_int(written, "observedGeneration"), written, runtime.now())
+    instance = runtime.new_instance(identity, status)
+    instance.package, instance.version, instance.record = package, version, stock.record
+    instance.wanted = Directives(suspended=True)
+    if isinstance(identity, ModuleId):
+        runtime.operations.tell_scheduler(IntentSet(name, enabled=True))
+    try:
+        runtime.operations.tell_scheduler(NodeAdded(stock.node))
+    except CycleError as error:
+        log.warning("%s: %s", identity, error)
+    runtime.operations.tell_scheduler(ScriptVoted(name, None))
+
+
+class Resting:
+    """Ends the rest of packages whose change is refused, where that may be."""
+
+    def __init__(self, runtime: Runtime, lookup: Lookup) -> None:
+        self.runtime = runtime
+        self.lookup = lookup
+        self._said: dict[str, str] = {}
+
+    def run_as_installed(self, spec: PackageSpec) -> None:
+        """Run a package as it was, if that is known; ``spec`` is what is refused, and has the rest of it."""
+        instance = self.runtime.instances.get(spec.id.name)
+        if instance is None or instance.source is not None or instance.record is None or spec.directives.suspended:
+            return
+        try:
+            found = self.lookup.of(spec)
+        except (SettingsSourceError, RepositoryUnusableError) as error:
+            self._say(instance, str(error))
+            return
+        if found is None:
+            return
+        source, settings = found
+        if not _is_as_applied(instance, instance.record.state, spec, source, settings):
+            self._say(instance, "more than is refused was changed since, or may have been")
+            return
+        self._said.pop(spec.id.name, None)
+        enabled = None if spec.enabled is None else True
+        generation = instance.status.generation
+        kept = replace(spec, generation=generation, package=instance.package, version=instance.version, enabled=enabled)
+        (self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module)(kept, source, settings)
+
+    def _say(self, instance: Instance, why: str) -> None:
+        """Once: every look finds the same."""
+        if self._said.get(instance.id.name) != why:
+            self._said[instance.id.name] = why
+            log.info("%s: rests as it is installed: %s", instance.id, why)
+
+
+def _is_as_applied(
+    instance: Instance, state: PackageState, spec: PackageSpec, source: Source, settings: ResolvedSettings
+) -> bool:
+    """Whether all but what is refused is what was applied last. What a folder had then nobody knows."""
+    applied = fingerprint(state.digest, spec.id.namespace, settings, spec.directives)
+    origin = f"{source_text(source)} {instance.package}"
+    return not isinstance(source, FolderSource) and (origin, applied) == (state.source, state.applied)

@@ -1,0 +1,150 @@
+"""The resources that stand for modules directories, as they are to be. Pure.
+
+One PackageRepository for each directory and one for the folder of global hooks, one Module for each module, and the Module
+``global``. All carry a label that says whose they are. What no ``spec`` has travels in annotations: whether the module's files
+switch it on, the static layer of its values (:mod:`~wharfinger.runtime.resources.static_values`), and a digest of all that it
+is made of; where that changes, the module is asked to be brought anew.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, checksum, encode_json, find, find_object, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.definition.global_folder import GLOBAL_PACKAGE
+from wharfinger.packages.definition.module_folder import GLOBAL_NAME
+from wharfinger.packages.definition.modules_dir import FoundModule
+from wharfinger.packages.errors import ArtifactError
+from wharfinger.runtime.controllers.config_map import ModuleSettings
+from wharfinger.runtime.resources.resources import ENABLED_BY_DEFAULT, GROUP, REQUESTED, SETTINGS_MAP, VERSION
+from wharfinger.runtime.resources.static_values import MAX_STATIC, STATIC_VALUES
+
+MANAGED_BY: Final = "wharfinger.dev/managed-by"
+"""A label; without it a resource is somebody's own, and is left to them."""
+MODULES_DIR: Final = "modules-dir"
+GLOBAL_HOOKS: Final = "wharfinger.dev/global-hooks"
+"""An annotation, ``"true"``, of the Module whose hooks are the global ones."""
+CONTENT: Final = "wharfinger.dev/content"
+"""An annotation: the digest of the files and static values that the Module was last brought in line with."""
+PROBLEM: Final = "wharfinger.dev/config-map-problem"
+"""An annotation of the Module ``global``: why the ConfigMap as it is now is not followed."""
+NO_VERSION: Final = "0.0.0"
+"""What is asked for of a folder that says no version itself."""
+MAX_PROBLEM: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class WantedModule:
+    """A Module as it is to be. ``repository`` and ``package`` say where its files are, ``content`` is their digest."""
+
+    name: str
+    repository: str
+    package: str
+    version: str
+    content: str
+    settings: ModuleSettings = field(default_factory=ModuleSettings)
+    static: JsonObject = field(default_factory=dict, repr=False)
+    enabled_by_default: bool | None = None
+    """None: of the Module ``global``, which is always on."""
+    problem: str = ""
+
+
+def wanted_module(
+    found: FoundModule, version: str, content: str, settings: ModuleSettings, static: JsonObject, *, enabled: bool
+) -> WantedModule:
+    """The Module of a module's folder; ``enabled`` as its files say."""
+    return WantedModule(
+        name=found.name,
+        repository=repository_name(found.dir),
+        package=found.folder,
+        version=version or NO_VERSION,
+        content=content,
+        settings=settings,
+        static=static,
+        enabled_by_default=enabled,
+    )
+
+
+def wanted_global(folder: Path, content: str, settings: JsonObject, static: JsonObject, problem: str) -> WantedModule:
+    """The Module ``global``, of the folder of global hooks."""
+    return WantedModule(
+        name=GLOBAL_NAME,
+        repository=repository_name(folder),
+        package=GLOBAL_PACKAGE,
+        version=NO_VERSION,
+        content=content,
+        settings=ModuleSettings(settings, enabled=True),
+        static=static,
+        problem=problem,
+    )
+
+
+def repository_name(folder: Path) -> str:
+    """The PackageRepository of a folder: the same for as long as the folder is called the same."""
+    return f"modules-dir-{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
+
+
+def repository_object(folder: Path) -> JsonObject:
+    """The PackageRepository of a folder, as it is applied."""
+    return _object("PackageRepository", repository_name(folder), {}, {"folder": {"path": str(folder)}})
+
+
+def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: ObjectKey | None = None) -> JsonObject:
+    """A Module as it is applied over ``live`` (None: it is not there yet). Raises ArtifactError where it cannot be.
+
+    ``settings_map``: where its settings come from, and where its hooks change them.
+
+    What a person has asked for meanwhile (to look at everything again) stays asked for.
+    """
+    static = encode_json(wanted.static)
+    if len(static) > MAX_STATIC:
+        raise ArtifactError(
+            f"module {wanted.name}: the static values for it beside its folder have {len(static)} bytes, and at most "
+            f"{MAX_STATIC} are taken; put them into the module's own values.yaml"
+        )
+    content = checksum([wanted.content, wanted.static])
+    before = find_object(live, "metadata", "annotations")
+    requested = find_str(before, REQUESTED) if find_str(before, CONTENT) == content else content
+    annotations: JsonObject = {CONTENT: content, REQUESTED: requested, STATIC_VALUES: static.decode()}
+    if wanted.enabled_by_default is None:
+        annotations[GLOBAL_HOOKS] = "true"
+    else:
+        annotations[ENABLED_BY_DEFAULT] = "true" if wanted.enabled_by_default else "false"
+    if settings_map is not None:
+        annotations[SETTINGS_MAP] = f"{settings_map.namespace}/{settings_map.name}"
+    if wanted.problem:
+        annotations[PROBLEM] = wanted.problem[:MAX_PROBLEM]
+    spec: JsonObject = {
+        "packageName": wanted.package,
+        "packageVersion": wanted.version,
+        "packageRepositoryName": wanted.repository,
+        "settings": wanted.settings.settings,
+    }
+    if wanted.settings.enabled is not None:
+        spec["enabled"] = wanted.settings.enabled
+    if wanted.settings.maintenance:
+        spec["maintenance"] = wanted.settings.maintenance
+    return _object("Module", wanted.name, annotations, spec)
+
+
+def is_managed(obj: JsonObject) -> bool:
+    """Whether a resource stands for something in a modules directory."""
+    return find(obj, "metadata", "labels", MANAGED_BY) == MODULES_DIR
+
+
+def deviates(live: JsonObject, wanted: JsonObject) -> bool:
+    """Whether a resource is not as it was applied; other labels, annotations and fields of its spec are others' business."""
+    return any(
+        find(live, *path, key) != value
+        for path in (("metadata", "labels"), ("metadata", "annotations"), ("spec",))
+        for key, value in find_object(wanted, *path).items()
+    )
+
+
+def _object(kind: str, name: str, annotations: JsonObject, spec: JsonObject) -> JsonObject:
+    metadata: JsonObject = {"name": name, "labels": {MANAGED_BY: MODULES_DIR}}
+    if annotations:
+        metadata["annotations"] = annotations
+    return {"apiVersion": f"{GROUP}/{VERSION}", "kind": kind, "metadata": metadata, "spec": spec}

@@ -1,0 +1,305 @@
+"""The controller of modules directories: folders and a ConfigMap in, Modules and PackageRepositories out.
+
+So addon-operator's way of installing (a directory of modules, a folder of global hooks, one ConfigMap with everybody's settings)
+comes down to Wharfinger's own resources, and everything else (scheduler, hooks, releases, status) knows nothing of it.
+
+Everything is level-triggered: whatever changes (a folder, the ConfigMap, one of the resources), all is compared, and what differs
+is applied. Folders are looked at every RESCAN_S. At the start everything must be right: with a directory that cannot be read or a
+mistake in the ConfigMap the daemon does not start, as its peer does not. Later the last sound state stays in force, and the
+log says what is wrong, and so does the Module ``global``, until it is mended.
+
+A Module is removed when its folder is gone, never when it cannot be read. A resource that does not carry our label is somebody's
+own: it is left alone, and the module of its name is not installed from the folder.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.cluster.watch.work_queue import WorkKeys
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, checksum, find, find_object, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType, name_of
+from wharfinger.packages.errors import ArtifactError
+from wharfinger.runtime.controllers.config_map import ConfigMapSettings, ModuleSettings, read_config_map
+from wharfinger.runtime.controllers.managed_modules import (
+    WantedModule,
+    deviates,
+    is_managed,
+    module_object,
+    repository_object,
+    wanted_global,
+    wanted_module,
+)
+from wharfinger.runtime.controllers.modules_scan import Scan, Scanner
+from wharfinger.runtime.controllers.state_dir import StartError
+from wharfinger.runtime.resources.resources import MODULE, PACKAGE_REPOSITORY, is_deleting
+
+log = logging.getLogger(__name__)
+
+MANAGER: Final = "wharfinger-modules-dir"
+RESCAN_S: Final = 30.0
+SETTLE_S: Final = 0.5
+"""Modules change all the time, by their status: they are compared at most so often."""
+SYNC_PATIENCE_S: Final = 5.0
+_COMPARE: Final = "compare"
+_SCAN: Final = "scan"
+
+
+class ModulesDir:
+    """Made by `open_modules_dir`. ``problems``: why the folders, or the ConfigMap, as they are now are not followed."""
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        dirs: Sequence[Path],
+        global_hooks: Path | None,
+        informers: tuple[Informer, Informer],
+        config: tuple[Informer, ObjectKey] | None,
+        rescan_s: float,
+    ) -> None:
+        self._client = client
+        self._folders = (*dirs, *([global_hooks] if global_hooks is not None else []))
+        self._global_hooks = global_hooks
+        self._scanner = Scanner(dirs, global_hooks)
+        self._modules, self._repositories = informers
+        self._config = config
+        self._rescan_s = rescan_s
+        self._keys = WorkKeys()
+        self._scan = Scan()
+        self._settings = ConfigMapSettings()
+        self._applied: dict[ObjectKey, tuple[JsonObject, str]] = {}
+        self._said: dict[str, str] = {}
+        self._scan_problem = ""
+        self._config_problem = ""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Empty where everything is followed as it is."""
+        return tuple(problem for problem in (self._scan_problem, self._config_problem) if problem)
+
+    async def begin(self) -> None:
+        """Read everything, and bring it in line once, however long the API server takes. Raises StartError."""
+        await self._look_at_folders()
+        self._read_config()
+        if self.problems:
+            raise StartError("; ".join(self.problems))
+        while True:
+            if await self._compare():
+                break
+            await trio.sleep(self._keys.failed(_COMPARE))
+        self._keys.succeeded(_COMPARE)
+        self._keys.add_later(_SCAN, self._rescan_s)
+
+    async def run(self) -> None:
+        """Keep it in line for ever."""
+        async with trio.open_nursery() as nursery:
+            for informer in (self._modules, self._repositories):
+                nursery.start_soon(self._follow, informer, SETTLE_S, name=f"follow {informer.resource.kind}")
+            if self._config is not None:
+                nursery.start_soon(self._follow, self._config[0], 0.0, name="follow the ConfigMap of settings")
+            while True:
+                key = await self._keys.take()
+                if key == _SCAN:
+                    await self._look_at_folders()
+                    self._keys.add_later(_SCAN, self._rescan_s)
+                self._read_config()
+                if await self._compare():
+                    self._keys.succeeded(_COMPARE)
+                else:
+                    self._keys.failed(_COMPARE)
+                self._keys.done(key)
+
+    async def _follow(self, informer: Informer, pause_s: float) -> None:
+        with informer.changes() as changes:
+            while True:
+                await changes.wait()
+                if pause_s:
+                    self._keys.add_later(_COMPARE, pause_s)
+                else:
+                    self._keys.add(_COMPARE)
+
+    async def _look_at_folders(self) -> None:
+        try:
+            self._scan = await trio.to_thread.run_sync(self._scanner.scan)
+        except ArtifactError as error:
+            self._scan_problem = str(error)
+        else:
+            self._scan_problem = ""
+            for warning in self._scan.dirs.warnings:
+                self._say(f"warning: {warning}", warning)
+        self._say("folders", self._scan_problem)
+
+    def _read_config(self) -> None:
+        if self._config is None:
+            return
+        informer, key = self._config
+        known = {module.name for module in self._scan.dirs.modules} | self._scan.dirs.broken
+        try:
+            read = read_config_map(find_object(informer.get(key), "data"), known)
+        except FormatError as error:
+            read = ConfigMapSettings(problems=(str(error),))
+        self._config_problem = ""
+        if read.problems:
+            self._config_problem = f"{key}: {'; '.join(read.problems)}; nothing of it is taken over"
+        else:
+            self._settings = read
+        for warning in read.warnings:
+            self._say(f"warning: {warning}", f"{key}: {warning}")
+        self._say("ConfigMap", self._config_problem)
+
+    def _say(self, what: str, message: str) -> None:
+        """Log it, unless that was the last thing that was said of it."""
+        if message and self._said.get(what) != message:
+            log.warning("%s", message)
+        self._said[what] = message
+
+    def _wanted(self) -> list[WantedModule]:
+        """All Modules as they are to be, in the order of their weight."""
+        dirs, settings = self._scan.dirs, self._settings
+        wanted: list[WantedModule] = []
+        if self._global_hooks is not None:
+            content, problem = self._scan.global_content, "; ".join(self.problems)
+            wanted.append(
+                wanted_global(self._global_hooks, content, settings.global_settings, dirs.global_values, problem)
+            )
+        elif settings.global_settings or dirs.global_values:
+            self._say("global", "there are global values and no folder of global hooks to go with them; name one")
+        for module in dirs.modules:
+            content_of = self._scan.contents[module.name]
+            wanted.append(
+                wanted_module(
+                    module,
+                    content_of.version,
+                    content_of.digest,
+                    settings.modules.get(module.name, ModuleSettings()),
+                    dirs.static.get(module.name, {}),
+                    enabled=dirs.enabled.get(module.name, False),
+                )
+            )
+        return wanted
+
+    async def _compare(self) -> bool:
+        """Bring every resource in line; False where that has to be tried again."""
+        repositories = {name_of(obj): obj for obj in map(repository_object, self._folders)}
+        sound = True
+        for name, obj in repositories.items():
+            sound &= await self._bring_in_line(ObjectKey(PACKAGE_REPOSITORY, "", name), obj)
+        wanted = self._wanted()
+        for module in wanted:
+            key = ObjectKey(MODULE, "", module.name)
+            try:
+                obj = module_object(module, self._modules.get(key), self._config[1] if self._config else None)
+            except (ArtifactError, FormatError) as error:
+                self._say(str(key), str(error))
+                continue
+            sound &= await self._bring_in_line(key, obj)
+        sound &= await self._take_away(self._modules, {module.name for module in wanted} | self._scan.dirs.broken)
+        sound &= await self._take_away(self._repositories, repositories.keys())
+        return sound
+
+    async def _bring_in_line(self, key: ObjectKey, obj: JsonObject) -> bool:
+        live = self._informer(key.resource).get(key)
+        if live is not None and (is_deleting(live) or not is_managed(live)):
+            if not is_deleting(live):
+                self._say(
+                    str(key), f"{key} is somebody's own and left alone: it is not what the folder would make of it"
+                )
+            return True
+        before, face = self._applied.get(key, (None, ""))
+        if live is not None and before == obj and (not deviates(live, obj) or face == _face(live)):
+            return True
+        try:
+            applied = await self._client.apply(obj, field_manager=MANAGER, force=True)
+        except ClusterError as error:
+            self._say(str(key), f"{key} cannot be brought in line: {error}")
+            return False
+        self._said.pop(str(key), None)
+        self._applied[key] = obj, _face(applied)
+        return True
+
+    async def _take_away(self, informer: Informer, wanted: Collection[str]) -> bool:
+        """Delete what stands for folders that are gone."""
+        sound = True
+        for key, live in sorted(informer.objects().items()):
+            if key.name in wanted or not is_managed(live) or is_deleting(live):
+                continue
+            log.info("%s: its folder is gone, so it is deleted", key)
+            self._applied.pop(key, None)
+            try:
+                await self._client.delete(key, uid=find_str(live, "metadata", "uid"))
+            except (NotFoundError, ConflictError) as error:
+                log.debug("%s: %s", key, error)
+            except ClusterError as error:
+                self._say(str(key), f"{key} cannot be deleted: {error}")
+                sound = False
+        return sound
+
+    def _informer(self, resource: ResourceType) -> Informer:
+        return self._modules if resource == MODULE else self._repositories
+
+
+@asynccontextmanager
+async def open_modules_dir(
+    client: ClusterClient,
+    dirs: Sequence[Path],
+    *,
+    global_hooks: Path | None = None,
+    config_map: ObjectKey | None = None,
+    rescan_s: float = RESCAN_S,
+) -> AsyncIterator[ModulesDir]:
+    """Keep resources in line with folders while the body runs, which begins once they are. Raises StartError (in a group).
+
+    ``dirs`` and ``global_hooks`` are absolute, and must be among the folders that repositories may lie in. ``config_map``: the
+    ConfigMap of settings; while it is not there, nothing is set.
+    """
+    async with open_informer(client, MODULE) as modules, open_informer(client, PACKAGE_REPOSITORY) as repositories:
+        informers = modules, repositories
+        if config_map is None:
+            async with _running(
+                ModulesDir(client, dirs, global_hooks, informers, None, rescan_s), informers
+            ) as running:
+                yield running
+            return
+        selector = f"metadata.name={config_map.name}"
+        async with (
+            open_informer(client, config_map.resource, config_map.namespace, field_selector=selector) as config,
+            _running(
+                ModulesDir(client, dirs, global_hooks, informers, (config, config_map), rescan_s), (*informers, config)
+            ) as running,
+        ):
+            yield running
+
+
+@asynccontextmanager
+async def _running(modules_dir: ModulesDir, informers: Sequence[Informer]) -> AsyncIterator[ModulesDir]:
+    for informer in informers:
+        await _wait_synced(informer)
+    await modules_dir.begin()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(modules_dir.run, name="modules directories")
+        yield modules_dir
+        nursery.cancel_scope.cancel()
+
+
+async def _wait_synced(informer: Informer) -> None:
+    while True:
+        with trio.move_on_after(SYNC_PATIENCE_S) as patience:
+            await informer.wait_synced()
+        if not patience.cancelled_caught:
+            return
+        why = informer.statistics().last_error or "no answer yet"
+        log.warning("cannot list %s: %s; trying on", informer.resource.group_kind, why)
+
+
+def _face(obj: JsonObject) -> str:
+    """What an object is but for its status and the server's own book-keeping."""
+    labels, annotations = (find(obj, "metadata", name) for name in ("labels", "annotations"))
+    return checksum([labels, annotations, find(obj, "spec")])

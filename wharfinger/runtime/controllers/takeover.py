@@ -1,0 +1,77 @@
+"""What an earlier process applied, looked after by this one: each release once its package was looked at, whatever comes of that.
+
+A package may be loaded from the disk, fetched, blocked, suspended, on its way out, or gone; its release is there in each case.
+Until all of them are known the engine neither prunes nor compares anything, so this hangs on none of the package's tasks: one
+that never gets anywhere holds no other up. Where this process was not told what is wanted, drift is told and not corrected.
+
+A record that cannot be read is passed over, and said to be; what fails by accident is tried again with growing pauses.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.formats.errors import FormatError
+from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.tasks.applying import restore
+
+if TYPE_CHECKING:
+    from wharfinger.runtime.core.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+RETRY_S: Final = 1.0
+RETRY_MAX_S: Final = 30.0
+
+
+class Takeover:
+    """Takes releases over for one runtime; `run` is its task. ``expected`` are all of them, by the names of their packages."""
+
+    def __init__(self, runtime: "Runtime", expected: Mapping[str, Owner]) -> None:
+        """Tells the engine what to expect."""
+        self._runtime = runtime
+        self._expected = dict(expected)
+        self._tell, self._told = trio.open_memory_channel[tuple[str, Owner]](len(self._expected))
+        runtime.tools.releases.expect(self._expected.values())
+
+    def looked(self, name: str, *, gone: bool = False) -> None:
+        """The package was looked at; ``gone``: and there is none."""
+        if name in self._expected and (gone or name in self._runtime.instances):
+            self._tell.send_nowait((name, self._expected.pop(name)))  # there is room for all
+
+    async def run(self) -> None:
+        """Until cancelled. Each release by itself: one may have to wait until an operation on it is over."""
+        async with trio.open_nursery() as nursery:
+            async for name, owner in self._told:
+                nursery.start_soon(self._take_over, name, owner, name=f"takeover of {owner}")
+
+    async def _take_over(self, name: str, owner: Owner) -> None:
+        pause_s = RETRY_S
+        while True:
+            instance = self._runtime.instances.get(name)
+            try:
+                await self._try(instance, owner)
+            except (ClusterError, FormatError) as error:
+                said = instance.masked(str(error)) if instance is not None else str(error)
+                if getattr(error, "transient", False) is not True:
+                    log.warning("%s: release %s is not looked after before it is applied again: %s", name, owner, said)
+                    await self._runtime.tools.releases.forget(owner)
+                    return
+                log.info("%s: release %s: %s; looking again in %.0f s", name, owner, said, pause_s)
+                await trio.sleep(pause_s)
+                pause_s = min(2 * pause_s, RETRY_MAX_S)
+            else:
+                return
+
+    async def _try(self, instance: Instance | None, owner: Owner) -> None:
+        releases = self._runtime.tools.releases
+        if instance is not None and Owner(instance.id.release, instance.id.namespace) == owner:
+            if instance.source is None:
+                releases.rest(owner)
+            await restore(instance, self._runtime.tools)
+        elif self._runtime.claims.owner_of(owner.namespace, owner.name) is None:
+            await releases.forget(owner)

@@ -1,0 +1,234 @@
+"""One package as a snapshot: what is wanted, what is installed, what it is doing, with nothing in it that may not be shown.
+
+Most of it is in the package's `Instance`. What is kept for all packages together (the journal, the limits, whose definitions are
+being tried) is read once for any number of them, as `Surroundings`, and put beside that by `surrounded`.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.objects.desired import Identity
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.reconciler.retries import Failure
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.redaction.redaction import redact_object
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.hooks.watching.monitor import Monitor
+from wharfinger.queue.dump import QueueDump
+from wharfinger.queue.slots import Slots
+from wharfinger.runtime.inspector import (
+    ConditionSnapshot,
+    HookSnapshot,
+    MonitorSnapshot,
+    OperationSnapshot,
+    PackageSnapshot,
+    ProgressSnapshot,
+    QueueSnapshot,
+    TaskSnapshot,
+)
+from wharfinger.runtime.package.instance import HookHistory, Instance, Tools
+from wharfinger.runtime.status.package_status import PackageStatus
+from wharfinger.runtime.status.progress import Progress
+from wharfinger.runtime.status.summary import summarize
+from wharfinger.runtime.tasks.start_tasks import ORDERS, order_of
+from wharfinger.runtime.why.causes import moment_after
+from wharfinger.runtime.why.stage_causes import ACCEPTED, REMOVED
+
+MOST_FAILING: Final = 10
+"""Of the objects of one release."""
+AWAIT_CRDS: Final = "AwaitCRDs"
+"""The task that waits for the definitions of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is known about packages elsewhere than in them: operations by package, the limits, whose definitions are tried.
+
+    ``failing``: texts about objects that fail, by release.
+    """
+
+    operations: Mapping[str, tuple[OperationSnapshot, ...]]
+    slots: Slots
+    trying_crds: tuple[str, ...]
+    failing: Mapping[Owner, tuple[str, ...]] = field(default_factory=dict)
+
+
+def surroundings(tools: Tools, today: datetime) -> Surroundings:
+    """As they are now, which is ``today`` by the wall clock."""
+    operations: defaultdict[str, tuple[OperationSnapshot, ...]] = defaultdict(tuple)
+    for entry in tools.journal.entries():
+        operations[entry.package] += (
+            OperationSnapshot(
+                entry.operation.value, entry.completed, entry.in_flight, entry.interrupted, entry.earlier
+            ),
+        )
+    now = trio.current_time()
+    failing = {
+        owner: tuple(failure_line(failure, now, today) for failure in failures[:MOST_FAILING])
+        for owner, failures in tools.releases.failures().items()
+    }
+    return Surroundings(operations, tools.slots, tools.crd_phase.trying(), failing)
+
+
+def failure_line(failure: Failure[Identity], now: float, today: datetime) -> str:
+    """What is wrong with one object: ``ConfigMap a/b: timed out; attempt 4, next at 12:07:20 UTC (in 13 s); before: …``.
+
+    ``now`` is trio's clock, and ``today`` the wall clock at that moment.
+    """
+    pause = failure.next_at - now
+    next_try = f"next at {moment_after(today, pause)}" if pause > 0 else f"attempt {failure.attempts + 1} is under way"
+    before = "; ".join(f"{one.message} ({one.times} times)" for one in reversed(failure.history[:-1]))
+    text = f"{failure.key}: {failure.error}; attempt {failure.attempts} failed, {next_try}"
+    return f"{text}; before: {before}" if before else text
+
+
+def surrounded(package: PackageSnapshot, around: Surroundings, release: Owner | None = None) -> PackageSnapshot:
+    """The snapshot of a package, with what is known about it elsewhere. ``release``: that of the package, if it has one."""
+    return replace(
+        package,
+        queue=waiting_queue(package.queue, around, established=package.crds is not None),
+        failing=around.failing.get(release, ()) if release is not None else (),
+        waits_for=tuple(kind.value for kind in around.slots.waiting(package.name)),
+        operations=around.operations.get(package.name, ()),
+    )
+
+
+def waiting_queue(queue: QueueSnapshot, around: Surroundings, *, established: bool) -> QueueSnapshot:
+    """The snapshot of a queue, in which tasks that run say what they wait for.
+
+    ``established``: the package's own definitions are. Which of a package's tasks asked for a slot is not known; where several
+    run, each says that it may be another.
+    """
+    running = sum(task.running for task in queue.tasks)
+    if not running:
+        return queue
+    slots = ", ".join(around.slots.waiting(queue.name))
+    one_of = f", this task or another of the {running} that run" if running > 1 else ""
+    definitions = sorted({*around.trying_crds, *(() if established else (queue.name,))})
+
+    def waits_for(task: TaskSnapshot) -> str:
+        if not task.running:
+            return ""
+        if task.name == AWAIT_CRDS and definitions:
+            return f"the custom resource definitions of {', '.join(definitions)}"
+        return f"a slot{one_of}: {slots}" if slots else ""
+
+    return replace(queue, tasks=tuple(replace(task, waits_for=waits_for(task)) for task in queue.tasks))
+
+
+def package_snapshot(instance: Instance, queue: QueueDump) -> PackageSnapshot:
+    """The snapshot of one package and its queue."""
+    state, message, tip = summarize(instance.status)
+    return PackageSnapshot(
+        name=instance.id.name,
+        kind=instance.id.kind,
+        namespace=instance.id.namespace,
+        package=instance.package,
+        version=instance.version,
+        digest=str(instance.manifest.descriptor.digest) if instance.manifest else "",
+        release_revision=instance.status.revision,
+        state=state,
+        message=message,
+        tip=tip,
+        settings=_shown(instance, instance.wanted_settings.settings),
+        conditions=_conditions(instance.status),
+        queue=queue_snapshot(queue),
+        installed_version=instance.status.version,
+        installed_digest=instance.status.digest,
+        values=_shown(instance, instance.values),
+        hooks=tuple(_hook(hook, instance) for hook in instance.hooks),
+        suspended=instance.status.suspended,
+        maintenance=instance.status.maintenance.reason if instance.status.maintenance is not None else "",
+        progress=_progress(instance.status.progress),
+        warnings=instance.status.warnings,
+        unmatched=instance.unmatched,
+        urls=tuple(url for url, _ in instance.status.urls),
+        drift=instance.drift,
+        crds=instance.crds,
+        monitors=tuple(_monitor(one) for one in instance.started.monitors()) if instance.started is not None else (),
+        secrets=instance.secrets,
+    )
+
+
+def queue_snapshot(dump: QueueDump) -> QueueSnapshot:
+    """The snapshot of one queue."""
+    return QueueSnapshot(
+        dump.name,
+        tuple(
+            TaskSnapshot(
+                index=task.index,
+                name=task.name,
+                lane=task.lane,
+                enqueued_s_ago=task.enqueued_s_ago,
+                attempt=task.attempt,
+                running=task.running,
+                retry_in_s=task.retry_in_s,
+                error=task.error,
+                cause=task.cause,
+                parked=task.parked,
+            )
+            for task in dump.tasks
+        ),
+    )
+
+
+def _shown(instance: Instance, values: JsonObject) -> JsonObject:
+    """Settings or values fit to be shown: what is secret by its path, by its text, or by the name of its key is not."""
+    return redact_object(values, paths=instance.hidden_paths, secrets=instance.secrets)
+
+
+def _conditions(status: PackageStatus) -> tuple[ConditionSnapshot, ...]:
+    """That of each stage, and those that stand over them: only where the resource cannot be acted on, or is being removed."""
+    stages = {stage.value: condition for stage, condition in status.stages.items()}
+    over = {ACCEPTED: status.blocked, REMOVED: status.removal or status.held}
+    told = {**stages, **{kind: condition for kind, condition in over.items() if condition is not None}}
+    return tuple(
+        ConditionSnapshot(kind, condition.truth.value, condition.reason, condition.message, condition.since)
+        for kind, condition in told.items()
+    )
+
+
+def _progress(progress: Progress | None) -> ProgressSnapshot | None:
+    if progress is None:
+        return None
+    return ProgressSnapshot(progress.completed, progress.remaining, progress.waiting_for)
+
+
+def _hook(hook: Hook, instance: Instance) -> HookSnapshot:
+    history = instance.history.get(hook.name, HookHistory())
+    inboxes = instance.started.inboxes if instance.started is not None else {}
+    own = [box for (name, _), box in inboxes.items() if name == hook.name]
+    orders = [(name, order_of(hook.config, name)) for name in ORDERS]
+    bindings = [f"{name} {order}" for name, order in orders if order is not None]
+    bindings += [f"kubernetes {binding.name}" for binding in hook.config.kubernetes]
+    bindings += [f"schedule {binding.name} {binding.crontab}" for binding in hook.config.schedules]
+    return HookSnapshot(
+        hook.name,
+        tuple(bindings),
+        history.runs,
+        history.last_run,
+        history.last_error,
+        waiting=sum(len(box.waiting) for box in own),
+        reduced=sum(box.reduced for box in own),
+    )
+
+
+def _monitor(monitor: Monitor) -> MonitorSnapshot:
+    found = monitor.statistics()
+    return MonitorSnapshot(
+        hook=monitor.hook,
+        binding=monitor.binding.name,
+        listed=found.listed,
+        locked=found.locked,
+        objects=found.objects,
+        watches=found.watches,
+        waiting=found.inbox + found.gathered,
+        events=found.added + found.modified + found.deleted,
+        dropped=found.dropped,
+        last_error=found.last_error,
+    )

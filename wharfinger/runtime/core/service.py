@@ -1,0 +1,173 @@
+"""The runtime, put up and taken down: queues, hook services, the Runtime between them.
+
+Start order is nesting. Leaving stops intake before work: hooks are told nothing more, what only waits is interrupted, monitors
+and clocks end, and then the queues drain, for which the caller sets a deadline. The release engine, and the watches that it and
+the hooks share, are put up first and outlast the queues: what runs there gets to finish with them.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.releases.engine import ReleaseEngine, open_release_engine
+from wharfinger.cluster.releases.options import EngineOptions
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.hooks.running.hook_services import HookServices, open_hook_services
+from wharfinger.hooks.running.inbox import Inbox
+from wharfinger.hooks.running.package_hooks import PackageHooks
+from wharfinger.hooks.watching.filters import Filters
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.queue.service import open_queues
+from wharfinger.queue.state import Rules
+from wharfinger.runtime.core.bootstrap import open_bootstrap
+from wharfinger.runtime.core.release_events import Charging
+from wharfinger.runtime.core.runtime import Clock, Runtime
+from wharfinger.runtime.package.instance import Instance, Tools
+from wharfinger.runtime.scheduler import rules
+from wharfinger.runtime.scheduler.events import FactsChanged, Resumed
+from wharfinger.runtime.status.package_status import PackageStatus
+from wharfinger.runtime.tasks.event_tasks import HookEvent
+from wharfinger.runtime.tasks.synchronizations import remember
+
+log = logging.getLogger(__name__)
+
+REMEMBER_S: Final = 5.0
+REMEMBER_AT_ONCE: Final = 16
+
+
+@dataclass(slots=True)
+class _Events:
+    """Passes events of hooks on to the runtime, which comes into being after what tells them."""
+
+    runtime: Runtime | None = None
+
+    def kube(self, hooks: PackageHooks, inbox: Inbox) -> None:
+        if self.runtime is not None:
+            self.runtime.submit(self.runtime.build_kube_tasks(HookEvent(hooks, inbox)))
+
+    def tick(self, crontab: str) -> None:
+        if self.runtime is not None:
+            self.runtime.submit(self.runtime.build_schedule_tasks(crontab))
+
+
+@dataclass(slots=True)
+class _Scope:
+    """Answers the release engine, which comes into being before the runtime, which releases are confined."""
+
+    runtime: Runtime | None = None
+
+    def __call__(self, owner: Owner) -> bool:
+        return self.runtime is not None and self.runtime.is_confined(owner)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What packages run on: versions (empty: not known) and the time zone of schedules that name none.
+
+    ``edition`` and ``bundle`` say which Modules are on where nobody else says so; both are given, or neither.
+    ``bootstrapped_by``: the ConfigMap without which the cluster is not bootstrapped; None: it is.
+    """
+
+    kubernetes_version: str
+    platform_version: str
+    zone: tzinfo
+    edition: str = ""
+    bundle: str = ""
+    bootstrapped_by: ObjectKey | None = None
+
+    def gate_facts(self, *, bootstrapped: bool) -> rules.Facts:
+        """What of it decides what may be on."""
+        return rules.Facts(
+            kubernetes=self.kubernetes_version,
+            platform=self.platform_version,
+            bootstrapped=bootstrapped,
+            edition=self.edition,
+            bundle=self.bundle,
+        )
+
+
+@asynccontextmanager
+async def open_runtime(
+    make_tools: Callable[[HookServices, ReleaseEngine], Tools],
+    client: ClusterClient,
+    filters: Filters,
+    facts: Facts,
+    *,
+    now: Clock,
+    on_change: Callable[[str], None],
+    on_status: Callable[[str, PackageStatus, PackageStatus], None] | None = None,
+    backoff: BackoffPolicy | None = None,
+    limited: ClusterClient | None = None,
+    engine: EngineOptions | None = None,
+) -> AsyncIterator[Runtime]:
+    """The runtime while the body runs; see the module's story for what leaving does.
+
+    ``limited`` is the client of the release engine, which says how that works in ``engine``.
+    """
+    events, charging, scope = _Events(), Charging(), _Scope()
+    async with (
+        open_shared_watches(client) as watches,
+        open_release_engine(
+            limited or client, watches, replace(engine or EngineOptions(), during=charging, confined=scope)
+        ) as releases,
+        open_queues(Rules(backoff=backoff or BackoffPolicy())) as queues,
+        open_hook_services(
+            client, watches, filters, now, facts.zone, on_event=events.kube, on_tick=events.tick
+        ) as services,
+        trio.open_nursery() as nursery,
+    ):
+        runtime = Runtime(make_tools(services, releases), queues, now, on_change, facts.kubernetes_version, on_status)
+        events.runtime = charging.runtime = scope.runtime = runtime
+        releases.listen(runtime.keeping)
+        if facts.bootstrapped_by is None:
+            _resume(runtime, facts, bootstrapped=True)
+        else:
+            nursery.start_soon(_await_bootstrap, runtime, client, facts, facts.bootstrapped_by, name="bootstrap")
+        nursery.start_soon(runtime.run, name="clean-up of removed packages")
+        yield runtime
+        await _remember(runtime)
+        runtime.stop("the daemon stops")
+        nursery.cancel_scope.cancel()
+
+
+async def _remember(runtime: Runtime) -> None:
+    """Record what the hooks of packages at rest know: they are not shown it again. What is not written in time, they are."""
+    packages = [one for one in runtime.instances.values() if one.started is not None]
+    limiter = trio.CapacityLimiter(REMEMBER_AT_ONCE)
+
+    async def remember_one(instance: Instance) -> None:
+        async with limiter:
+            try:
+                await remember(instance, runtime.tools)
+            except ClusterError as error:
+                log.info("%s: its hooks are synchronised at the next start: %s", instance.id, error)
+
+    with trio.move_on_after(REMEMBER_S):
+        async with trio.open_nursery() as nursery:
+            for instance in packages:
+                if not runtime.tools.synchronization.always(instance.loaded().layout):
+                    nursery.start_soon(remember_one, instance)
+
+
+def _resume(runtime: Runtime, facts: Facts, *, bootstrapped: bool) -> None:
+    runtime.operations.tell_scheduler(FactsChanged(facts.gate_facts(bootstrapped=bootstrapped)))
+    runtime.operations.tell_scheduler(Resumed())
+
+
+async def _await_bootstrap(runtime: Runtime, client: ClusterClient, facts: Facts, marker: ObjectKey) -> None:
+    """Let the scheduler begin once it is known whether the cluster is bootstrapped, and tell it when it is."""
+    async with open_bootstrap(client, marker) as bootstrap:
+        _resume(runtime, facts, bootstrapped=bootstrap.finished)
+        if bootstrap.finished:
+            return
+        await bootstrap.wait_finished()
+    runtime.operations.tell_scheduler(FactsChanged(facts.gate_facts(bootstrapped=True)))

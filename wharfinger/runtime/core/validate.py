@@ -1,0 +1,73 @@
+"""Whether settings would be taken, asked before anybody writes them into a resource.
+
+The answer comes from what is loaded; for a package that is not loaded (it waits, is suspended, failed to load, or the daemon has
+just started) from the package on disk that its record names; and where there is neither, it is "not known yet": such settings
+are checked when the package is loaded. Nothing of the package is changed by asking: neither the instance nor its record, which
+is read beside the one that tasks write.
+
+Transition rules and immutable settings are checked against the settings that Configure took over, in this process or, as far as
+they were recorded, an earlier one, as the newest version of the schema has them. Values are compared without what hooks have
+patched, on both sides.
+"""
+
+import trio
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.schemas.problems import Problem
+from wharfinger.packages.definition.definition import Definition, read_definition
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.settings.check import SettingsChecker
+from wharfinger.runtime.inspector import InvalidSettings, SettingsAnswer, UnknownSettings, ValidSettings
+from wharfinger.runtime.lifecycle.package_state import PackageState, state_record
+from wharfinger.runtime.package.instance import Instance, Tools
+from wharfinger.runtime.status.failures import EXPECTED, classify
+from wharfinger.runtime.tasks.configuration import comparable_settings
+
+NOT_KNOWN = "the package is not loaded yet, and no version of it is stored: its settings are checked when it is loaded"
+
+
+async def validate_settings(instance: Instance, tools: Tools, settings: JsonObject, version: int = 0) -> SettingsAnswer:
+    """Check settings for a package; ``version`` is that of the schema that they are written for, 0 the newest.
+
+    Raises nothing expected: what keeps it from finding out is an UnknownSettings.
+    """
+    try:
+        state = await _recorded(instance, tools)
+        definition = instance.definition or await _stored(state, tools)
+        if definition is None:
+            return UnknownSettings(NOT_KNOWN)
+        checker = SettingsChecker(tools.filters.of(instance.id.name), tools.rules)
+        now = instance.configured if instance.configured_by is not None else None
+        old, of = (instance.settings, now.version) if now is not None else (state.configured, state.configured_version)
+        report = await checker.check(
+            definition, settings, version, await comparable_settings(definition, checker.jq, old, of)
+        )
+    except EXPECTED as error:
+        return UnknownSettings(f"it cannot be found out now: {classify(error, instance.masked).message}")
+    warnings = _masked(instance, report.warnings)
+    if report.problems:
+        return InvalidSettings(definition.version, _masked(instance, report.problems), warnings)
+    return ValidSettings(definition.version, warnings)
+
+
+def _masked(instance: Instance, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """A rule's message may quote what is configured now, and that may be a secret."""
+    return tuple(Problem(problem.path, instance.masked(problem.message)) for problem in problems)
+
+
+async def _recorded(instance: Instance, tools: Tools) -> PackageState:
+    """What is recorded of it. Raises what EXPECTED has."""
+    if instance.record is not None:
+        return instance.record.state
+    # A task of the package may be reading the instance's own just now, and goes on to write it.
+    return await state_record(tools.cluster, instance.id).read()
+
+
+async def _stored(state: PackageState, tools: Tools) -> Definition | None:
+    """The version that was installed last, if its files are here and sound. Raises what EXPECTED has."""
+    manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
+    if manifest is None:
+        return None
+    tree = await tools.store.install(manifest)
+    name = state.source.rpartition(" ")[2]
+    return await trio.to_thread.run_sync(lambda: read_definition(tree, name=name, version=state.version))

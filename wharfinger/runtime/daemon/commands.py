@@ -1,0 +1,372 @@
+"""``wharfinger run``: the daemon in the foreground."""
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import trio
+
+from wharfinger.cluster.api.connection import ConnectionConfigError
+from wharfinger.cluster.embedded import EmbeddedError
+from wharfinger.cluster.lease.lease import LeaseLostError
+from wharfinger.hooks import shell_library
+from wharfinger.hooks.containment.hook_environment import AskedVariable
+from wharfinger.hooks.containment.options import ContainmentError, add_containment_options, containment_of
+from wharfinger.kube.chaos_options import add_chaos
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.errors import StoreError
+from wharfinger.packages.registry.verified_blob import LeastSpeed
+from wharfinger.process.errors import LedgerError
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.queue.slots_machine import SlotLimits
+from wharfinger.runtime.controllers.state_dir import StartError
+from wharfinger.runtime.daemon.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspector, ServeMetrics, run_daemon
+from wharfinger.runtime.daemon.hook_options import add_hooks, addon_folders, config_map_key, folders_problem
+from wharfinger.runtime.daemon.logs import LogFormat, set_up_logging
+from wharfinger.runtime.daemon.service_manager import service_manager
+from wharfinger.runtime.lifecycle.journal import JournalError
+from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_VARIABLE, default_socket, default_state_dir
+from wharfinger.runtime.plan.platform_options import add_platform, platform_problem
+from wharfinger.runtime.resources.application_scope import ApplicationScope
+from wharfinger.runtime.resources.apply_options import add_apply, apply_options
+
+_LIMITS = {
+    "work": "downloads, loads, renders and hook runs together",
+    "downloads": "packages being downloaded",
+    "renders": "charts being rendered",
+    "hooks": "hooks running",
+    "loads": "packages being unpacked and read",
+    "api": "requests to the API server for packages",
+}
+GRACE_S = 30.0
+FORCED_EXIT = 1
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``wharfinger run``."""
+    parser.description = (
+        "Run the daemon in the foreground until SIGTERM or Ctrl-C: it watches Applications and Modules, and keeps "
+        "them installed. "
+        "A second signal stops it at once. Exit code 0 after a clean stop, 1 after a forced one or a failed start."
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
+    )
+    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+    parser.add_argument(
+        "--state-dir",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help=f"state folder (default: {default_state_dir()}, ${STATE_VARIABLE})",
+    )
+    parser.add_argument(
+        "--socket",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help=f"debug socket (default: in the state folder, ${SOCKET_VARIABLE})",
+    )
+    parser.add_argument("--helm", default="helm", help="helm 3 or 4 (default: helm on PATH)")
+    parser.add_argument(
+        "--grace",
+        type=_seconds,
+        default=GRACE_S,
+        metavar="SECONDS",
+        help="bound of a clean stop (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--embedded",
+        action="store_true",
+        help="start a control plane of its own, kept in the state folder, and look after that; no cluster is needed",
+    )
+    parser.add_argument(
+        "--local-packages",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a folder below which PackageRepositories may name layouts and folders of this machine (may be repeated)",
+    )
+    parser.add_argument(
+        "--no-tls",
+        action="store_true",
+        help="with --embedded: serve over plain HTTP; the kubeconfig then has the token in the server's address, which some "
+        "clients refuse",
+    )
+    add_chaos(parser, "with --embedded: ")
+    _add_facts(parser)
+    parser.add_argument(
+        "--hook-timeout",
+        type=_seconds,
+        default=HOOK_TIMEOUT_S,
+        metavar="SECONDS",
+        help="a run of a hook is ended after that (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--application-scope",
+        type=_scope,
+        default=ApplicationScope.NAMESPACE,
+        metavar="|".join(ApplicationScope),
+        help="what an Application's chart may write and look up: its own namespace, unless that has the label "
+        "wharfinger.dev/cluster-scope=allowed; or the whole cluster, for a daemon that serves one tenant (default: %(default)s)",
+    )
+    add_hooks(parser)
+    add_containment_options(parser)
+    parser.add_argument(
+        "--metrics-address",
+        default="",
+        metavar="HOST:PORT",
+        help="serve /metrics, /metrics/hooks and /healthz there, to everybody who can reach it (default: only the debug "
+        "socket has them)",
+    )
+    _add_limits(parser)
+    retry = parser.add_argument_group(
+        "retries", "a task that failed is tried again, each time later, spread by half of it"
+    )
+    retry.add_argument(
+        "--retry-first",
+        type=_seconds,
+        default=BackoffPolicy().initial_s,
+        metavar="SECONDS",
+        help="before the first retry (default: %(default)g)",
+    )
+    retry.add_argument(
+        "--retry-max",
+        type=_seconds,
+        default=BackoffPolicy().max_s,
+        metavar="SECONDS",
+        help="at most between two retries (default: %(default)g)",
+    )
+    add_apply(parser)
+    parser.add_argument("--log-format", choices=[form.value for form in LogFormat], default=LogFormat.TEXT.value)
+    parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    parser.set_defaults(handler=run)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    limits = parser.add_argument_group(
+        "limits",
+        "how much is done at a time, shared fairly by namespaces and packages; what one namespace or one registry may not "
+        "have stays free for others, so that those that hang hold up nobody else",
+    )
+    defaults, least = SlotLimits(), LeastSpeed()
+    for name, what in _LIMITS.items():
+        limits.add_argument(
+            f"--max-{name}",
+            type=_count,
+            default=getattr(defaults, name),
+            metavar="N",
+            help=f"{what} (default: %(default)s)",
+        )
+    limits.add_argument(
+        "--max-namespace-share",
+        type=_percent,
+        default=defaults.namespace_share,
+        metavar="PERCENT",
+        help="of each of these limits for one namespace, and for all Modules together (default: %(default)s)",
+    )
+    limits.add_argument(
+        "--max-registry-share",
+        type=_percent,
+        default=defaults.source_share,
+        metavar="PERCENT",
+        help="of --max-downloads for one registry (default: %(default)s)",
+    )
+    limits.add_argument(
+        "--download-least-speed",
+        type=_kib_per_s,
+        default=least.bytes_per_s / 1024,
+        metavar="KIB",
+        help="a download that is slower, in KiB/s over the window, is cut and tried again later (default: %(default)g)",
+    )
+    limits.add_argument(
+        "--download-window",
+        type=_seconds,
+        default=least.window_s,
+        metavar="SECONDS",
+        help="for how long a download may be slower than that (default: %(default)g)",
+    )
+
+
+def _add_facts(parser: argparse.ArgumentParser) -> None:
+    """What packages may ask about the cluster they are installed in."""
+    facts = parser.add_argument_group("facts", "what packages are installed in; it decides which of them may be on")
+    add_platform(facts)
+    facts.add_argument(
+        "--bootstrapped-by",
+        type=config_map_key,
+        default=None,
+        metavar="NAMESPACE/CONFIGMAP",
+        help="packages of the last order wait until this ConfigMap is there (default: they do not wait)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the daemon. ``args.serve_inspector``, ``serve_metrics`` and ``chaos_problem`` come from the composition root."""
+    set_up_logging(LogFormat(args.log_format), args.log_level)
+    os.umask(0o077)  # whatever a daemon writes is for its own user
+    helm = shutil.which(args.helm)
+    if helm is None:
+        return _failed(f"no {args.helm!r} on PATH; install Helm 3.14 or newer, or name it with --helm")
+    state_dir = cast("Path | None", args.state_dir) or default_state_dir()
+    named_socket = cast("Path | None", args.socket) or _socket_variable()
+    socket = (named_socket or default_socket(state_dir)).resolve()
+    kubeconfig = cast("Path | None", args.kubeconfig)
+    if args.embedded and (kubeconfig is not None or args.context):
+        return _failed("--embedded brings its own cluster; leave out --kubeconfig and --context", code=2)
+    if not args.embedded and (args.chaos is not None or args.no_tls):
+        option = "--no-tls" if args.chaos is None else "--chaos"
+        return _failed(f"{option} is about the control plane of --embedded; say both", code=2)
+    if args.chaos is not None and (problem := cast("Callable[[str], str]", args.chaos_problem)(args.chaos)):
+        return _failed(problem, code=2)
+    folders = addon_folders(args)
+    if problem := _wrong_options(args) or folders_problem(folders):
+        return _failed(problem, code=2)
+    try:
+        containment = containment_of(
+            args, state_dir=state_dir.resolve(), socket=socket, extra_binds=shell_library.binds()
+        )
+    except ContainmentError as error:
+        return _failed(str(error), code=2)
+    # Absolute, all of them: helm runs in a folder of its own.
+    config = DaemonConfig(
+        kubeconfig=kubeconfig.resolve() if kubeconfig else None,
+        context=args.context,
+        state_dir=state_dir.resolve(),
+        socket=socket,
+        helm=Path(helm).absolute(),
+        grace_s=args.grace,
+        embedded=args.embedded,
+        embedded_options=_embedded_options(args),
+        local_packages=tuple(path.resolve() for path in cast("list[Path]", args.local_packages)),
+        platform_version=args.platform_version,
+        edition=args.edition,
+        bundle=args.bundle,
+        bootstrapped_by=cast("ObjectKey | None", args.bootstrapped_by),
+        hook_timeout_s=args.hook_timeout,
+        folders=folders,
+        on_startup=args.on_startup,
+        synchronization=args.synchronization,
+        containment=containment,
+        hook_env=tuple(cast("list[AskedVariable]", args.hook_env)),
+        hook_credentials=args.hook_credentials,
+        application_scope=args.application_scope,
+        metrics_address=args.metrics_address,
+        slots=SlotLimits(
+            **{name: getattr(args, f"max_{name}") for name in _LIMITS},
+            source_share=args.max_registry_share,
+            namespace_share=args.max_namespace_share,
+        ),
+        least_speed=LeastSpeed(args.download_least_speed * 1024, args.download_window),
+        backoff=BackoffPolicy(initial_s=args.retry_first, max_s=args.retry_max),
+        applying=apply_options(args),
+    )
+    serve = cast("ServeInspector", args.serve_inspector)
+    serve_metrics = cast("ServeMetrics", args.serve_metrics)
+    try:
+        clean = trio.run(run_daemon, config, serve, service_manager(), serve_metrics)
+    except* (
+        StartError,
+        ConnectionConfigError,
+        EmbeddedError,
+        LeaseLostError,
+        LedgerError,
+        JournalError,
+        StoreError,
+    ) as group:
+        return_code = _failed(_first_message(group))
+    else:
+        return_code = 0 if clean else FORCED_EXIT
+    return return_code
+
+
+def _wrong_options(args: argparse.Namespace) -> str:
+    """What is wrong with the options; empty if nothing is."""
+    for path in cast("list[Path]", args.local_packages):
+        if not path.is_dir():
+            return f"--local-packages {path}: not a folder; name one that is there"
+    if args.retry_first > args.retry_max:
+        return f"--retry-first {args.retry_first:g} is more than --retry-max {args.retry_max:g}"
+    try:
+        apply_options(args)
+    except ValueError as error:
+        return str(error)
+    return platform_problem(args)
+
+
+def _socket_variable() -> Path | None:
+    named = os.environ.get(SOCKET_VARIABLE)
+    return Path(named) if named else None
+
+
+def _scope(text: str) -> ApplicationScope:
+    try:
+        return ApplicationScope(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of {', '.join(ApplicationScope)}") from error
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number between 1 and 10000")
+    return int(text)
+
+
+def _percent(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage between 1 and 100")
+    return int(text)
+
+
+def _kib_per_s(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1024 * 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of KiB/s above 0, at most 1048576")
+    return value
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0, at most 3600")
+    return value
+
+
+def _first_message(group: BaseExceptionGroup[Exception]) -> str:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error)
+
+
+def _failed(message: str, *, code: int = 1) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return code
+
+
+def _embedded_options(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the options of the embedded control plane."""
+    tls = ("--no-tls",) if args.no_tls else ()
+    if args.chaos is None:
+        return tls
+    return (*tls, "--chaos", _absolute(args.chaos), "--chaos-seed", str(args.chaos_seed))
+
+
+def _absolute(rules: str) -> str:
+    """Rules as a child in another folder can read them: the path of a file is made absolute."""
+    return str(Path(rules).absolute()) if Path(rules).is_file() else rules

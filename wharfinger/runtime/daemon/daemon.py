@@ -1,0 +1,433 @@
+"""The daemon: everything put up in order, kept up until it is told to stop, and taken down in reverse.
+
+The nesting of the context managers below *is* the order (style: start order; leaving the bodies is the stop order):
+state folder → process ledger → (embedded control plane) → client → debug socket → Lease → CRDs → store → release
+engine → runtime with its queues and hooks → controllers. The socket is up
+first and down last, so that a daemon that waits for its cluster, or drains, can be asked. On SIGTERM or SIGINT the body is
+left: intake stops, running tasks finish, and one hard deadline (``grace_s``) bounds the whole; while it is still starting,
+starting is cancelled, for there is nothing to finish. A second signal ends it at once.
+"""
+
+import gc
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, tzinfo
+from functools import partial
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import trio
+
+import wharfinger
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.connection import Connection, load_connection
+from wharfinger.cluster.api.errors import ApiError, ClusterError
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.cluster.api.http_session import ClientOptions
+from wharfinger.cluster.embedded import open_embedded
+from wharfinger.cluster.lease.lease import Lease
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.cluster.releases.lookup_proxy import open_lookup_access
+from wharfinger.cluster.releases.options import EngineOptions
+from wharfinger.cluster.watch.work_queue import WorkKeys
+from wharfinger.hooks.containment.cluster_access import ClusterAccess, CredentialsPolicy
+from wharfinger.hooks.containment.contained_run import try_cell
+from wharfinger.hooks.containment.containment import NO_CONTAINMENT, Containment
+from wharfinger.hooks.containment.hook_environment import AskedVariable, hook_environment, reach_directly
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.metrics.hook_metrics import HookMetrics
+from wharfinger.hooks.running.config_reader import ProcessConfigReader
+from wharfinger.hooks.running.hook_services import HookServices
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.hooks.watching.jq_pool import open_jq_pool
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.registry.source import open_source
+from wharfinger.packages.registry.verified_blob import LeastSpeed
+from wharfinger.packages.registry.wire import Patience
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
+from wharfinger.packages.rendering.render_cache import CachingRenderer
+from wharfinger.packages.settings.cel_pool import open_cel_pool
+from wharfinger.packages.store.disk_store import open_store
+from wharfinger.process.command import Limits
+from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
+from wharfinger.runtime.controllers.controller import open_controller
+from wharfinger.runtime.controllers.modules_dir import open_modules_dir
+from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, hold_state_dir
+from wharfinger.runtime.core.service import Facts, open_runtime
+from wharfinger.runtime.daemon.hook_options import AddonFolders
+from wharfinger.runtime.daemon.leadership import open_leadership
+from wharfinger.runtime.daemon.limited_client import LimitedClient
+from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
+from wharfinger.runtime.daemon.service_manager import ServiceManager, open_watchdog
+from wharfinger.runtime.inspection.snapshots import RuntimeInspector
+from wharfinger.runtime.inspector import Inspector
+from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.lifecycle.restart_policy import Repeat
+from wharfinger.runtime.package.instance import Tools
+from wharfinger.runtime.resources.application_scope import ApplicationScope
+from wharfinger.runtime.resources.custom_resources import ensure_crds
+from wharfinger.runtime.status.package_status import PackageStatus
+from wharfinger.runtime.status.writer import StatusWriter
+from wharfinger.runtime.tasks.health_expressions import HealthExpressions
+
+log = logging.getLogger(__name__)
+
+FIELD_MANAGER: Final = "wharfinger"
+OWN_REQUESTS: Final = 32
+CLUSTER_RETRY_S: Final = 2.0
+CLUSTER_RETRY_MOST_S: Final = 60.0
+GC_THRESHOLDS: Final = (50_000, 20, 50)
+"""Of the garbage collector: with a hundred thousand rows its usual ones cost pauses of 0.2 s (docs/reconciler.md)."""
+HOOK_TIMEOUT_S: Final = 600.0
+HOOK_OUTPUT_BYTES: Final = 64 * 1024 * 1024
+
+ServeInspector = Callable[[Path, Inspector], AbstractAsyncContextManager[None]]
+"""Serves an Inspector on a Unix socket; given by the composition root, because `runtime` does not know `debug`."""
+ServeMetrics = Callable[[str, Inspector], AbstractAsyncContextManager[None]]
+"""Serves its metrics on an address of this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonConfig:
+    """What a daemon is told when it is started. ``grace_s`` bounds the whole shutdown."""
+
+    kubeconfig: Path | None
+    context: str
+    state_dir: Path
+    socket: Path
+    helm: Path
+    grace_s: float
+    embedded: bool = False
+    """Start a control plane of its own, as a child, and look after that."""
+    embedded_options: tuple[str, ...] = ()
+    """Options of the embedded control plane: faults, and whether it serves over TLS."""
+    local_packages: tuple[Path, ...] = ()
+    """Folders of this machine that packages may be read from."""
+    platform_version: str = ""
+    edition: str = ""
+    bundle: str = ""
+    bootstrapped_by: ObjectKey | None = None
+    """A ConfigMap: the cluster is bootstrapped once it is there. None: it is."""
+    hook_timeout_s: float = HOOK_TIMEOUT_S
+    folders: AddonFolders = AddonFolders()  # noqa: RUF009 - frozen
+    on_startup: Repeat = Repeat.LAYOUT
+    synchronization: Repeat = Repeat.LAYOUT
+    containment: Containment = NO_CONTAINMENT
+    hook_env: tuple[AskedVariable, ...] = ()
+    """The variables that hooks get besides."""
+    hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
+    application_scope: ApplicationScope = ApplicationScope.NAMESPACE
+    """How far Applications reach whose namespace does not say."""
+    metrics_address: str = ""
+    """Where scrapers find metrics, beside the debug socket; empty: nowhere."""
+    backoff: BackoffPolicy = BackoffPolicy()  # noqa: RUF009 - frozen
+    """Of tasks that failed."""
+    slots: SlotLimits = SlotLimits()  # noqa: RUF009 - frozen
+    """How much of each kind of work is done at a time, over all packages."""
+    least_speed: LeastSpeed = LeastSpeed()  # noqa: RUF009 - frozen
+    """Of a download; a slower one is cut, and tried again."""
+    applying: ReconcilerOptions = EngineOptions().reconciler
+    """How objects of releases are applied, corrected, pruned and deleted."""
+
+
+def now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class _Stopping:
+    """What a signal does: cancel the start, or ask the body to leave and bound how long that takes."""
+
+    grace_s: float
+    starting: trio.CancelScope
+    hard: trio.CancelScope
+    up: bool = False
+    asked: trio.Event = field(default_factory=trio.Event)
+
+    async def listen(self, signals: AsyncIterator[int]) -> None:
+        async for number in signals:
+            name = signal.Signals(number).name
+            if self.asked.is_set():
+                log.warning("%s again: stopping at once", name)
+                self.hard.cancel(f"{name} twice")
+                return
+            log.info("%s", name)
+            self.asked.set()
+            self.hard.deadline = trio.current_time() + self.grace_s
+            if not self.up:
+                self.starting.cancel(name)
+
+
+async def run_daemon(
+    config: DaemonConfig, serve_inspector: ServeInspector, manager: ServiceManager, serve_metrics: ServeMetrics
+) -> bool:
+    """Run until SIGTERM or SIGINT; True if everything ended within the grace time.
+
+    Raises StartError, ConnectionConfigError, LedgerError or StoreError: a daemon that cannot start says so. LeaseLostError:
+    another daemon is at work.
+    """
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals, trio.CancelScope() as hard:
+        async with trio.open_nursery() as nursery:
+            with trio.CancelScope() as starting:
+                stopping = _Stopping(config.grace_s, starting, hard)
+                nursery.start_soon(stopping.listen, signals, name="signals")
+                async with open_daemon(config, serve_inspector, manager, serve_metrics):
+                    stopping.up = True
+                    await stopping.asked.wait()
+                    manager.notify("STOPPING=1")
+                    log.info("stopping; %.0f s for what runs", config.grace_s)
+            nursery.cancel_scope.cancel()
+    if hard.cancelled_caught:
+        log.warning("stopped before everything had ended")
+        return False
+    log.info("stopped")
+    return True
+
+
+@asynccontextmanager
+async def open_daemon(
+    config: DaemonConfig, serve_inspector: ServeInspector, manager: ServiceManager, serve_metrics: ServeMetrics
+) -> AsyncIterator[None]:
+    """Put everything up; the body runs once all of it is."""
+    with hold_state_dir(config.state_dir) as state:
+        _warn_of_lost_journal(state)
+        with open_ledger(state / "journal.db") as ledger:
+            async with _open_all(config, serve_inspector, manager, serve_metrics, state, ledger):
+                yield
+
+
+def _warn_of_lost_journal(state: Path) -> None:
+    """A folder with packages and without a journal: what it held cannot be known, and is found out from the cluster."""
+    if (state / "store").exists() and not (state / "journal.db").exists():
+        log.warning(
+            "the journal %s is gone: operations that were interrupted begin from the top, and processes that an earlier "
+            "daemon left, if any, were not ended",
+            state / "journal.db",
+        )
+
+
+@asynccontextmanager
+async def _open_all(
+    config: DaemonConfig,
+    serve_inspector: ServeInspector,
+    manager: ServiceManager,
+    serve_metrics: ServeMetrics,
+    state: Path,
+    ledger: ProcessLedger,
+) -> AsyncIterator[None]:
+    """What a journal is there for: everything else."""
+    gc.set_threshold(*GC_THRESHOLDS)
+    journal = Journal(ledger.file)
+    ledger.file.report_to(partial(log.warning, "%s"))
+    if killed := await kill_left_behind(ledger):
+        log.warning("killed %d processes that an earlier daemon left", killed)
+    # What a killed daemon left there had values in it.
+    scratch = await trio.to_thread.run_sync(empty_folder, state / "scratch")
+    async with AsyncExitStack() as stack:
+        kubeconfig = config.kubeconfig
+        if config.embedded:
+            kubeconfig = await stack.enter_async_context(
+                open_embedded(state / "embedded", ledger, options=config.embedded_options)
+            )
+        # Abandoned when cancelled: an exec plugin of the kubeconfig may hang for as long as it likes.
+        connection = await trio.to_thread.run_sync(
+            load_connection, kubeconfig, config.context, scratch / "certificates", abandon_on_cancel=True
+        )
+        await stack.enter_async_context(open_watchdog(manager))
+        # Beside what packages ask for there are status patches, and watches being opened.
+        options = ClientOptions(concurrency=config.slots.api + OWN_REQUESTS)
+        client = await stack.enter_async_context(open_client(connection, options=options))
+        inspector = RuntimeInspector(cluster=connection.server, started=now())
+        await stack.enter_async_context(serve_inspector(config.socket, inspector))
+        if config.metrics_address:
+            await stack.enter_async_context(serve_metrics(config.metrics_address, inspector))
+        await _try_containment(config.containment)
+        lease = await stack.enter_async_context(open_leadership(client, state, now, inspector.stand_by))
+        version = await _prepare_cluster(client, connection)
+        await stack.enter_async_context(
+            _open_runtime(config, state, scratch, ledger, journal, client, version, inspector, connection, lease)
+        )
+        gc.collect()
+        gc.freeze()  # what is here by now stays, and is not looked through again each time
+        manager.notify("READY=1")
+        log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
+        yield
+        inspector.draining = True
+
+
+@asynccontextmanager
+async def _open_runtime(
+    config: DaemonConfig,
+    state: Path,
+    scratch: Path,
+    ledger: ProcessLedger,
+    journal: Journal,
+    client: ClusterClient,
+    kubernetes_version: str,
+    inspector: RuntimeInspector,
+    connection: Connection,
+    lease: Lease,
+) -> AsyncIterator[None]:
+    keys = WorkKeys()
+    writer = StatusWriter(keys.add, keys.add_later)
+
+    def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
+        writer.changed(name, before, after, trio.current_time())
+
+    limits = Limits(wall_s=config.hook_timeout_s, stdout_bytes=HOOK_OUTPUT_BYTES)
+    facts = Facts(
+        kubernetes_version,
+        config.platform_version,
+        local_zone(),
+        edition=config.edition,
+        bundle=config.bundle,
+        bootstrapped_by=config.bootstrapped_by,
+    )
+    access = ClusterAccess(connection, os.environ)
+    inherited = _environment_of_hooks(config, access)
+    folders = await trio.to_thread.run_sync(_with_global, config.folders, state)
+    slots, measured = Slots(config.slots), HookMetrics()
+    inspector.measured = measured
+    limited = LimitedClient(client, slots)
+    at_once = RenderLimits(at_once=config.slots.renders)
+    holding = EngineOptions(
+        field_manager=FIELD_MANAGER,
+        now=now,
+        holder=lease.holder,
+        prune_s=config.applying.prune_s,
+        reconciler=config.applying,
+    )
+    async with (
+        open_store(state) as store,
+        open_jq_pool(ledger) as filters,
+        open_cel_pool(ledger) as rules,
+        open_lookup_access(connection) as looking,
+    ):
+        helm = HelmRenderer(config.helm, scratch, ledger, at_once, looking.open)
+        renderer = CachingRenderer(helm, state / "renders")
+
+        def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
+            return Tools(
+                open_source=partial(open_source, patience=Patience(least=config.least_speed)),
+                store=store,
+                renderer=renderer,
+                cluster=limited,
+                releases=releases,
+                hook_runner=ProcessHookRunner(
+                    scratch, limits, ledger, environment=inherited, cluster=access, containment=config.containment
+                ),
+                config_reader=ProcessConfigReader(ledger, environment=inherited, containment=config.containment),
+                filters=filters,
+                rules=rules,
+                hook_services=services,
+                journal=journal,
+                slots=slots,
+                stopping=WorkScope("the daemon"),
+                metrics=measured,
+                on_startup=config.on_startup,
+                synchronization=config.synchronization,
+                hook_credentials=config.hook_credentials,
+            )
+
+        async with (
+            open_runtime(
+                make_tools,
+                client,
+                filters,
+                facts,
+                now=now,
+                on_change=keys.add,
+                on_status=changed,
+                backoff=config.backoff,
+                limited=limited,
+                engine=replace(holding, expressions=HealthExpressions(rules)),
+            ) as runtime,
+            open_controller(
+                client,
+                runtime,
+                keys,
+                writer,
+                local_packages=(*config.local_packages, *folders.folders()),
+                enabled_by_default=None if config.bundle else True,
+                application_scope=config.application_scope,
+            ),
+        ):
+            inspector.runtime = runtime
+            async with AsyncExitStack() as stack:
+                if folders:
+                    await stack.enter_async_context(
+                        open_modules_dir(
+                            client,
+                            folders.modules,
+                            global_hooks=folders.global_hooks,
+                            config_map=folders.config_map,
+                        )
+                    )
+                yield
+
+
+def _environment_of_hooks(config: DaemonConfig, access: ClusterAccess) -> dict[str, str]:
+    """The variables that every hook gets; says what is odd about them."""
+    made = hook_environment(os.environ, config.hook_env)
+    for warning in made.warnings:
+        log.warning("hooks: %s", warning)
+    return reach_directly(made.variables, access.host)
+
+
+async def _try_containment(containment: Containment) -> None:
+    """Say what hooks are held by, and that it works here. Raises StartError: a daemon that cannot start a hook is no use."""
+    for measure in containment.enforced():
+        if measure.holds:
+            log.info("hooks: %s", measure.what)
+        else:
+            log.warning("hooks: not enforced: %s: %s", measure.what, measure.why)
+    try:
+        await try_cell(containment)
+    except HookError as error:
+        raise StartError(f"hooks cannot be contained as asked for: {error}") from error
+
+
+def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
+    """Where there are modules, there are global values, with or without global hooks: an empty folder stands for none. Blocks."""
+    if not folders or folders.global_hooks is not None:
+        return folders
+    empty = state / "no-global-hooks"
+    empty.mkdir(mode=0o700, exist_ok=True)
+    (empty / "README.md").write_text(
+        "Stands for a folder of global hooks, where there is none.\n"
+    )  # nothing is no package
+    return replace(folders, global_hooks=empty)
+
+
+async def _prepare_cluster(client: ClusterClient, connection: Connection) -> str:
+    """Put the CRDs in place, as often as it takes; the version of Kubernetes there."""
+    said, pause = RepeatedWarning(log, CLUSTER_RETRY_MOST_S), CLUSTER_RETRY_S
+    while True:
+        try:
+            await ensure_crds(client, FIELD_MANAGER, now)
+            return await client.server_version()
+        except ClusterError as error:
+            said.warn(f"{connection.server}: {error}; trying again, at most {CLUSTER_RETRY_MOST_S:.0f} s apart")
+            refused = isinstance(error, ApiError)  # which lasts longer, as a rule, than a server that doesn't answer
+            await trio.sleep(pause)
+            pause = min(pause * 2, CLUSTER_RETRY_MOST_S) if refused else CLUSTER_RETRY_S
+
+
+def local_zone() -> tzinfo:
+    """The time zone of this machine, with its clock changes: that of schedules which name none."""
+    name = os.environ.get("TZ", "").lstrip(":") or os.path.realpath("/etc/localtime").rpartition("/zoneinfo/")[2]
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return datetime.now().astimezone().tzinfo or UTC

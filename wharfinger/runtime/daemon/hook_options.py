@@ -1,0 +1,159 @@
+"""Options of ``wharfinger run`` about hooks: where addon-operator's folders are, what of a start is done again, and what hooks
+are given."""
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+from wharfinger.hooks.containment.cluster_access import CredentialsPolicy
+from wharfinger.hooks.containment.hook_environment import add_environment_option
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.definition.requirements import is_package_name
+from wharfinger.runtime.lifecycle.restart_policy import Repeat
+from wharfinger.runtime.resources.resources import CONFIG_MAP, is_object_name
+
+_MODULES: Final = ("ADDON_OPERATOR_MODULES_DIR", "MODULES_DIR")
+_CONFIG_MAP: Final = ("ADDON_OPERATOR_NAMESPACE", "ADDON_OPERATOR_CONFIG_MAP")
+_GLOBAL: Final = ("ADDON_OPERATOR_GLOBAL_HOOKS_DIR", "GLOBAL_HOOKS_DIR")
+"""Both spellings: addon-operator's documents have one, its code reads the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddonFolders:
+    """Folders in addon-operator's layout to be installed, and the ConfigMap that says how; false where there are none."""
+
+    modules: tuple[Path, ...] = ()
+    global_hooks: Path | None = None
+    config_map: ObjectKey | None = None
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to install."""
+        return bool(self.modules or self.global_hooks)
+
+    def folders(self) -> tuple[Path, ...]:
+        """All of them: packages are read from there."""
+        return (*self.modules, *((self.global_hooks,) if self.global_hooks else ()))
+
+
+def add_hooks(parser: argparse.ArgumentParser) -> None:
+    """``--modules-dir``, ``--global-hooks-dir``, ``--config-map``, ``--on-startup``, ``--synchronization``, ``--hook-env``,
+    ``--hook-credentials``."""
+    folders = parser.add_argument_group(
+        "addon-operator folders",
+        "modules and global hooks in the layout of addon-operator, kept installed from these folders",
+    )
+    folders.add_argument(
+        "--modules-dir",
+        action="append",
+        default=[],
+        metavar="DIR[:DIR]",
+        help="folders of module folders; of modules with one name the first counts (may be repeated; default: "
+        f"${_MODULES[0]} or ${_MODULES[1]}, or none)",
+    )
+    folders.add_argument(
+        "--global-hooks-dir",
+        default="",
+        metavar="DIR",
+        help=f"the folder of global hooks, which run around all packages (default: ${_GLOBAL[0]} or ${_GLOBAL[1]}, or none)",
+    )
+    folders.add_argument(
+        "--config-map",
+        type=config_map_key,
+        default=None,
+        metavar="NAMESPACE/CONFIGMAP",
+        help="settings of these modules and whether they are enabled, as addon-operator's ConfigMap has them (default: "
+        f"${_CONFIG_MAP[0]} and ${_CONFIG_MAP[1]}, or none)",
+    )
+    starts = parser.add_argument_group(
+        "restarts",
+        "what is done again when the daemon starts again; by layout: everything for addon-operator's module folders, "
+        "what is needed for packages with a package.yaml",
+    )
+    for option, what in (
+        ("--on-startup", "onStartup hooks; needed: once for each version"),
+        (
+            "--synchronization",
+            "hooks are shown all objects they watch; needed: where something differs from what they know",
+        ),
+    ):
+        starts.add_argument(
+            option,
+            type=_repeat,
+            default=Repeat.LAYOUT,
+            metavar="|".join(Repeat),
+            help=f"{what} (default: %(default)s)",
+        )
+    given = parser.add_argument_group(
+        "environment of hooks",
+        "hooks get an environment of their own; of the daemon's only what is harmless or named here",
+    )
+    add_environment_option(given)
+    given.add_argument(
+        "--hook-credentials",
+        type=_policy,
+        default=CredentialsPolicy.MODULES,
+        metavar="|".join(CredentialsPolicy),
+        help="whose hooks get the daemon's credentials in their KUBECONFIG: those of Modules and global hooks, those of "
+        "Applications too, or nobody's (default: %(default)s)",
+    )
+
+
+def addon_folders(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> AddonFolders:
+    """What was given to `add_hooks`, or is in the environment; absolute."""
+    named = cast("list[str]", args.modules_dir) or [_first(environment, _MODULES)]
+    modules = tuple(Path(part).resolve() for text in named for part in text.split(":") if part)
+    global_hooks = cast("str", args.global_hooks_dir) or _first(environment, _GLOBAL)
+    config_map = cast("ObjectKey | None", args.config_map)
+    if config_map is None and (modules or global_hooks):
+        config_map = _config_map_of(environment)
+    return AddonFolders(
+        tuple(dict.fromkeys(modules)), Path(global_hooks).resolve() if global_hooks else None, config_map
+    )
+
+
+def folders_problem(folders: AddonFolders) -> str:
+    """What is wrong with them; empty if nothing is."""
+    for path in folders.folders():
+        if not path.is_dir():
+            return f"{path}: not a folder; name one that is there (--modules-dir, --global-hooks-dir)"
+    if folders.global_hooks is not None and not any(path.is_file() for path in folders.global_hooks.rglob("*")):
+        return f"--global-hooks-dir {folders.global_hooks}: there is no file in it; leave the option out where there are no hooks"
+    if folders.config_map is not None and not folders:
+        return "--config-map says how modules are to be set up, and there are none; give --modules-dir or --global-hooks-dir"
+    return ""
+
+
+def config_map_key(text: str) -> ObjectKey:
+    """``NAMESPACE/CONFIGMAP``. Raises ArgumentTypeError."""
+    namespace, slash, name = text.partition("/")
+    if not (slash and is_package_name(namespace) and is_object_name(name)):
+        raise argparse.ArgumentTypeError(f"{text[:320]!r} is not NAMESPACE/CONFIGMAP")
+    return ObjectKey(CONFIG_MAP, namespace, name)
+
+
+def _config_map_of(environment: Mapping[str, str]) -> ObjectKey | None:
+    """As addon-operator's variables name it; None where they do not, or name none that could be."""
+    namespace, name = (environment.get(variable, "") for variable in _CONFIG_MAP)
+    known = is_package_name(namespace) and is_object_name(name)
+    return ObjectKey(CONFIG_MAP, namespace, name) if known else None
+
+
+def _repeat(text: str) -> Repeat:
+    try:
+        return Repeat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of {', '.join(Repeat)}") from error
+
+
+def _policy(text: str) -> CredentialsPolicy:
+    try:
+        return CredentialsPolicy(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of {', '.join(CredentialsPolicy)}") from error
+
+
+def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((environment[name] for name in names if environment.get(name)), "")

@@ -1,0 +1,110 @@
+"""One daemon of a cluster is at work at a time: it holds the Lease ``wharfinger`` in ``wharfinger-system``.
+
+Who it is stands in a file of its state folder, which one process at a time can lock: so a daemon that was killed takes its own
+Lease back at once when it is started again there, and one on another machine waits until the Lease has run out. Each life has a
+greater fence than the one before, and says it in the release records that it writes (:mod:`~wharfinger.cluster.lease.fencing`).
+"""
+
+import logging
+import socket
+import uuid
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.lease.lease import Lease, open_lease
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.controllers.state_dir import StateDirError
+from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
+from wharfinger.runtime.daemon.rights import await_rights, watch_rights
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+
+log = logging.getLogger(__name__)
+
+LEASE: Final = "wharfinger"
+IDENTITY_FILE: Final = "identity"
+MAX_IDENTITY: Final = 200
+RETRY_S: Final = 2.0
+AGAIN_S: Final = 60.0
+
+
+@asynccontextmanager
+async def open_leadership(
+    client: ClusterClient,
+    state: Path,
+    now: Callable[[], datetime],
+    standby: Callable[[str], None] = lambda _: None,
+) -> AsyncGenerator[Lease, None]:
+    """Wait until this daemon is the one, and stay it while the block runs. Raises StateDirError, LeaseLostError.
+
+    A daemon that lacks rights doesn't ask for the Lease, so that one that has them gets it. ``standby`` gets what this daemon
+    waits for each time that changes, "" once it is at work.
+    """
+    identity = await trio.to_thread.run_sync(identity_of, state)
+    await await_rights(client, standby)
+    await _ensure_namespace(client)
+
+    def waiting(why: str) -> None:
+        _tell(why)
+        standby(why)
+
+    async with (
+        open_lease(client, SYSTEM_NAMESPACE, LEASE, identity, now=now, waiting=waiting) as lease,
+        trio.open_nursery() as nursery,
+    ):
+        standby("")
+        log.info("%s holds the Lease %s/%s, fence %d", identity, SYSTEM_NAMESPACE, LEASE, lease.fence)
+        nursery.start_soon(watch_rights, client, name="rights")
+        yield lease
+        nursery.cancel_scope.cancel(reason="the Lease is not needed any more")
+
+
+def identity_of(state: Path) -> str:
+    """``<host>_<uuid>``, made once for a state folder. Blocks. Raises StateDirError."""
+    path = state / IDENTITY_FILE
+    try:
+        with suppress(FileNotFoundError):
+            if known := path.read_text(errors="replace").strip()[:MAX_IDENTITY]:
+                return known
+        identity = f"{socket.gethostname()}_{uuid.uuid4()}"[:MAX_IDENTITY]
+        fresh = path.with_suffix(".new")
+        fresh.write_text(f"{identity}\n")
+        fresh.replace(path)
+    except OSError as error:
+        raise StateDirError(
+            f"{path}: {error.strerror}; look at the disk and at the owner of the state folder"
+        ) from error
+    return identity
+
+
+def _tell(why: str) -> None:
+    log.warning("not at work yet: %s; one daemon of a cluster is, until it ends or does not renew the Lease", why)
+
+
+async def _ensure_namespace(client: ClusterClient) -> None:
+    """Make the Lease's namespace where it is missing, as often as it takes."""
+    said = RepeatedWarning(log, AGAIN_S)
+    while True:
+        try:
+            await _make_namespace(client)
+        except ClusterError as error:
+            said.warn(f"namespace {SYSTEM_NAMESPACE}: {error}; trying again each {RETRY_S:g} s")
+            await trio.sleep(RETRY_S)
+        else:
+            return
+
+
+async def _make_namespace(client: ClusterClient) -> None:
+    """It may be there where nobody may make one. Raises ClusterError."""
+    resource = await client.resource_type("v1", "Namespace")
+    try:
+        await client.get(ObjectKey(resource, "", SYSTEM_NAMESPACE))
+    except NotFoundError:
+        with suppress(ConflictError):
+            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}})

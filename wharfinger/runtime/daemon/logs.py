@@ -1,0 +1,87 @@
+"""The daemon's log: one line a record on stderr, text for people or JSON for machines, each with the package it is about.
+
+A traceback follows its record, each line of it marked.
+
+What else a record says comes as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the message, in JSON
+they stand beside it, and none of them takes the place of what every record has.
+
+The package comes from a context variable that a queue's worker binds, so no call has to pass it along. Names and values of
+fields are escaped: a log line is one line, whatever a registry, a chart or a hook puts into a message.
+"""
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final, TextIO, cast
+
+from wharfinger.formats.json.value import JsonValue
+from wharfinger.queue.lane import current_package
+
+_PLAIN: Final = re.compile(r"[^\s\"=\[\]{}]+")
+
+
+class LogFormat(StrEnum):
+    """How records are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class _Formatter(logging.Formatter):
+    def __init__(self, form: LogFormat) -> None:
+        super().__init__()
+        self._form = form
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        fields: dict[str, JsonValue] = {**_extra(record)}
+        fields |= {"time": moment, "level": record.levelname.lower(), "logger": record.name, "msg": record.getMessage()}
+        if package := current_package():
+            fields["package"] = package
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        if trace:
+            fields["traceback"] = trace
+        if self._form is LogFormat.JSON:
+            return _escaped_in_json(json.dumps(fields, ensure_ascii=False))
+        said = "".join(f" {_shown(name)}={_shown(value)}" for name, value in _extra(record).items())
+        line = f"{moment} {record.levelname:<7} {fields['msg']}{said}{f' [{package}]' if package else ''}"
+        lines = [line, *(f"    | {part}" for part in trace.splitlines())]
+        return "\n".join(_escaped(part) for part in lines)
+
+
+def _extra(record: logging.LogRecord) -> Mapping[str, JsonValue]:
+    """The fields that were given with the record."""
+    fields: object = getattr(record, "fields", None)
+    return cast("Mapping[str, JsonValue]", fields) if isinstance(fields, Mapping) else {}
+
+
+def _shown(value: JsonValue) -> str:
+    """A field in text: a plain word as it is, all else as JSON."""
+    if isinstance(value, str) and _PLAIN.fullmatch(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _escaped(line: str) -> str:
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
+
+
+def _escaped_in_json(line: str) -> str:
+    """JSON leaves more than text may have as it is: ends of lines beyond ASCII, and what a terminal takes for a command."""
+    if line.isprintable():
+        return line
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
+
+
+def set_up_logging(form: LogFormat, level: str, stream: TextIO | None = None) -> None:
+    """Send Wharfinger's records to ``stream`` (default: stderr); other libraries' from warnings on."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(_Formatter(form))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("wharfinger").setLevel(level.upper())

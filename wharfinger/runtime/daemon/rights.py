@@ -1,0 +1,217 @@
+"""The rights that a daemon needs in its cluster, and whether it has them: asked before it takes the Lease.
+
+NEEDED is the one table of them; the check asks for what is in it, and docs/service.md shows the ClusterRole that is made of it
+(`cluster_role`). What the charts of packages contain comes on top: that is known only once they are rendered, and a missing
+right of that kind is a failure of its package.
+
+The check is SelfSubjectAccessReview, which asks for exactly one verb on one resource, so that rules for names or namespaces are
+judged by the API server itself. Who may do everything, as most daemons may, is asked once.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.bounded_map import each
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ApiError, ClusterError
+from wharfinger.formats.json.value import JsonObject, find
+from wharfinger.runtime.daemon.repeated_warning import RepeatedWarning
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.resources import GROUP
+
+log = logging.getLogger(__name__)
+
+AT_ONCE: Final = 8
+RETRY_S: Final = 2.0
+"""Before the API server is asked again where it did not answer."""
+FIRST_S: Final = 5.0
+MOST_S: Final = 60.0
+"""Between two checks of a daemon that lacks rights: the first pause, doubled each time up to the most."""
+AGAIN_S: Final = 3600.0
+"""The same list is logged again after that."""
+REMEDY: Final = "give its user the ClusterRole of docs/service.md; it looks again by itself"
+HELD_S: Final = 300.0
+"""Between two checks of a daemon that is at work."""
+_READ: Final = ("get", "list", "watch")
+_REVIEW: Final = "authorization.k8s.io/v1"
+FORBIDDEN: Final = 403
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Verbs on one resource; ``namespace`` "" is all of them, and what has none. ``why`` completes "needed to ..."."""
+
+    verbs: tuple[str, ...]
+    group: str
+    resource: str
+    why: str
+    namespace: str = ""
+
+
+NEEDED: Final = (
+    Right((*_READ, "patch"), GROUP, "applications", "see what is wanted, and set the finalizer"),
+    Right(("patch",), GROUP, "applications/status", "report how Applications are"),
+    Right(
+        (*_READ, "create", "patch", "delete"),
+        GROUP,
+        "modules",
+        "see what is wanted, set the finalizer, and keep the Modules of --modules-dir",
+    ),
+    Right(("patch",), GROUP, "modules/status", "report how Modules are"),
+    Right(
+        (*_READ, "create", "patch", "delete"),
+        GROUP,
+        "packagerepositories",
+        "find packages, and keep the repository of --modules-dir",
+    ),
+    Right(
+        (*_READ, "create", "patch"),
+        "apiextensions.k8s.io",
+        "customresourcedefinitions",
+        "bring its own definitions and those of packages up to date",
+    ),
+    Right((*_READ, "create"), "", "namespaces", "make its own namespace and those of Modules, and follow their labels"),
+    Right(
+        (*_READ, "create", "update", "patch", "delete"),
+        "",
+        "secrets",
+        "keep release records and the state of packages, and read settings and logins",
+    ),
+    Right(
+        (*_READ, "create", "update"),
+        "",
+        "configmaps",
+        "read settings, and write those of addon-operator's modules back",
+    ),
+    Right(_READ, "", "events", "say why something is not ready"),
+    Right(
+        ("get", "create", "patch"),
+        "coordination.k8s.io",
+        "leases",
+        "be the only daemon at work",
+        namespace=SYSTEM_NAMESPACE,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Missing:
+    """One verb that a daemon may not do."""
+
+    resource: str
+    verb: str
+    namespace: str
+    why: str
+
+    def __str__(self) -> str:
+        """``create leases.coordination.k8s.io in wharfinger-system``."""
+        return f"{self.verb} {self.resource}" + (f" in {self.namespace}" if self.namespace else "")
+
+
+async def missing_rights(client: ClusterClient) -> tuple[Missing, ...]:
+    """What of NEEDED the user of this client may not do, sorted; nothing where the server doesn't say. Raises ClusterError."""
+    try:
+        if await _may(client, "*", "*", "*", ""):
+            return ()
+        asked = [(right, verb) for right in NEEDED for verb in right.verbs]
+        found = await each(asked, lambda one: _missing(client, *one), limit=AT_ONCE)
+    except ApiError as error:
+        if error.code != FORBIDDEN:
+            raise
+        log.warning("its rights cannot be asked for, and are taken for granted: %s", error)
+        return ()
+    return tuple(sorted(one for one in found if one is not None))
+
+
+async def await_rights(client: ClusterClient, tell: Callable[[str], None]) -> None:
+    """Return once nothing is missing. ``tell`` gets the state in one line each time it changes, "" at the end.
+
+    What is missing is logged once, and again when it changes or AGAIN_S later.
+    """
+    lacking, unanswered = RepeatedWarning(log, AGAIN_S), RepeatedWarning(log, MOST_S)
+    pause = FIRST_S
+    while True:
+        try:
+            missing = await missing_rights(client)
+        except ClusterError as error:
+            tell(f"its rights cannot be asked for: {error}")
+            unanswered.warn(f"its rights cannot be asked for: {error}; trying again each {RETRY_S:g} s")
+            await trio.sleep(RETRY_S)
+            continue
+        if not missing:
+            tell("")
+            return
+        tell(f"lacks rights: {listed(missing)}")
+        lacking.warn(f"not at work: lacks rights: {listed(missing)}; {REMEDY}")
+        await trio.sleep(pause)
+        pause = min(pause * 2, MOST_S)
+
+
+async def watch_rights(client: ClusterClient) -> None:
+    """Look again each HELD_S while at work, and log what was taken away meanwhile, once for each change.
+
+    The Lease is kept: rights are often taken away for the moment of a change, and giving it up would end all that is under way.
+    """
+    said = RepeatedWarning(log, AGAIN_S)
+    while True:
+        await trio.sleep(HELD_S)
+        try:
+            missing = await missing_rights(client)
+        except ClusterError:
+            continue  # whoever needs the API server says so
+        if missing:
+            said.warn(f"lacks rights that it had when it began: {listed(missing)}; {REMEDY}")
+        elif said.clear():
+            log.info("has all the rights it needs again")
+
+
+def listed(missing: Iterable[Missing]) -> str:
+    """``create, patch customresourcedefinitions.apiextensions.k8s.io (to bring ...); ...``."""
+    verbs: dict[tuple[str, str, str], list[str]] = {}
+    for one in missing:
+        verbs.setdefault((one.resource, one.namespace, one.why), []).append(one.verb)
+    return "; ".join(
+        f"{', '.join(each)} {resource}{f' in {namespace}' if namespace else ''} (to {why})"
+        for (resource, namespace, why), each in verbs.items()
+    )
+
+
+def cluster_role(name: str) -> JsonObject:
+    """The ClusterRole of all that is needed; rights in one namespace are in it for all of them, as it has no other way."""
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": [
+            {"apiGroups": [right.group], "resources": [right.resource], "verbs": list(right.verbs)} for right in NEEDED
+        ],
+    }
+
+
+async def _missing(client: ClusterClient, right: Right, verb: str) -> Missing | None:
+    if await _may(client, verb, right.group, right.resource, right.namespace):
+        return None
+    name, _, subresource = right.resource.partition("/")
+    shown = f"{name}.{right.group}" if right.group else name
+    return Missing(f"{shown}/{subresource}" if subresource else shown, verb, right.namespace, right.why)
+
+
+async def _may(client: ClusterClient, verb: str, group: str, resource: str, namespace: str) -> bool:
+    name, _, subresource = resource.partition("/")
+    attributes: JsonObject = {"verb": verb, "group": group, "resource": name}
+    if subresource:
+        attributes["subresource"] = subresource
+    if namespace:
+        attributes["namespace"] = namespace
+    review: JsonObject = {
+        "apiVersion": _REVIEW,
+        "kind": "SelfSubjectAccessReview",
+        "metadata": {},
+        "spec": {"resourceAttributes": attributes},
+    }
+    answer = await client.create(review)
+    return find(answer, "status", "allowed") is True

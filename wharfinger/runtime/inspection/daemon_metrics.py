@@ -1,0 +1,182 @@
+"""The daemon's own metrics, as Prometheus scrapes them: what `wharfinger statistics` counts, and what there is of packages.
+
+Everything counts for itself, where it works; here it is only written down, at one moment. Families are described beforehand
+(`DAEMON_METRICS`), and docs/metrics.md has the same list. What is of a binding is summed over all that watches for it. Rows that
+grow with what users install are bounded: beyond MAX_ROWS they are summed in one row of others, so sums stay true.
+"""
+
+import resource
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from wharfinger.formats.exposition import Description, MetricKind, family_lines, plain_text
+from wharfinger.hooks.metrics.run_metrics import LABELS as BINDING
+from wharfinger.hooks.metrics.run_metrics import OTHERS, package_labels
+from wharfinger.hooks.watching.monitor import Monitor
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.inspection.release_metrics import RELEASE_METRICS, release_families
+from wharfinger.runtime.inspection.statistics import statistics
+from wharfinger.runtime.inspector import DaemonSnapshot, StatisticsSnapshot, TaskCounts
+from wharfinger.runtime.status.summary import summarize
+
+WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")
+MAX_ROWS: Final = 10_000
+"""Of one family."""
+
+Row = tuple[Sequence[str], float]
+
+
+class _Family(NamedTuple):
+    described: Description
+    rows: Sequence[Row]
+
+
+def _gauge(name: str, what: str, *labels: str) -> Description:
+    return Description(f"wharfinger_{name}", MetricKind.GAUGE, what, labels)
+
+
+def _counter(name: str, what: str, *labels: str) -> Description:
+    return Description(f"wharfinger_{name}", MetricKind.COUNTER, what, labels)
+
+
+BUILD: Final = _gauge("build_info", "Always 1; what runs.", "version")
+STARTED: Final = _gauge("start_time_seconds", "When the daemon started, in seconds since 1970.")
+READY: Final = _gauge("ready", "1 while the daemon is ready.")
+CPU: Final = _counter("process_cpu_seconds_total", "Processor time of the daemon itself, without its children.")
+MEMORY: Final = _gauge("process_resident_memory_bytes", "Memory of the daemon itself, without its children.")
+FILES: Final = _gauge("process_open_fds", "Files and sockets that the daemon has open.")
+PACKAGES: Final = _gauge("packages", "Packages by kind and state.", "kind", "state")
+INFO: Final = _gauge(
+    "package_info",
+    "Always 1; what is wanted of a package, and its state.",
+    *("module", "namespace", "kind", "package", "version", "state"),
+)
+LENGTH: Final = _gauge("tasks_queue_length", "Tasks in a package's queue; a queue without any is not listed.", "queue")
+TASKS: Final = _gauge("tasks", "Tasks by state: running, backing_off, parked, or waiting behind those.", "state")
+RETIRED: Final = _counter("tasks_retired_total", "Tasks that succeeded.")
+DROPPED: Final = _counter("tasks_dropped_total", "Tasks that were dropped: superseded, or their package is gone.")
+FAILURES: Final = _counter("task_failures_total", "Runs of tasks that failed.")
+BUGS: Final = _counter("task_bugs_total", "Those of them that failed for a defect of the daemon.")
+LIMIT: Final = _gauge("slots_limit", "How much of a kind of work is done at once.", "kind")
+USED: Final = _gauge("slots_used", "How much of it is done now.", "kind")
+WAITING: Final = _gauge("slots_waiting", "How much of it waits.", "kind")
+CRONTABS: Final = _gauge("schedule_crontabs", "Different crontabs that hooks are bound to.")
+TICKS: Final = _counter("schedule_ticks_total", "Times that have come.")
+OBJECTS: Final = _gauge("kube_snapshot_objects", "Objects in the snapshot of a binding, over all it watches.", *BINDING)
+EVENTS: Final = _counter("kube_events_total", "Events of a binding since its hooks were started.", *BINDING)
+LOST: Final = _counter("kube_events_dropped_total", "Changes of a binding that its filter failed on.", *BINDING)
+SUBSCRIBERS: Final = _gauge("kube_watch_subscribers", "Monitors of hooks that share a watch.", *WATCH)
+WATCH_ERRORS: Final = _counter("kube_watch_errors_total", "Lists and watches that failed.", *WATCH)
+WORKERS: Final = _gauge("pool_workers", "Worker processes for jq filters and CEL rules.", "pool")
+REQUESTS: Final = _counter("pool_requests_total", "What they were asked.", "pool")
+REPLACED: Final = _counter("pool_replaced_total", "Workers that hung or died, and were replaced.", "pool")
+STORE: Final = _gauge("store_entries", "Packages on disk that are locked, temporary, or pinned.", "state")
+
+DAEMON_METRICS: Final = (
+    *(BUILD, STARTED, READY, CPU, MEMORY, FILES),
+    *(PACKAGES, INFO, LENGTH, TASKS, RETIRED, DROPPED, FAILURES, BUGS),
+    *(LIMIT, USED, WAITING, CRONTABS, TICKS, OBJECTS, EVENTS, LOST, SUBSCRIBERS, WATCH_ERRORS),
+    *(WORKERS, REQUESTS, REPLACED, STORE),
+    *RELEASE_METRICS,
+)
+
+
+def daemon_lines(daemon: DaemonSnapshot, runtime: Runtime | None) -> Iterator[str]:
+    """All of them that there are now, as text; before the runtime is up, those of the process.
+
+    Everything is counted before the first line comes, so whoever takes them may pause between two.
+    """
+    families = [*_process(daemon)]
+    if runtime is not None:
+        families += [*_packages(runtime), *_counted(statistics(runtime)), *_bindings(runtime), *_watches(runtime)]
+        families += [_Family(described, rows) for described, rows in release_families(runtime.tools)]
+    for family in families:
+        yield from family_lines(family.described, family.rows)
+
+
+def summed(rows: Iterable[Row], others: Sequence[str], most: int = MAX_ROWS) -> list[Row]:
+    """Rows of equal labels as one; those of which there are too many as one that is labelled ``others``."""
+    sums: dict[Sequence[str], float] = {}
+    for labels, number in rows:
+        own = tuple(map(plain_text, labels))
+        key = own if own in sums or len(sums) < most else others
+        sums[key] = sums.get(key, 0) + number
+    return list(sums.items())
+
+
+def _process(daemon: DaemonSnapshot) -> Iterator[_Family]:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    yield _Family(BUILD, [((daemon.version,), 1)])
+    yield _one(STARTED, daemon.started.timestamp())
+    yield _one(READY, int(daemon.ready))
+    yield _one(CPU, used.ru_utime + used.ru_stime)
+    yield _one(MEMORY, pages * resource.getpagesize())
+    yield _one(FILES, sum(1 for _ in Path("/proc/self/fd").iterdir()))
+
+
+def _packages(runtime: Runtime) -> Iterator[_Family]:
+    found = [
+        (instance, summarize(instance.status)[0], package_labels(instance.id.name))
+        for instance in runtime.instances.values()
+    ]
+    yield _Family(PACKAGES, summed((((each.id.kind, state), 1) for each, state, _ in found), ("", OTHERS)))
+    info = (((*name, each.id.kind, each.package, each.version, state), 1) for each, state, name in found)
+    yield _Family(INFO, summed(info, (OTHERS, "", "", "", "", "")))
+    queues = ((name, len(runtime.queues.dump_one(name).tasks)) for name in runtime.queues.names())
+    yield _Family(LENGTH, summed((((name,), length) for name, length in queues), (OTHERS,)))
+
+
+def _counted(found: StatisticsSnapshot) -> Iterator[_Family]:
+    yield from _tasks(found.tasks)
+    yield _Family(LIMIT, [((each.kind,), each.limit) for each in found.slots])
+    yield _Family(USED, [((each.kind,), each.used) for each in found.slots])
+    yield _Family(WAITING, [((each.kind,), each.waiting) for each in found.slots])
+    yield _one(CRONTABS, found.schedules.crontabs)
+    yield _one(TICKS, found.schedules.ticks)
+    pools = [((name,), pool) for name, pool in (("jq", found.filters), ("cel", found.rules)) if pool is not None]
+    yield _Family(WORKERS, [(name, pool.workers) for name, pool in pools])
+    yield _Family(REQUESTS, [(name, pool.requests) for name, pool in pools])
+    yield _Family(REPLACED, [(name, pool.replaced) for name, pool in pools])
+    if found.store is not None:
+        states = {"locked": found.store.locked, "temporary": found.store.temporary, "pinned": found.store.pinned}
+        yield _Family(STORE, [((state,), number) for state, number in states.items()])
+
+
+def _tasks(tasks: TaskCounts) -> Iterator[_Family]:
+    heads = {"running": tasks.running, "backing_off": tasks.backing_off, "parked": tasks.parked}
+    states = {**heads, "waiting": tasks.tasks - sum(heads.values())}
+    yield _Family(TASKS, [((state,), number) for state, number in states.items()])
+    yield _one(RETIRED, tasks.retired)
+    yield _one(DROPPED, tasks.dropped)
+    yield _one(FAILURES, tasks.failures)
+    yield _one(BUGS, tasks.bugs)
+
+
+def _bindings(runtime: Runtime) -> Iterator[_Family]:
+    started = [(name, each.started) for name, each in runtime.instances.items() if each.started is not None]
+    monitors = [(_binding(name, one), one.statistics()) for name, hooks in started for one in hooks.monitors()]
+    others = ("", "", OTHERS, "", "")
+    yield _Family(OBJECTS, summed(((labels, one.objects) for labels, one in monitors), others))
+    told = ((labels, one.added + one.modified + one.deleted) for labels, one in monitors)
+    yield _Family(EVENTS, summed(told, others))
+    yield _Family(LOST, summed(((labels, one.dropped) for labels, one in monitors), others))
+
+
+def _watches(runtime: Runtime) -> Iterator[_Family]:
+    found = [
+        ((str(one.resource.group_kind), one.namespace, one.label_selector, one.field_selector), one)
+        for one in runtime.tools.hook_services.watches()
+    ]
+    others = (OTHERS, "", "", "")
+    yield _Family(SUBSCRIBERS, summed(((labels, one.subscribers) for labels, one in found), others))
+    yield _Family(WATCH_ERRORS, summed(((labels, one.failures) for labels, one in found), others))
+
+
+def _binding(package: str, monitor: Monitor) -> tuple[str, ...]:
+    return (*package_labels(package), monitor.hook, monitor.binding.name, monitor.binding.queue)
+
+
+def _one(described: Description, number: float) -> _Family:
+    return _Family(described, [((), number)])

@@ -1,0 +1,74 @@
+"""Metrics of what keeps releases: the table and its reconciler, drift, health, renders that were kept."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from wharfinger.cluster.releases.options import EngineStatistics
+from wharfinger.formats.exposition import Description, MetricKind
+from wharfinger.packages.rendering.render_cache import CacheStatistics, CachingRenderer
+from wharfinger.runtime.package.instance import Tools
+
+Rows = Sequence[tuple[Sequence[str], float]]
+
+
+def _gauge(name: str, what: str, *labels: str) -> Description:
+    return Description(f"wharfinger_{name}", MetricKind.GAUGE, what, labels)
+
+
+def _counter(name: str, what: str, *labels: str) -> Description:
+    return Description(f"wharfinger_{name}", MetricKind.COUNTER, what, labels)
+
+
+OBJECTS: Final = _gauge("release_objects", "Objects of releases by what is to be done with them.", "state")
+OPERATIONS: Final = _counter("apply_operations_total", "Objects applied and deleted, and prunes.", "operation")
+ERRORS: Final = _counter("apply_errors_total", "Those of them that failed, to be tried again.", "operation")
+SECONDS: Final = _counter("apply_seconds_total", "How long they took.", "operation")
+HEALTHY: Final = _gauge("apply_healthy", "1 while no object and no prune fails.")
+PRUNED: Final = _counter(
+    "pruned_objects_total", "Objects that were deleted because their release no longer contains them."
+)
+SLOW: Final = _gauge("apply_slow_operations", "Operations that hang, and retries of releases whose operations hang.")
+DRIFTED: Final = _gauge("drifted_objects", "Objects that are not as applied now.")
+FIGHTS: Final = _gauge("drift_fights", "Objects that somebody changes again and again after they were corrected.")
+CORRECTIONS: Final = _counter("drift_corrections_total", "Objects that were applied again because others changed them.")
+SUSPICIONS: Final = _counter("drift_suspicions_total", "Changes that were looked at twice.")
+KINDS: Final = _gauge("live_kinds", "Kinds of objects that releases have and that are watched.")
+BLIND: Final = _gauge("live_kinds_failing", "Those of them that cannot be watched now.")
+RENDERS: Final = _counter("renders_total", "Renders by where they came from: memory, disk, helm, uncached.", "source")
+
+RELEASE_METRICS: Final = (
+    *(OBJECTS, OPERATIONS, ERRORS, SECONDS, HEALTHY, PRUNED, SLOW),
+    *(DRIFTED, FIGHTS, CORRECTIONS, SUSPICIONS, KINDS, BLIND, RENDERS),
+)
+
+
+def release_families(tools: Tools) -> Iterator[tuple[Description, Rows]]:
+    """All of them, as they are now."""
+    yield from _engine(tools.releases.statistics())
+    renderer = tools.renderer
+    yield RENDERS, _renders(renderer.statistics()) if isinstance(renderer, CachingRenderer) else []
+
+
+def _engine(found: EngineStatistics) -> Iterator[tuple[Description, Rows]]:
+    reconciler, keys, drift, live = found.reconciler, found.reconciler.keys, found.drift, found.live
+    states = {"pending": keys.pending, "refreshing": keys.refreshing, "failing": keys.failing}
+    done = keys.rows - sum(states.values())
+    yield OBJECTS, [((state,), number) for state, number in {**states, "done": max(0, done)}.items()]
+    each = {"apply": reconciler.updates, "delete": reconciler.deletions, "prune": reconciler.prunes}
+    yield OPERATIONS, [((name,), one.count) for name, one in each.items()]
+    yield ERRORS, [((name,), one.errors) for name, one in each.items()]
+    yield SECONDS, [((name,), one.seconds) for name, one in each.items()]
+    yield HEALTHY, [((), 1 if found.apply_health.startswith("OK") else 0)]
+    yield PRUNED, [((), found.pruned)]
+    yield SLOW, [((), keys.slow)]
+    yield DRIFTED, [((), drift.open)]
+    yield FIGHTS, [((), drift.fights)]
+    yield CORRECTIONS, [((), drift.corrections)]
+    yield SUSPICIONS, [((), drift.suspicions)]
+    yield KINDS, [((), len(live.objects))]
+    yield BLIND, [((), len(live.failing))]
+
+
+def _renders(found: CacheStatistics) -> Rows:
+    sources = {"memory": found.hits, "disk": found.disk_hits, "helm": found.misses, "uncached": found.uncached}
+    return [((source,), number) for source, number in sources.items()]

@@ -1,0 +1,199 @@
+"""The runtime's Inspector: what is, read in one step, as frozen snapshots (see :mod:`wharfinger.runtime.inspector`)."""
+
+import os
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import trio
+
+import wharfinger
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.formats.exposition import exposition
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.hooks.metrics.hook_metrics import HookMetrics
+from wharfinger.runtime.core.operations import node_of
+from wharfinger.runtime.core.package_snapshot import (
+    Surroundings,
+    queue_snapshot,
+    surrounded,
+    surroundings,
+    waiting_queue,
+)
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.inspection.daemon_metrics import daemon_lines
+from wharfinger.runtime.inspection.statistics import slots_of, statistics
+from wharfinger.runtime.inspector import (
+    DaemonSnapshot,
+    ExplanationSnapshot,
+    NodeSnapshot,
+    PackageSnapshot,
+    QueueSnapshot,
+    RenderSnapshot,
+    SettingsAnswer,
+    StatisticsSnapshot,
+)
+from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.resources.identity import has_release
+from wharfinger.runtime.resources.resources import Directives
+from wharfinger.runtime.status.failures import EXPECTED, classify
+from wharfinger.runtime.tasks.rendering import rendered
+from wharfinger.runtime.why.causes import Known
+from wharfinger.runtime.why.explanation import explain
+
+LINES_AT_ONCE: Final = 1_000
+
+
+@dataclass(slots=True)
+class RuntimeInspector:
+    """Answers from a running daemon; before the runtime is up there are no packages and it is not ready."""
+
+    cluster: str
+    started: datetime
+    runtime: Runtime | None = None
+    draining: bool = False
+    standby: str = ""
+    measured: HookMetrics = field(default_factory=HookMetrics)
+
+    async def daemon(self) -> DaemonSnapshot:
+        """The daemon."""
+        return DaemonSnapshot(
+            version=wharfinger.__version__,
+            pid=os.getpid(),
+            started=self.started,
+            ready=self.runtime is not None and not self.draining,
+            cluster=self.cluster,
+            packages=len(self.runtime.instances) if self.runtime else 0,
+            draining=self.draining,
+            standby=self.standby,
+        )
+
+    def stand_by(self, why: str) -> None:
+        """What the daemon waits for before it may be at work; "" once it is."""
+        self.standby = " ".join(why.split())
+
+    async def statistics(self) -> StatisticsSnapshot | None:
+        """What the daemon counts, or None before the runtime is up."""
+        return statistics(self.runtime) if self.runtime is not None else None
+
+    async def metrics(self) -> str:
+        """The daemon's own metrics; of hooks' runs, too."""
+        lines: list[str] = []
+        for line in daemon_lines(await self.daemon(), self.runtime):
+            lines.append(line)
+            if len(lines) % LINES_AT_ONCE == 0:  # everything was counted before the first of them
+                await trio.lowlevel.checkpoint()
+        return exposition(lines) + self.measured.exposition()
+
+    async def hook_metrics(self) -> str:
+        """What hooks publish."""
+        return self.measured.exposition_hooks()
+
+    async def packages(self) -> tuple[PackageSnapshot, ...]:
+        """All packages, sorted by name."""
+        if self.runtime is None:
+            return ()
+        around = surroundings(self.runtime.tools, self.runtime.now())
+        return tuple(surrounded(package, around, self._release(package.name)) for package in self.runtime.dump())
+
+    async def package(self, name: str) -> PackageSnapshot | None:
+        """One package, or None."""
+        found = self.runtime.dump_by_name(name) if self.runtime is not None else None
+        if self.runtime is None or found is None:
+            return None
+        return surrounded(found, surroundings(self.runtime.tools, self.runtime.now()), self._release(name))
+
+    def _release(self, name: str) -> Owner | None:
+        return release_of(self.runtime, name) if self.runtime is not None else None
+
+    async def queues(self) -> tuple[QueueSnapshot, ...]:
+        """All queues, sorted by name; a package that never had a task has an empty one."""
+        if self.runtime is None:
+            return ()
+        around = surroundings(self.runtime.tools, self.runtime.now())
+        names = sorted({*self.runtime.queues.names(), *self.runtime.instances})
+        return tuple(self._queue(self.runtime, name, around) for name in names)
+
+    async def scheduler(self) -> tuple[NodeSnapshot, ...]:
+        """All nodes of the scheduler, sorted by name."""
+        return self.runtime.scheduler.nodes() if self.runtime is not None else ()
+
+    async def why(self, name: str) -> ExplanationSnapshot | None:
+        """Why a package is as it is; None where there is no such package."""
+        return explain(name, _known(self.runtime)) if self.runtime is not None else None
+
+    async def render(self, name: str) -> RenderSnapshot | None:
+        """What a package would have in the cluster now; None where there is no such package."""
+        instance = self.runtime.instances.get(name) if self.runtime is not None else None
+        if self.runtime is None or instance is None:
+            return None
+        if instance.definition is None:
+            return RenderSnapshot("", "it is not loaded yet", has_chart=True)
+        if instance.definition.chart is None:
+            return RenderSnapshot("", "", has_chart=False)
+        try:
+            found = await rendered(instance, self.runtime.tools, self.runtime.reports)
+        except EXPECTED as error:
+            return RenderSnapshot("", instance.masked(classify(error).message), has_chart=True)
+        return RenderSnapshot(found.manifest, "", has_chart=True)
+
+    async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
+        """Whether the package would take these settings; None where there is no such package."""
+        instance = self.runtime.instances.get(name) if self.runtime is not None else None
+        if self.runtime is None or instance is None:
+            return None
+        return await self.runtime.validate_settings(name, settings, version)
+
+    @staticmethod
+    def _queue(runtime: Runtime, name: str, around: Surroundings) -> QueueSnapshot:
+        instance = runtime.instances.get(name)
+        established = instance is None or instance.crds is not None
+        return waiting_queue(queue_snapshot(runtime.queues.dump_one(name)), around, established=established)
+
+
+def _needed(instance: Instance) -> frozenset[str]:
+    """Whom a package names, as it was loaded."""
+    if instance.definition is None:
+        return frozenset()
+    return frozenset(node_of(instance.id, instance.definition, instance.wanted).names())
+
+
+def _asked(instance: Instance | None) -> tuple[str, ...]:
+    """Whom only the resource of a package names, in ``spec.dependsOn``: what is loaded would do without."""
+    if instance is None or instance.definition is None:
+        return ()
+    own = node_of(instance.id, instance.definition, Directives()).dependencies()
+    names = {each.package for each in instance.wanted.depends_on} - {each.name for each, _ in own}
+    return tuple(sorted(names))
+
+
+def release_of(runtime: Runtime, name: str) -> Owner | None:
+    """The release of a package; None where it has none, or is not known."""
+    instance = runtime.instances.get(name)
+    return Owner(instance.id.release, instance.id.namespace) if instance and has_release(instance.id) else None
+
+
+def _known(runtime: Runtime) -> Known:
+    """What an explanation is made from: all of one step, since nothing here waits."""
+    around = surroundings(runtime.tools, runtime.now())
+
+    def package(name: str) -> PackageSnapshot | None:
+        found = runtime.dump_by_name(name)
+        return surrounded(found, around, release_of(runtime, name)) if found is not None else None
+
+    def leaving(name: str) -> tuple[str, ...]:
+        gone = [each for each in runtime.instances.values() if runtime.lifecycle.is_removing(each.id.name)]
+        needing = (each.id.name for each in gone if name in _needed(each))
+        return tuple(sorted(needing))
+
+    return Known(
+        now=runtime.now(),
+        package=package,
+        node=runtime.scheduler.snapshot,
+        holders=runtime.scheduler.holders,
+        leaving=leaving,
+        asks_daemon=True,
+        by_resource=lambda name: _asked(runtime.instances.get(name)),
+        slots=slots_of(runtime.tools.slots),
+        trying_crds=around.trying_crds,
+    )

@@ -1,0 +1,105 @@
+"""What a running daemon counts, as one snapshot: for whoever asks why nothing moves, or what there is so much of.
+
+Everything counts for itself, where it works; here it is only put together.
+"""
+
+from wharfinger.cluster.releases.options import EngineStatistics
+from wharfinger.hooks.watching.jq_pool import JqPool, JqStatistics
+from wharfinger.packages.settings.cel_pool import CelPool, CelStatistics
+from wharfinger.packages.store.disk_store import DiskStore
+from wharfinger.packages.store.store import Store
+from wharfinger.queue.dump import QueuesStatistics
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import Kind
+from wharfinger.runtime.core.runtime import Runtime
+from wharfinger.runtime.inspector import (
+    MonitorCounts,
+    ObjectCounts,
+    PoolSnapshot,
+    SchedulesSnapshot,
+    SlotsSnapshot,
+    StatisticsSnapshot,
+    StoreSnapshot,
+    TaskCounts,
+)
+
+
+def statistics(runtime: Runtime) -> StatisticsSnapshot:
+    """All of it, at this moment."""
+    tools = runtime.tools
+    schedules = tools.hook_services.schedules()
+    return StatisticsSnapshot(
+        tasks=_tasks(runtime.queues.statistics()),
+        slots=slots_of(tools.slots),
+        trying_crds=tools.crd_phase.trying(),
+        schedules=SchedulesSnapshot(schedules.crontabs, schedules.ticks, schedules.next_due),
+        monitors=_monitors(runtime),
+        # What is behind a seam counts or does not; the seam is about its work.
+        filters=_pool(tools.filters.statistics()) if isinstance(tools.filters, JqPool) else None,
+        rules=_pool(tools.rules.statistics()) if isinstance(tools.rules, CelPool) else None,
+        store=_store(tools.store),
+        objects=_objects(tools.releases.statistics()),
+    )
+
+
+def _objects(found: EngineStatistics) -> ObjectCounts:
+    """The head of the health's sentence only: what fails is shown with its package, where secrets are known."""
+    keys, prunes = found.reconciler.keys, found.reconciler.prunes
+    return ObjectCounts(
+        health=found.apply_health.partition(":")[0],
+        objects=found.reconciler.rows,
+        pending=keys.pending,
+        refreshing=keys.refreshing,
+        failing=keys.failing,
+        slow=keys.slow,
+        pruned=found.pruned,
+        prune_errors=prunes.errors,
+    )
+
+
+def _tasks(counts: QueuesStatistics) -> TaskCounts:
+    return TaskCounts(
+        queues=counts.queues,
+        tasks=counts.tasks,
+        running=counts.running,
+        backing_off=counts.backing_off,
+        parked=counts.parked,
+        retired=counts.retired,
+        dropped=counts.dropped,
+        failures=counts.failures,
+        bugs=counts.bugs,
+    )
+
+
+def slots_of(counted: Slots) -> tuple[SlotsSnapshot, ...]:
+    """The limits as they are now, that of all work together first."""
+    slots = counted.statistics()
+    kinds = tuple(SlotsSnapshot(kind.value, one.limit, one.used, one.waiting) for kind, one in slots.kinds.items())
+    waiting = sum(one.waiting for one in kinds if one.kind != Kind.API)
+    return SlotsSnapshot("work", slots.work_limit, slots.work_used, waiting), *kinds
+
+
+def _monitors(runtime: Runtime) -> MonitorCounts:
+    """Of all packages whose hooks are started."""
+    started = (instance.started for instance in runtime.instances.values() if instance.started is not None)
+    found = [monitor.statistics() for hooks in started for monitor in hooks.monitors()]
+    return MonitorCounts(
+        monitors=len(found),
+        listed=sum(one.listed for one in found),
+        objects=sum(one.objects for one in found),
+        watches=sum(one.watches for one in found),
+        waiting=sum(one.inbox + one.gathered for one in found),
+        events=sum(one.added + one.modified + one.deleted for one in found),
+        dropped=sum(one.dropped for one in found),
+    )
+
+
+def _pool(counts: JqStatistics | CelStatistics) -> PoolSnapshot:
+    return PoolSnapshot(counts.workers, counts.requests, counts.replaced)
+
+
+def _store(store: Store) -> StoreSnapshot | None:
+    if not isinstance(store, DiskStore):
+        return None
+    counts = store.statistics()
+    return StoreSnapshot(counts["locked"], counts["temporary"], counts["pinned"])

@@ -1,0 +1,208 @@
+"""The journal of operations: the step of the running operation of each package, in the state folder's journal (DESIGN §7).
+
+A restart begins every operation from the top; the journal lets it pass over the steps that were complete, so that a hook that
+is recorded as done never runs again, and what was in flight does. It may be lost: then every step is taken again, which
+converges, too, because what must happen once in a package's life is in its state in the cluster
+(`runtime.lifecycle.package_state`).
+
+To lose it all is harmless; to lose its end is not: what was undone last would be read as done. The process that is killed loses
+nothing. The machine that loses its power does, and what is left is sound by every checksum. So a row says of which start of the
+machine it is (``boot``), and those of another count as nothing and are deleted: after a restart of the machine every operation
+begins from the top. What is left to go wrong is a disk that takes the end away while the machine runs, and the
+memory of the file with it; an apply that the journal has as done is therefore passed over only where the cluster has its
+release (`runtime.tasks.run_tasks`).
+
+The rules are in `runtime.lifecycle.journal_machine`; here is one machine for each package, and its rows in a table. A row is
+written before the machine's new state counts, and a call returns after both: whoever was answered is remembered by the next
+process.
+
+::
+
+    journal.begin("default.shop", Operation.UPDATE, fingerprint)
+    digest = journal.completed("default.shop", Operation.UPDATE, "Download")
+    if digest is None:
+        journal.start("default.shop", Operation.UPDATE, "Download")
+        ...  # effects
+        journal.complete("default.shop", Operation.UPDATE, "Download", digest)
+    journal.finish("default.shop", Operation.UPDATE)
+
+Beginnings are not written: an operation without steps has nothing to resume. Nothing here waits; each call is a write of some
+tens of microseconds, or none.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from wharfinger.process.errors import JournalFileError
+from wharfinger.process.journal_file import JournalFile, JournalTable, Row, TableSpec
+from wharfinger.process.ledger import boot_id
+from wharfinger.runtime.lifecycle.journal_machine import (
+    Begin,
+    Complete,
+    Drop,
+    Event,
+    Finish,
+    Forget,
+    Keep,
+    Operation,
+    Phase,
+    Start,
+    State,
+    StepLimitError,
+    completed,
+    restored,
+    step,
+)
+
+
+def _version_1(_database: sqlite3.Connection) -> Iterable[Row]:
+    """The rows of the first version do not say of which start of the machine they are: none counts."""
+    return ()
+
+
+OPERATION_STEPS: Final = TableSpec(
+    name="operation_steps",
+    version=2,
+    columns={
+        "package": "TEXT",
+        "operation": "TEXT",
+        "step": "TEXT",
+        "fingerprint": "TEXT",
+        "number": "INTEGER",
+        "complete": "INTEGER",
+        "result": "TEXT",
+        "boot": "TEXT",
+    },
+    keys=3,
+    migrations={1: _version_1},
+    loss="interrupted operations begin from the top, and take steps again that were complete",
+)
+
+
+class JournalError(Exception):
+    """A step cannot be recorded: the journal cannot be written (``transient``), or more was to be kept than it keeps."""
+
+    def __init__(self, message: str, *, transient: bool = True) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One operation on record, for dumps; steps in the order in which they first started.
+
+    ``earlier``: a process before this one left it, and it has not been taken up. ``interrupted``: steps in flight when that
+    process ended, which have not been started again.
+    """
+
+    package: str
+    operation: Operation
+    fingerprint: str
+    earlier: bool
+    completed: tuple[str, ...]
+    in_flight: tuple[str, ...]
+    interrupted: tuple[str, ...]
+
+
+class Journal:
+    """The operations of all packages; ``file`` None keeps them in memory. Every method may raise JournalError."""
+
+    def __init__(self, file: JournalFile | None) -> None:
+        self._table: JournalTable | None = None
+        self._packages: dict[str, State] = {}
+        self._boot = ""
+        if file is not None:
+            try:
+                self._table = file.table(OPERATION_STEPS)
+                self._boot = boot_id()
+                self._packages = self._taken_up(self._table)
+            except JournalFileError as error:
+                raise JournalError(str(error)) from error
+
+    def begin(self, package: str, operation: Operation, fingerprint: str) -> None:
+        """An operation begins. What an earlier process completed of it, with the same fingerprint, stays complete.
+
+        ``fingerprint`` stands for everything that the operation's steps depend on. A second beginning in one process is from
+        the top, whatever its fingerprint. What the operation makes untrue is forgotten: `journal_machine` says what.
+        """
+        self._step(package, Begin(operation, fingerprint))
+
+    def completed(self, package: str, operation: Operation, step: str) -> str | None:
+        """The result of a step of the operation that was begun ("" if it has none); None if it is not complete."""
+        return completed(self._packages.get(package, {}), operation, step)
+
+    def start(self, package: str, operation: Operation, step: str) -> None:
+        """The step is about to have its first effect. Nothing where the operation is not under way, or the step complete."""
+        self._step(package, Start(operation, step))
+
+    def complete(self, package: str, operation: Operation, step: str, result: str = "") -> None:
+        """The step has had its last effect. Nothing where it is not in flight: a superseded task may report late."""
+        self._step(package, Complete(operation, step, result))
+
+    def finish(self, package: str, operation: Operation) -> None:
+        """The operation is over; its steps are forgotten."""
+        self._step(package, Finish(operation))
+
+    def forget(self, package: str) -> None:
+        """The package is gone, and all that is known of its operations."""
+        self._step(package, Forget())
+
+    def entries(self) -> tuple[JournalEntry, ...]:
+        """What is on record, sorted by package and operation."""
+        return tuple(
+            JournalEntry(
+                package,
+                operation,
+                entry.fingerprint,
+                entry.earlier,
+                *(
+                    tuple(name for name, one in entry.steps.items() if one.phase is phase)
+                    for phase in (Phase.COMPLETE, Phase.IN_FLIGHT, Phase.INTERRUPTED)
+                ),
+            )
+            for package, state in sorted(self._packages.items())
+            for operation, entry in sorted(state.items())
+        )
+
+    def _taken_up(self, table: JournalTable) -> dict[str, State]:
+        """What earlier processes left since the machine was started; the rest is deleted."""
+        rows = table.rows()
+        earlier = [OPERATION_STEPS.key(row) for row in rows if row[-1] != self._boot]
+        if earlier:
+            table.write(earlier, ())
+        return _restored(row for row in rows if row[-1] == self._boot)
+
+    def _step(self, package: str, event: Event) -> None:
+        try:
+            state, effects = step(self._packages.get(package, {}), event)
+        except StepLimitError as error:
+            raise JournalError(f"{package}: {error}", transient=False) from error
+        if effects and self._table is not None:
+            drops = [(package, effect.operation.value) for effect in effects if isinstance(effect, Drop)]
+            keeps = [self._row(package, effect) for effect in effects if isinstance(effect, Keep)]
+            try:
+                self._table.write(drops, keeps)
+            except JournalFileError as error:
+                raise JournalError(f"{package}: {error}") from error
+        if state:
+            self._packages[package] = state
+        else:
+            self._packages.pop(package, None)
+
+    def _row(self, package: str, keep: Keep) -> Row:
+        where = package, keep.operation.value, keep.name
+        return (*where, keep.fingerprint, keep.number, int(keep.complete), keep.result, self._boot)
+
+
+def _restored(rows: Iterable[Row]) -> dict[str, State]:
+    """The machines of a process that finds these rows, which are sorted by package."""
+    return {
+        str(package): restored(
+            Keep(Operation(str(operation)), str(fingerprint), str(name), int(number), bool(complete), str(result))
+            for _, operation, name, fingerprint, number, complete, result, _ in group
+        )
+        for package, group in groupby(rows, key=lambda row: row[0])
+    }

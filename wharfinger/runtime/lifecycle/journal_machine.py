@@ -1,0 +1,248 @@
+"""Which steps of a package's operations are done, as a pure machine: what a restart may skip, and what it must not.
+
+Theory of operation. An *operation* (an update, a reconciliation, ...) of a package consists of named *steps*. A step is
+started, then its effects happen, then it is complete, with a text that later steps need (a digest, a revision). Rows follow
+these three, so that a process killed at any point leaves: nothing, a step in flight, or a complete step.
+
+Only what an *earlier process* left is ever resumed, and only by the first `Begin` of the same operation with the same
+fingerprint, the checksum of everything that the operation depends on. (Of earlier processes, those since the machine was
+started: nothing else is restored, see `runtime.lifecycle.journal`.) Within one process every beginning is from the top:
+the process knows itself what it did, and whoever begins once more wants it done once more.
+
+=====================  ====================================================================================================
+event                  what becomes of the operation's rows
+=====================  ====================================================================================================
+Begin(fingerprint)     of an earlier process, with this fingerprint: complete steps stay complete, one in flight was
+                       interrupted; else: all deleted. What it makes untrue is deleted too (below)
+Start(step)            in flight; a step that is complete stays so
+Complete(step, text)   complete, if it was in flight, else nothing: see *stale*
+Finish                 all deleted
+Forget                 all deleted, those of all operations of the package
+=====================  ====================================================================================================
+
+What one operation makes untrue of another, even of an earlier process: a removal takes away what everything else did; a
+reconciliation applies what a disabling took away, and a disabling takes away what a reconciliation applied; whoever does
+anything else to a package ends its removal (the object was made anew). An update leaves the records of reconciliations and
+disablings alone, because after a restart every package is updated first and only then takes up what was interrupted.
+
+*Stale*: a task that was superseded may report once more before it notices. The new operation's tasks run only when the old
+ones have ended, so at that moment none of its steps are in flight, and the report changes nothing.
+
+Bounds: MAX_STEPS steps of an operation, MAX_RESULT characters of a step's text; more is StepLimitError and changes nothing.
+No clock, no I/O: effects name rows, and the shell writes the rows of one event all or none, before the new state counts.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final, TypeAlias, assert_never
+
+MAX_STEPS: Final = 1000
+MAX_RESULT: Final = 4096
+
+
+class Operation(StrEnum):
+    """The kinds of operations; of each at most one runs for a package."""
+
+    UPDATE = "update"
+    RECONCILIATION = "reconciliation"
+    DISABLE = "disable"
+    REMOVAL = "removal"
+
+
+UNTRUE: Final[Mapping[Operation, tuple[Operation, ...]]] = {
+    Operation.UPDATE: (Operation.REMOVAL,),
+    Operation.RECONCILIATION: (Operation.DISABLE, Operation.REMOVAL),
+    Operation.DISABLE: (Operation.RECONCILIATION, Operation.REMOVAL),
+    Operation.REMOVAL: (Operation.UPDATE, Operation.RECONCILIATION, Operation.DISABLE),
+}
+"""What beginning an operation makes untrue of what others have on record."""
+
+
+class StepLimitError(Exception):
+    """More steps, or a longer result, than the journal keeps."""
+
+
+class Phase(StrEnum):
+    """Where a step is. A step in flight whose process died was interrupted; it has the same row."""
+
+    INTERRUPTED = "interrupted"
+    IN_FLIGHT = "in flight"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step on record: the how manyth it was to start, where it is, and when it is complete its result."""
+
+    number: int
+    phase: Phase
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One operation on record. ``earlier``: a process before this one left it, and nobody has begun it since."""
+
+    fingerprint: str
+    earlier: bool = False
+    steps: Mapping[str, Step] = field(default_factory=dict)
+
+
+State: TypeAlias = Mapping[Operation, Entry]
+"""What is on record of one package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """An operation begins, on whatever ``fingerprint`` stands for."""
+
+    operation: Operation
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A step is about to have its first effect."""
+
+    operation: Operation
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """A step has had its last effect."""
+
+    operation: Operation
+    step: str
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The operation is over."""
+
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """The package is gone."""
+
+
+Event: TypeAlias = Begin | Start | Complete | Finish | Forget
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Delete the rows of an operation."""
+
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Write the row of a step."""
+
+    operation: Operation
+    fingerprint: str
+    name: str
+    number: int
+    complete: bool
+    result: str
+
+
+Effect: TypeAlias = Drop | Keep
+
+
+def step(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
+    """What is on record after the event, and which rows change: drops first. Raises StepLimitError."""
+    match event:
+        case Begin():
+            return _begin(state, event)
+        case Start():
+            return _start(state, event)
+        case Complete():
+            return _complete(state, event)
+        case Finish():
+            return _drop(state, (event.operation,))
+        case Forget():
+            return _drop(state, tuple(Operation))
+        case _:
+            assert_never(event)
+
+
+def completed(state: State, operation: Operation, name: str) -> str | None:
+    """The result of a complete step of an operation that was begun; None if it is not complete."""
+    entry = _begun(state, operation)
+    found = entry.steps.get(name) if entry is not None else None
+    return found.result if found is not None and found.phase is Phase.COMPLETE else None
+
+
+def restored(rows: Iterable[Keep]) -> State:
+    """The state of a process that begins with these rows."""
+    state: dict[Operation, Entry] = {}
+    for row in sorted(rows, key=lambda row: row.number):
+        entry = state.get(row.operation, Entry(row.fingerprint, earlier=True))
+        one = Step(row.number, Phase.COMPLETE if row.complete else Phase.INTERRUPTED, row.result)
+        state[row.operation] = replace(entry, steps={**entry.steps, row.name: one})
+    return state
+
+
+def _begun(state: State, operation: Operation) -> Entry | None:
+    entry = state.get(operation)
+    return None if entry is None or entry.earlier else entry
+
+
+def _begin(state: State, event: Begin) -> tuple[State, tuple[Effect, ...]]:
+    left = state.get(event.operation)
+    if left is not None and left.earlier and left.fingerprint == event.fingerprint:
+        # What it makes untrue makes it untrue, so of that nothing can be left.
+        return {**state, event.operation: replace(left, earlier=False)}, ()
+    rest, effects = _drop(state, (event.operation, *UNTRUE[event.operation]))
+    return {**rest, event.operation: Entry(event.fingerprint)}, effects
+
+
+def _start(state: State, event: Start) -> tuple[State, tuple[Effect, ...]]:
+    entry = _begun(state, event.operation)
+    if entry is None:
+        return state, ()
+    found = entry.steps.get(event.step)
+    if found is None:
+        if len(entry.steps) >= MAX_STEPS:
+            raise StepLimitError(f"the journal keeps {MAX_STEPS} steps of an operation; {event.step!r} is one more")
+        number = 1 + max((one.number for one in entry.steps.values()), default=0)
+        found = Step(number, Phase.INTERRUPTED)
+        effects: tuple[Effect, ...] = (_row(event.operation, entry, event.step, found),)
+    else:
+        effects = ()  # its row says so already
+    if found.phase is Phase.COMPLETE:
+        return state, ()
+    return _with(state, event.operation, event.step, replace(found, phase=Phase.IN_FLIGHT)), effects
+
+
+def _complete(state: State, event: Complete) -> tuple[State, tuple[Effect, ...]]:
+    entry = _begun(state, event.operation)
+    found = entry.steps.get(event.step) if entry is not None else None
+    if entry is None or found is None or found.phase is not Phase.IN_FLIGHT:
+        return state, ()
+    if len(event.result) > MAX_RESULT:
+        raise StepLimitError(
+            f"the result of step {event.step!r} has {len(event.result)} characters; the journal keeps {MAX_RESULT}"
+        )
+    done = Step(found.number, Phase.COMPLETE, event.result)
+    return _with(state, event.operation, event.step, done), (_row(event.operation, entry, event.step, done),)
+
+
+def _with(state: State, operation: Operation, name: str, one: Step) -> State:
+    entry = state[operation]
+    return {**state, operation: replace(entry, steps={**entry.steps, name: one})}
+
+
+def _row(operation: Operation, entry: Entry, name: str, one: Step) -> Keep:
+    return Keep(operation, entry.fingerprint, name, one.number, one.phase is Phase.COMPLETE, one.result)
+
+
+def _drop(state: State, operations: tuple[Operation, ...]) -> tuple[State, tuple[Effect, ...]]:
+    rest = {operation: entry for operation, entry in state.items() if operation not in operations}
+    return rest, tuple(Drop(operation) for operation in operations if operation in state and state[operation].steps)

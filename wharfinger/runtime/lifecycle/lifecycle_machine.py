@@ -1,0 +1,346 @@
+"""The lifecycle of one package as a pure machine: which operation may run, and what beginning one cancels (spec/runtime §2.2).
+
+Theory of operation. A package that is known has a *desired state* and at most one operation of each kind:
+
+==============  ======================================================================================================
+Update          brings a version here and loads it
+Reconciliation  configures and runs what is loaded
+Disable         puts to rest a package that is not wanted, or lacks something; a Reconciliation undoes it
+Vote            asks the enabled script again
+Rest            puts the hooks of a suspended package to rest
+Removal         takes everything away, and outranks all
+==============  ======================================================================================================
+
+An operation is known by a number, its *scope*, that was never used before; whatever runs for it is cancelled by that number,
+with a cause that people can read. Beginning an operation:
+
+===================  =================================  ===============================================  ==============
+begun                cancels                            leaves alone                                     refused while
+===================  =================================  ===============================================  ==============
+Update               Update, Reconciliation, Vote       Disable: what is unwanted leaves, whatever is    removing,
+                                                        brought here next                                suspended
+Reconciliation       Reconciliation, Disable            Update, Vote                                     removing,
+                                                                                                         suspended
+Disable              Update [1], Reconciliation,        Vote: what it says is what may end the Disable   removing,
+                     Disable                                                                             suspended
+Vote                 Vote                               all others                                       removing,
+                                                                                                         suspended
+Rest                 all                                                                                 removing, not
+                                                                                                         suspended
+Removal              all                                                                                 removing
+===================  =================================  ===============================================  ==============
+
+What begins after a suspension cancels a Rest that still runs, whichever operation it is.
+Everything is refused for a package that is not known. [1] A version that cannot be had must not keep what is unwanted in the
+cluster; UpdateCutShort says that it is to be begun again, behind the Disable.
+
+Suspended is a property of the desired state: `Desired` answers SUSPEND, and beginning Rest ends what runs. A removal is never
+refused for it: a suspended package that nobody wants any more goes.
+
+**The guard of the removal, in both directions.** RemovalCompleted forgets a package that is being removed, and only such a
+one: a package created again after its removal is a new one that a late completion cannot touch. A wish that comes while a
+package is being removed is not adopted, and not swallowed either: the answer is REMOVING, and the caller asks again
+(in the public peer it died with the package's entry: spec/runtime §13 item 19). A removal whose last task succeeded is
+*leaving*: it cannot be started again, so that none of its tasks runs beside whatever is created under the name next.
+
+Invariants: at most one live scope of a kind; while removing no other than the removal's; while suspended none but Rest's and
+the removal's once Rest was begun; what is forgotten has no live scope; every scope begun is cancelled or ended exactly once.
+
+No trio, no clock, no names: an event that is refused changes nothing, and says why.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, TypeAlias, assert_never
+
+from wharfinger.runtime.lifecycle.desired_state import Decision, DecisionKind, DesiredState, decide
+
+
+class Operation(Enum):
+    """What a package may be doing; the value is its name as people read it."""
+
+    UPDATE = "update"
+    RECONCILIATION = "reconciliation"
+    DISABLE = "disabling"
+    VOTE = "vote"
+    REST = "suspension"
+    REMOVAL = "removal"
+
+
+class Refusal(Enum):
+    """Why an event changed nothing."""
+
+    UNKNOWN = "unknown"
+    REMOVING = "removing"
+    SUSPENDED = "suspended"
+    NOT_SUSPENDED = "not suspended"
+    NOT_REMOVING = "not removing"
+    LEAVING = "leaving"
+
+
+NOTHING: Final = DesiredState("", "", "", "")
+"""What is wanted of a package of which nothing is known but that it must go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package that is known: what is wanted of it, and the scope of each operation (None: there is none)."""
+
+    desired: DesiredState
+    update: int | None = None
+    reconciliation: int | None = None
+    disabling: int | None = None
+    vote: int | None = None
+    rest: int | None = None
+    removal: int | None = None
+    applying: bool = False
+    """A reconciliation is on its way to the end of Run."""
+    leaving: bool = False
+    """The removal's tasks are through: all that is left to do is to forget the package."""
+
+    @property
+    def scopes(self) -> tuple[int, ...]:
+        """The live scopes."""
+        scopes = (self.update, self.reconciliation, self.disabling, self.vote, self.rest, self.removal)
+        return tuple(scope for scope in scopes if scope is not None)
+
+
+# --- events ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """Somebody says what is wanted."""
+
+    state: DesiredState
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """The package is to be known, whatever is wanted of it: it must go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """An operation other than a reconciliation is to begin; ``scope`` is a number never used before."""
+
+    operation: Operation
+    scope: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeginReconciliation:
+    """A reconciliation is to begin; ``reason`` is what the one that it supersedes is told, and must not be empty."""
+
+    scope: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestartRemoval:
+    """The removal is to begin again from its first task."""
+
+    scope: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalFinished:
+    """The last task of the removal succeeded; its queue is taken down next, and then RemovalCompleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateCompleted:
+    """The version is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCompleted:
+    """The version is applied; the reconciliation goes on waiting for it to be ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalCompleted:
+    """Nothing is left of the package."""
+
+
+Event: TypeAlias = (
+    Desired
+    | Tracked
+    | Begin
+    | BeginReconciliation
+    | RestartRemoval
+    | RemovalFinished
+    | UpdateCompleted
+    | RunCompleted
+    | RemovalCompleted
+)
+
+
+# --- effects ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The answer to Desired."""
+
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing changed."""
+
+    why: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class BeginScope:
+    """The operation has begun; its tasks run in this scope."""
+
+    scope: int
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class CancelScope:
+    """What runs in this scope, or waits to, is interrupted."""
+
+    scope: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndScope:
+    """The operation is complete: there is nothing left that could be cancelled."""
+
+    scope: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateCutShort:
+    """An update is to be begun again, behind what it was cut short for."""
+
+
+Effect: TypeAlias = Decided | Refused | BeginScope | CancelScope | EndScope | UpdateCutShort
+
+
+# --- the machine -----------------------------------------------------------------------------------------------------------
+
+
+Next: TypeAlias = tuple[Package | None, tuple[Effect, ...]]
+
+
+def step(package: Package | None, event: Event) -> Next:
+    """The package after ``event`` (None: not known), and what is to be done, in this order."""
+    match event:
+        case Desired(state):
+            return _desired(package, state)
+        case Tracked():
+            return package or Package(NOTHING), ()
+        case _ if package is None:
+            return None, (Refused(Refusal.UNKNOWN),)
+        case Begin(operation, scope):
+            return _begin(package, operation, scope)
+        case BeginReconciliation(scope, reason):
+            return _begin_reconciliation(package, scope, reason)
+        case RestartRemoval(scope):
+            return _restart_removal(package, scope)
+        case UpdateCompleted() | RunCompleted() | RemovalFinished() | RemovalCompleted():
+            return _completed(package, event)
+        case _:
+            assert_never(event)
+
+
+def _desired(package: Package | None, state: DesiredState) -> Next:
+    if package is None:
+        return Package(state), (Decided(decide(None, state)),)
+    if package.removal is not None:
+        return package, (Decided(Decision(DecisionKind.REMOVING)),)
+    return replace(package, desired=state), (Decided(decide(package.desired, state)),)
+
+
+def _begin(package: Package, operation: Operation, scope: int) -> Next:
+    if why := _refusal(package, operation):
+        return package, (Refused(why),)
+    package, resumed = _resume(package, operation)
+    begun = BeginScope(scope, operation)
+    match operation:
+        case Operation.UPDATE:
+            cancelled = (
+                *_cancel("update started", package.reconciliation, package.vote),
+                *_cancel("update superseded", package.update),
+            )
+            after = Package(package.desired, update=scope, disabling=package.disabling)
+            return after, (*resumed, *cancelled, begun)
+        case Operation.DISABLE:
+            cancelled = _cancel("disabled", package.update, package.reconciliation, package.disabling)
+            cut_short = (UpdateCutShort(),) if package.update is not None else ()
+            after = replace(package, update=None, reconciliation=None, applying=False, disabling=scope)
+            return after, (*resumed, *cancelled, begun, *cut_short)
+        case Operation.VOTE:
+            return replace(package, vote=scope), (*resumed, *_cancel("asked again", package.vote), begun)
+        case Operation.REST:
+            return Package(package.desired, rest=scope), (*_cancel("suspended", *package.scopes), begun)
+        case Operation.REMOVAL:
+            return Package(package.desired, removal=scope), (*_cancel("removal started", *package.scopes), begun)
+        case Operation.RECONCILIATION:
+            raise ValueError("a reconciliation begins by BeginReconciliation, which has its reason")
+        case _:
+            assert_never(operation)
+
+
+def _begin_reconciliation(package: Package, scope: int, reason: str) -> Next:
+    if not reason:
+        raise ValueError("a reconciliation begins with a reason that can be shown")
+    if why := _refusal(package, Operation.RECONCILIATION):
+        return package, (Refused(why),)
+    package, resumed = _resume(package, Operation.RECONCILIATION)
+    cancelled = _cancel(reason, package.reconciliation, package.disabling)
+    after = replace(package, reconciliation=scope, disabling=None, applying=True)
+    return after, (*resumed, *cancelled, BeginScope(scope, Operation.RECONCILIATION))
+
+
+def _completed(package: Package, event: UpdateCompleted | RunCompleted | RemovalFinished | RemovalCompleted) -> Next:
+    match event:
+        case UpdateCompleted():
+            if package.update is None:
+                return package, ()
+            return replace(package, update=None), (EndScope(package.update),)
+        case RunCompleted():
+            return replace(package, applying=False), ()
+        case RemovalFinished() | RemovalCompleted():
+            if package.removal is None:
+                return package, (Refused(Refusal.NOT_REMOVING),)
+            if isinstance(event, RemovalFinished):
+                return replace(package, leaving=True), ()
+            return None, (CancelScope(package.removal, "removal complete"),)
+        case _:
+            assert_never(event)
+
+
+def _restart_removal(package: Package, scope: int) -> Next:
+    if package.removal is None or package.leaving:
+        return package, (Refused(Refusal.LEAVING if package.leaving else Refusal.NOT_REMOVING),)
+    cancelled = CancelScope(package.removal, "removal started again")
+    return replace(package, removal=scope), (cancelled, BeginScope(scope, Operation.REMOVAL))
+
+
+def _refusal(package: Package, operation: Operation) -> Refusal | None:
+    if package.removal is not None:
+        return Refusal.REMOVING
+    if operation is Operation.REST:
+        return None if package.desired.suspended else Refusal.NOT_SUSPENDED
+    if operation is not Operation.REMOVAL and package.desired.suspended:
+        return Refusal.SUSPENDED
+    return None
+
+
+def _resume(package: Package, operation: Operation) -> tuple[Package, tuple[CancelScope, ...]]:
+    """The package without what is left of its suspension; Rest and Removal say themselves why they cancel it."""
+    if operation is Operation.REST or operation is Operation.REMOVAL:
+        return package, ()
+    return replace(package, rest=None), _cancel("resumed", package.rest)
+
+
+def _cancel(cause: str, *scopes: int | None) -> tuple[CancelScope, ...]:
+    return tuple(CancelScope(scope, cause) for scope in scopes if scope is not None)

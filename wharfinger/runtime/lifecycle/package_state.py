@@ -1,0 +1,278 @@
+"""What of a package must outlive the process: one compare-and-set Secret per package (DESIGN §7, "Where truth lives").
+
+A custom resource says what is wanted, a release record what is applied. Neither can say which one-time steps are done, which
+values the hooks have patched, and from which digest the version came, so this Secret does, in the package's namespace, of type
+``wharfinger.dev/package-state``. It is written *before* a step counts as done: a step that is recorded is never run again, one
+that is not may have run. It is a Secret because hooks' values are.
+
+Two daemons cannot both write it: each write names the resourceVersion it read.
+
+The document says its ``schema``, a number. Version 1, which had none, lacked what was applied: it is read as a package of
+which nothing is known to be applied. Version 2 did not say what hooks were synchronised with, version 3 not which kinds of
+objects they made. A newer one is refused: to write it back would forget what this program cannot see.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    canonical_json,
+    decode_json,
+    find,
+    find_int,
+    find_list,
+    find_object,
+    find_str,
+)
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.resources.identity import AppId, PackageId
+from wharfinger.runtime.resources.resources import SECRET
+
+STATE_TYPE: Final = "wharfinger.dev/package-state"
+STATE_KEY: Final = "state.json"
+PACKAGE_LABEL: Final = "wharfinger.dev/package"
+SCHEMA: Final = 4
+MAX_STATE: Final = 1024 * 1024
+"""The API server's own limit of a Secret."""
+
+
+class PackageStateError(ClusterError):
+    """The recorded state cannot be read, or is too large to be written; only a person's hand helps."""
+
+    transient = False
+
+
+@dataclass(frozen=True, slots=True)
+class PackageState:
+    """What is recorded of a package; empty where nothing is.
+
+    ``source``, ``version`` and ``digest`` say what was installed; ``started`` which onStartup hooks are done for that digest;
+    ``patches`` what hooks have made of the values, compacted. ``applied`` is the fingerprint of the reconciliation last
+    completed, ``values`` the checksum of the values it ended with, ``settings`` that of the settings it began with.
+    """
+
+    source: str = ""
+    version: str = ""
+    digest: str = ""
+    started: frozenset[str] = frozenset()
+    patches: tuple[JsonValue, ...] = field(default=(), repr=False)
+    applied: str = ""
+    values: str = ""
+    settings: str = ""
+    configured: JsonObject | None = field(default=None, repr=False)
+    """The settings that last passed Configure, in their newest version; only of packages whose schema compares with them."""
+    configured_version: int = 0
+    """Which version that was; 0: not known."""
+    withdrawn: bool = False
+    """It was taken away, to the last of its hooks, and nothing was applied since."""
+    forced: str = ""
+    reset: str = ""
+    """Requests of people that were heard, as annotations have them."""
+    synchronized: tuple[tuple[str, str], ...] = ()
+    """By binding (``hooks/pods.sh#0``): the checksum of what its hook knows of what is there; sorted. One that is told more is
+    not in it until it is at rest again."""
+
+    made: frozenset[str] = frozenset()
+    """``apps/v1/Deployment`` of each kind that its hooks may have made objects of; they are collected when it is uninstalled."""
+
+    def installed(self, source: str, version: str, digest: str) -> "PackageState":
+        """Another digest starts anew, but for what hooks have made of the values; another package was never configured."""
+        same = digest == self.digest
+        started = self.started if same else frozenset[str]()
+        synchronized = self.synchronized if same else ()
+        known = self if source.rpartition(" ")[2] == self.source.rpartition(" ")[2] else self.configured_as(None)
+        return replace(known, source=source, version=version, digest=digest, started=started, synchronized=synchronized)
+
+    def heard(self, *, forced: str, reset: str) -> "PackageState":
+        """What people have asked for is done, or about to be: a reset makes the hooks start anew."""
+        anew = self.started_anew().configured_as(None) if reset != self.reset else self
+        return replace(anew, forced=forced, reset=reset)
+
+    def configured_as(self, settings: JsonObject | None, version: int = 0) -> "PackageState":
+        """These settings passed Configure, in this version of their schema; None: nothing is to be compared with them."""
+        return replace(self, configured=settings, configured_version=version)
+
+    def startup_done(self, hook: str) -> "PackageState":
+        """An onStartup hook has done its part for this digest."""
+        return replace(self, started=self.started | {hook})
+
+    def started_anew(self) -> "PackageState":
+        """The hooks are to do everything again, from values without their patches; what was applied is no longer vouched for."""
+        return replace(self, started=frozenset(), patches=(), applied="", values="", settings="", synchronized=())
+
+    def patched(self, patches: tuple[JsonValue, ...]) -> "PackageState":
+        """What hooks have made of the values now."""
+        return replace(self, patches=patches)
+
+    def applied_as(self, fingerprint: str, values: str, settings: str) -> "PackageState":
+        """A reconciliation was completed; three empty texts: what it had applied is being taken away."""
+        return replace(self, applied=fingerprint, values=values, settings=settings)
+
+    def taken_away(self) -> "PackageState":
+        """Nothing of it is in the cluster any more, and its hooks know."""
+        return replace(self, withdrawn=True)
+
+    def synchronized_with(self, known: Mapping[str, str]) -> "PackageState":
+        """What hooks know of what is there, by binding; replaces what was known of all of them."""
+        return replace(self, synchronized=tuple(sorted(known.items())))
+
+    def may_have_made(self, kinds: Iterable[str]) -> "PackageState":
+        """Its hooks are about to make objects of these kinds."""
+        return replace(self, made=self.made | frozenset(kinds))
+
+    def collected(self) -> "PackageState":
+        """What its hooks had made is gone."""
+        return replace(self, made=frozenset())
+
+    def placed(self) -> "PackageState":
+        """From now on something of it may be in the cluster."""
+        return replace(self, withdrawn=False)
+
+
+@dataclass(slots=True)
+class StateRecord:
+    """One package's state and where it is kept. `read` it once; `update` is a compare-and-set."""
+
+    client: ClusterClient
+    key: ObjectKey
+    package: str
+    state: PackageState = field(default_factory=PackageState)
+    _version: str = ""
+    _uncertain: bool = False
+    _updating: trio.Lock = field(default_factory=trio.Lock)
+
+    async def read(self) -> PackageState:
+        """What is recorded; an empty state where nothing is. Raises ClusterError."""
+        try:
+            secret = await self.client.get(self.key)
+        except NotFoundError:
+            self.state, self._version = PackageState(), ""
+            return self.state
+        try:
+            self.state = decoded(secret)
+        except (FormatError, binascii.Error) as error:
+            raise PackageStateError(
+                f"{self.key}: the recorded state of {self.package} cannot be read: {error}; delete the Secret to start anew "
+                "(one-time hooks run again)"
+            ) from error
+        self._version = find_str(secret, "metadata", "resourceVersion")
+        return self.state
+
+    async def update(self, change: Callable[[PackageState], PackageState]) -> None:
+        """Record what ``change`` makes of the state; one update at a time.
+
+        What somebody else wrote meanwhile is read first and kept, as far as ``change`` keeps it. Raises ClusterError.
+        """
+        async with self._updating:
+            if self._uncertain:
+                await self.read()
+            self._uncertain = True  # until the answer is here: a write may be cut after the server did it
+            try:
+                await self._write(change(self.state))
+            except ConflictError:
+                await self.read()
+                await self._write(change(self.state))
+            self._uncertain = False
+
+    async def _write(self, state: PackageState) -> None:
+        if state == self.state and self._version:
+            return
+        body = encoded(self.key, self.package, state)
+        if not self._version:
+            written = await self.client.create(body)
+        else:
+            find_object(body, "metadata")["resourceVersion"] = self._version
+            try:
+                written = await self.client.replace(body)
+            except NotFoundError:  # deleted by a person, to start anew
+                find_object(body, "metadata").pop("resourceVersion")
+                written = await self.client.create(body)
+        self.state, self._version = state, find_str(written, "metadata", "resourceVersion")
+
+    async def delete(self) -> None:
+        """Forget it; none is success. Raises ClusterError."""
+        with suppress(NotFoundError):
+            await self.client.delete(self.key)
+        self.state, self._version = PackageState(), ""
+
+
+def state_record(client: ClusterClient, identity: PackageId) -> StateRecord:
+    """Where a package's state is kept: ``wharfinger.app.<instance>`` or ``wharfinger.module.<name>`` in its namespace."""
+    kind = "app" if isinstance(identity, AppId) else "module"
+    return StateRecord(
+        client, ObjectKey(SECRET, identity.namespace, f"wharfinger.{kind}.{identity.release}"), identity.name
+    )
+
+
+def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
+    """The Secret. Raises PackageStateError where it would be too large."""
+    started = list[JsonValue](sorted(state.started))
+    document: JsonObject = {
+        "schema": SCHEMA,
+        "source": state.source,
+        "version": state.version,
+        "digest": state.digest,
+        "started": started,
+        "patches": list(state.patches),
+        "applied": state.applied,
+        "values": state.values,
+        "settings": state.settings,
+        "configured": state.configured,
+        "configuredVersion": state.configured_version,
+        "withdrawn": state.withdrawn,
+        "forced": state.forced,
+        "reset": state.reset,
+        "synchronized": dict(state.synchronized),
+        "made": list[JsonValue](sorted(state.made)),
+    }
+    data = base64.b64encode(canonical_json(document)).decode()
+    if len(data) > MAX_STATE:
+        raise PackageStateError(
+            f"{key}: {len(data)} bytes of state of {package} is over the limit of a Secret; its hooks have patched too much "
+            "into the values"
+        )
+    metadata: JsonObject = {"name": key.name, "namespace": key.namespace, "labels": {PACKAGE_LABEL: package}}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": STATE_TYPE, "data": {STATE_KEY: data}}
+
+
+def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
+    """The state in a Secret, of this version of the document or an older one. Raises FormatError or binascii.Error."""
+    text = find_str(dict(secret), "data", STATE_KEY).encode(errors="replace")
+    data = base64.b64decode(text, validate=True)
+    document = as_object(decode_json(data, max_bytes=MAX_STATE, what=STATE_KEY), STATE_KEY)
+    schema = find_int(document, "schema", default=1)
+    if schema not in range(1, SCHEMA + 1):
+        raise FormatError(
+            f"its schema is {schema}, and this program knows 1 to {SCHEMA}: the program that wrote it can go on"
+        )
+    return PackageState(
+        source=find_str(document, "source"),
+        version=find_str(document, "version"),
+        digest=find_str(document, "digest"),
+        started=frozenset(find_str(document, "started", index) for index in range(len(find_list(document, "started")))),
+        patches=tuple(find_list(document, "patches")),
+        applied=find_str(document, "applied"),
+        values=find_str(document, "values"),
+        settings=find_str(document, "settings"),
+        configured=find_object(document, "configured") if document.get("configured") is not None else None,
+        configured_version=find_int(document, "configuredVersion"),
+        withdrawn=find(document, "withdrawn") is True,
+        forced=find_str(document, "forced"),
+        reset=find_str(document, "reset"),
+        synchronized=tuple(
+            sorted((name, find_str(document, "synchronized", name)) for name in find_object(document, "synchronized"))
+        ),
+        made=frozenset(find_str(document, "made", index) for index in range(len(find_list(document, "made")))),
+    )

@@ -1,0 +1,83 @@
+"""The steps of one operation, journalled: what an operation did before the daemon was killed is not done again after it.
+
+A step is something that reaches outside the process and is not free to repeat: a download, an unpacked tree, a hook run, an
+applied release. It is journalled as in flight before its first effect and as complete after its last, so a kill leaves it done,
+or in flight and to be done again (at least once); what is done is passed over by the operation that takes up where the killed
+one was. Which operation that is, its *fingerprint* says: everything the operation is for. Another fingerprint is another
+operation, and begins with nothing done.
+
+Within one process, an attempt that failed begins anew: a beforeHelm hook, say, may have to look at what made the apply fail.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from wharfinger.formats.json.value import JsonObject, checksum
+from wharfinger.packages.rendering.resource_overrides import overrides_checksum
+from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.lifecycle.journal_machine import Operation
+from wharfinger.runtime.resources.resources import Directives
+from wharfinger.runtime.resources.settings import ResolvedSettings
+
+
+@dataclass(slots=True)
+class Taken:
+    """A step being taken; ``result`` is what it leaves for the next process."""
+
+    result: str = ""
+
+
+@dataclass(slots=True)
+class Steps:
+    """One operation's steps in the journal; shared by its tasks, which run one after the other."""
+
+    journal: Journal
+    package: str
+    operation: Operation
+    begun: bool = False
+
+    def begin(self, fingerprint: str) -> None:
+        """An attempt begins. Raises JournalError."""
+        self.journal.begin(self.package, self.operation, fingerprint)
+
+    def begin_once(self, fingerprint: str) -> None:
+        """The operation begins, unless an attempt of it has: what that completed stays complete. Raises JournalError."""
+        if not self.begun:
+            self.begin(fingerprint)
+            self.begun = True
+
+    def done(self, step: str) -> str | None:
+        """What a completed step left; None where it is to be taken."""
+        return self.journal.completed(self.package, self.operation, step)
+
+    @contextmanager
+    def taking(self, step: str) -> Iterator[Taken]:
+        """The step is in flight while the body runs, and complete when it succeeds. Raises JournalError."""
+        self.journal.start(self.package, self.operation, step)
+        taken = Taken()
+        yield taken
+        self.journal.complete(self.package, self.operation, step, taken.result)
+
+    def finish(self) -> None:
+        """The operation is over. Raises JournalError."""
+        self.journal.finish(self.package, self.operation)
+
+
+def fingerprint(digest: str, namespace: str, settings: ResolvedSettings, wanted: Directives) -> str:
+    """Of a reconciliation: whatever decides what it brings into the cluster, but for what its own hooks make of the values."""
+    # Said only where it is so: of all others the fingerprint stays the one that is recorded.
+    scope: JsonObject = {"clusterScope": True} if wanted.cluster_scope else {}
+    return checksum(
+        {
+            **scope,
+            "digest": digest,
+            "namespace": namespace,
+            "settings": settings.checksum,
+            "settingsVersion": wanted.settings_version,
+            "maintenance": wanted.maintenance,
+            "overrides": overrides_checksum(wanted.overrides),
+            "upkeep": wanted.upkeep.digest,
+            "requested": [wanted.requested, wanted.forced, wanted.reset],
+        }
+    )

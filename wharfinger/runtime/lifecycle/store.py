@@ -1,0 +1,181 @@
+"""The lifecycle store: per package what is wanted, and which operation may run, as scopes that queues understand.
+
+What is decided, and why, is told at the top of :mod:`~wharfinger.runtime.lifecycle.lifecycle_machine`; what a wish calls for
+in :mod:`~wharfinger.runtime.lifecycle.desired_state`. This is the shell: it keeps a machine for each name, gives out the
+numbers, and turns them into :class:`WorkScope` objects. It enqueues nothing and awaits nothing, so a decision and the scope
+that goes with it can never be pulled apart. A cancelled scope's listeners run within the call; they find the store as it is
+after the decision.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import assert_never
+
+from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.lifecycle.desired_state import Decision, DesiredState
+from wharfinger.runtime.lifecycle.lifecycle_machine import (
+    Begin,
+    BeginReconciliation,
+    BeginScope,
+    CancelScope,
+    Decided,
+    Desired,
+    Effect,
+    EndScope,
+    Event,
+    Operation,
+    Package,
+    Refusal,
+    Refused,
+    RemovalCompleted,
+    RemovalFinished,
+    RestartRemoval,
+    RunCompleted,
+    Tracked,
+    UpdateCompleted,
+    UpdateCutShort,
+    step,
+)
+
+
+class RemovalStart(Enum):
+    """What `begin_removal` found."""
+
+    DONE = "done"
+    IN_FLIGHT = "in flight"
+    STARTED = "started"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    effects: tuple[Effect, ...]
+    begun: WorkScope | None
+
+
+@dataclass(slots=True)
+class LifecycleStore:
+    """All packages. Synchronous and single-threaded: one call is one atomic step."""
+
+    _packages: dict[str, Package] = field(default_factory=dict)
+    _scopes: dict[int, WorkScope] = field(default_factory=dict)
+    """The live ones."""
+    _next_scope: int = field(default=1, compare=False)
+
+    def reconcile(self, name: str, desired: DesiredState) -> Decision:
+        """Adopt ``desired`` and say what it calls for; nothing is started or cancelled here."""
+        for effect in self._step(name, Desired(desired)).effects:
+            if isinstance(effect, Decided):
+                return effect.decision
+        raise AssertionError(f"{name}: a wish was not decided")
+
+    def track(self, name: str) -> None:
+        """Know a package of which nothing is known but that it must go; no change for one that is tracked."""
+        self._step(name, Tracked())
+
+    def begin_update(self, name: str) -> WorkScope | None:
+        """A scope for Download, Install and Load; None while removing, suspended or untracked."""
+        return self._begin(name, Operation.UPDATE).begun
+
+    def begin_reconciliation(self, name: str, reason: str) -> WorkScope | None:
+        """A scope for Configure and Run; None while removing, suspended or untracked.
+
+        ``reason`` is the cause that an earlier reconciliation is cancelled with. Raises ValueError if it is empty.
+        """
+        return self._step(name, BeginReconciliation(self._number(), reason)).begun
+
+    def begin_disable(self, name: str) -> tuple[WorkScope | None, bool]:
+        """A scope for Disable, and whether an update was cut short for it, which is to be begun again behind it.
+
+        No scope while removing, suspended (nothing is deleted then) or untracked.
+        """
+        answer = self._begin(name, Operation.DISABLE)
+        return answer.begun, UpdateCutShort() in answer.effects
+
+    def begin_vote(self, name: str) -> WorkScope | None:
+        """A scope for asking the enabled script again; None while removing, suspended or untracked."""
+        return self._begin(name, Operation.VOTE).begun
+
+    def begin_suspend(self, name: str) -> WorkScope | None:
+        """End whatever runs; a scope for putting hooks to rest. None unless suspended, while removing, or untracked."""
+        return self._begin(name, Operation.REST).begun
+
+    def begin_removal(self, name: str) -> tuple[RemovalStart, WorkScope | None]:
+        """Mark the package as removing; the scope comes with STARTED only."""
+        answer = self._begin(name, Operation.REMOVAL)
+        if answer.begun is not None:
+            return RemovalStart.STARTED, answer.begun
+        return RemovalStart.DONE if Refused(Refusal.UNKNOWN) in answer.effects else RemovalStart.IN_FLIGHT, None
+
+    def restart_removal(self, name: str) -> WorkScope | None:
+        """A new scope for a removal, whose tasks so far are interrupted; None where none runs, or its last task is through."""
+        return self._step(name, RestartRemoval(self._number())).begun
+
+    def finish_removal(self, name: str) -> None:
+        """The removal's last task succeeded: it cannot be started again. Its queue goes next, then `complete_removal`."""
+        self._step(name, RemovalFinished())
+
+    def complete_removal(self, name: str) -> bool:
+        """Forget a removed package; False (and nothing changes) unless it is being removed."""
+        return not any(isinstance(effect, Refused) for effect in self._step(name, RemovalCompleted()).effects)
+
+    def is_removing(self, name: str) -> bool:
+        """A removal runs."""
+        package = self._packages.get(name)
+        return package is not None and package.removal is not None
+
+    def is_suspended(self, name: str) -> bool:
+        """Somebody wants the package left as it is. Says nothing about a removal, which goes on all the same."""
+        package = self._packages.get(name)
+        return package is not None and package.desired.suspended
+
+    def complete_run(self, name: str) -> None:
+        """The version is applied; what asks for another run from now on has not been seen by this one."""
+        self._step(name, RunCompleted())
+
+    def is_applying(self, name: str) -> bool:
+        """A reconciliation is on its way to Run, or in it."""
+        package = self._packages.get(name)
+        return package is not None and package.applying
+
+    def complete_update(self, name: str) -> None:
+        """The version is loaded; a change of settings may be acted on from now on."""
+        self._step(name, UpdateCompleted())
+
+    def is_loading(self, name: str) -> bool:
+        """An update runs: its end begins a reconciliation, which reads the settings late and so needs no second one."""
+        package = self._packages.get(name)
+        return package is not None and package.update is not None
+
+    # --- inside --------------------------------------------------------------------------------------------------------
+
+    def _number(self) -> int:
+        self._next_scope += 1
+        return self._next_scope - 1
+
+    def _begin(self, name: str, operation: Operation) -> _Answer:
+        return self._step(name, Begin(operation, self._number()))
+
+    def _step(self, name: str, event: Event) -> _Answer:
+        """Apply an event to a package and perform what follows."""
+        after, effects = step(self._packages.get(name), event)
+        if after is None:
+            self._packages.pop(name, None)
+        else:
+            self._packages[name] = after
+        begun = None
+        cancelled: list[tuple[WorkScope, str]] = []
+        for effect in effects:
+            match effect:
+                case BeginScope(number, operation):
+                    begun = self._scopes[number] = WorkScope(f"{operation.value} of {name}")
+                case CancelScope(number, cause):
+                    cancelled.append((self._scopes.pop(number), cause))
+                case EndScope(number):
+                    del self._scopes[number]
+                case Decided() | Refused() | UpdateCutShort():
+                    pass  # an answer, for who asked
+                case _:
+                    assert_never(effect)
+        for scope, cause in cancelled:
+            scope.cancel(cause)
+        return _Answer(effects, begun)

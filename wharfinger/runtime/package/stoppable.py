@@ -1,0 +1,22 @@
+"""Waiting for the cluster: something that may take for ever, and that the end of the daemon must not wait for."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import trio
+
+from wharfinger.queue.task import TaskFailed
+from wharfinger.runtime.package.instance import Tools
+
+
+@contextmanager
+def waiting(tools: Tools) -> Iterator[None]:
+    """The body is left when the daemon stops. Raises TaskFailed then: what was waited for is waited for by the next daemon."""
+    with trio.CancelScope() as wait:
+        forget = tools.stopping.on_cancel(wait.cancel)
+        try:
+            yield
+        finally:
+            forget()
+    if wait.cancelled_caught:
+        raise TaskFailed(f"stopped waiting: {tools.stopping.cause}")

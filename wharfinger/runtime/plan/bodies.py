@@ -1,0 +1,260 @@
+"""What the fixpoint engine runs for a plan: a node for each Application and Module, and one for each package that they need.
+
+A resource first makes the definition of its package, a node of its own that reads files, and looks again when that is done. Then
+it waits until it is known of everybody it names whether they are on; what nobody has written down, it waits for as well:
+
+=========  ================================================================================================================
+NONE       it lacks all that it names and that is not judged, absent ones included: they may still come
+CASCADE    nothing more will come. What is absent is absent, and the gates say what follows
+FORCE      those that it names wait for it in turn: the circle is judged as a whole
+=========  ================================================================================================================
+
+A circle of dependencies is refused, and every member told the way around, as the live scheduler refuses the last of them. A
+circle that any-of or none-of groups close is a knot, which the gates decide (:mod:`wharfinger.runtime.scheduler.soft_edges`).
+At FORCE only those are asked who lack nothing but their own circle, so everybody whom they reach, and who is not judged, is in
+it.
+
+Verdicts are those of :mod:`wharfinger.runtime.scheduler.gates`, on nodes that are made of definitions as the daemon makes
+them. Whoever never becomes a node there (its package cannot be loaded, it is on a cycle) is none here, so others find it "not
+installed".
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.definition.requirements import NO_REQUIREMENTS
+from wharfinger.packages.errors import PackageError
+from wharfinger.runtime.core.operations import node_of
+from wharfinger.runtime.fixpoint.model import (
+    Blocked,
+    DependencyFailed,
+    Emission,
+    Id,
+    Level,
+    Outcome,
+    Terminal,
+)
+from wharfinger.runtime.resources.identity import AppId, IdentityError, PackageId, package_id
+from wharfinger.runtime.resources.release_claims import ReleaseClaims
+from wharfinger.runtime.resources.resources import PackageSpec
+from wharfinger.runtime.scheduler.gates import Decision, decide_affected
+from wharfinger.runtime.scheduler.graph import CycleError, Node, Topology, topology
+from wharfinger.runtime.scheduler.rules import Facts, Opinion, ScriptVote
+from wharfinger.runtime.status.failures import classify
+from wharfinger.runtime.status.reasons import Reason
+from wharfinger.runtime.tasks.install_tasks import check_kind, check_needs
+
+LoadDefinition: TypeAlias = Callable[[str, str], Awaitable[Definition]]
+"""The definition of a package by name and version. Raises PackageError."""
+
+_DEFINITION: Final = "Definition"
+_LOADING: Final = "loading"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It never becomes a node of the scheduler. ``accepted`` False: its resource itself is not acted on."""
+
+    reason: str
+    message: str
+    accepted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the gates say; ``held_by`` is who keeps it waiting though it may be on: one that rests, or waits itself."""
+
+    node: Node
+    decision: Decision
+    held_by: str = ""
+
+
+Finding: TypeAlias = Refused | Judged
+
+
+def node_id(identity: PackageId) -> Id:
+    """The engine's id of an Application or a Module."""
+    if isinstance(identity, AppId):
+        return Id(identity.kind, identity.namespace, identity.instance)
+    return Id(identity.kind, "", identity.name)
+
+
+class PlanBodies:
+    """The bodies, and what they have found out. All on one thread, but for ``load``."""
+
+    def __init__(self, wanted: Iterable[PackageSpec], facts: Facts, load: LoadDefinition) -> None:
+        self.findings: dict[str, Finding] = {}
+        self._wanted = {spec.id.name: spec for spec in sorted(wanted, key=lambda spec: spec.id.name)}
+        self._facts = facts
+        self._load = load
+        self._loaded: dict[Id, Definition | Refused] = {}
+        self._nodes: dict[str, Node] = {}
+        self._claims = _claimed(spec.id for spec in self._wanted.values())
+
+    @property
+    def seeds(self) -> tuple[Id, ...]:
+        """The nodes to begin with."""
+        return tuple(node_id(spec.id) for spec in self._wanted.values())
+
+    async def run(self, who: Id, level: Level, _loop: tuple[Id, ...], /) -> Outcome:
+        """See the module. A circle is told as the live scheduler tells it, which knows hard edges from others."""
+        if who.kind == _DEFINITION:
+            return await self._bring(who)
+        return self._look(self._wanted[f"{who.namespace}.{who.name}" if who.namespace else who.name], level)
+
+    def reruns_at_drain(self, _who: Id, /) -> bool:
+        """Nobody looks at more than it names."""
+        return False
+
+    async def _bring(self, package: Id) -> Outcome:
+        """Read a package. That it cannot be read is an outcome like any other."""
+        try:
+            definition = await self._load(package.namespace, package.name)
+        except (PackageError, FormatError) as error:
+            refused = self._loaded[package] = _refused(error)
+            return Terminal(_text(refused))
+        self._loaded[package] = definition
+        return Terminal("loaded")
+
+    def _look(self, spec: PackageSpec, level: Level) -> Outcome:
+        name, needed = spec.id.name, Id(_DEFINITION, spec.package, spec.version)
+        if name not in self.findings:
+            if (refused := self._claims.get(name)) is not None:
+                self.findings[name] = refused
+            elif (definition := self._loaded.get(needed)) is None:
+                return Terminal(_LOADING, reads=(needed,), emissions=(Emission(needed, digest=""),))
+            elif isinstance(definition, Refused):
+                self.findings[name] = definition
+                return DependencyFailed((needed,), _text(definition))
+            else:
+                lacks = self._take_in(spec, definition, level)
+                if lacks:
+                    return Blocked(lacks)
+        return self._outcome(name)
+
+    def _take_in(self, spec: PackageSpec, definition: Definition, level: Level) -> tuple[Id, ...]:
+        """Make a node of a package that is loaded, and have it judged; or what it still lacks for that."""
+        name = spec.id.name
+        try:
+            check_kind(definition, spec.id)
+            check_needs(definition, spec.id)
+            node = self._nodes[name] = node_of(spec.id, definition, spec.directives)
+        except (IdentityError, FormatError) as error:
+            self.findings[name] = _refused(error)
+            return ()
+        lacks = [each for each in sorted(node.names()) if each not in self.findings]
+        if level is not Level.NONE:
+            lacks = [each for each in lacks if each in self._wanted]
+        if lacks and level is not Level.FORCE:
+            return tuple(self._id(each) for each in lacks)
+        self._judge(self._circle(name))
+        return ()
+
+    def _id(self, name: str) -> Id:
+        spec = self._wanted.get(name)
+        return node_id(spec.id if spec is not None else package_id(name))
+
+    def _circle(self, name: str) -> set[str]:
+        """Everybody whom it reaches that is not judged, itself included."""
+        found = {name}
+        to_see = [name]
+        while to_see:
+            named = self._nodes[to_see.pop()].names()
+            new = [each for each in named if each in self._wanted and each not in self.findings and each not in found]
+            found.update(new)
+            to_see += new
+        return found
+
+    def _judge(self, members: set[str]) -> None:
+        """Decide about nodes of which all that they name is judged, or one of them."""
+        named = {each for member in members for each in self._nodes[member].names()}
+        around = {
+            each: replace(finding.node, requirements=NO_REQUIREMENTS)
+            for each in named - members
+            if isinstance(finding := self.findings.get(each), Judged)
+        }
+        nodes = around | {each: self._nodes[each] for each in members}
+        while (order := self._topology(nodes)) is None:
+            nodes = {each: node for each, node in nodes.items() if each not in self.findings or each in around}
+        members = nodes.keys() - around.keys()
+        decisions = decide_affected(
+            order.sorted(nodes, members), nodes, order, self._facts, self.opinion, self._standing
+        )
+        for name, decision in decisions.items():
+            held_by = next((each for each in order.waits_for[name] if self._rests(each)), "") if decision.on else ""
+            self.findings[name] = Judged(self._nodes[name], decision, held_by)
+
+    def _topology(self, nodes: Mapping[str, Node]) -> Topology | None:
+        """None where some of them are on a cycle of dependencies: these are refused."""
+        try:
+            return topology(nodes)
+        except CycleError as error:
+            cycle = Refused(Reason.DEPENDENCY_CYCLE.value, str(error))
+            self.findings.update(dict.fromkeys(error.members, cycle))
+            return None
+
+    def opinion(self, name: str) -> Opinion:
+        """What the resource says, and of the enabled script, which is not asked here, that it has no objection."""
+        vote = ScriptVote(enabled=None) if self._nodes[name].script else None
+        return Opinion(self._wanted[name].enabled, vote)
+
+    def _standing(self, name: str) -> Decision | None:
+        finding = self.findings.get(name)
+        return finding.decision if isinstance(finding, Judged) else None
+
+    def _rests(self, name: str) -> bool:
+        """It may be on and will not come so far, so whoever waits for it waits for ever."""
+        finding = self.findings.get(name)
+        if not isinstance(finding, Judged) or not finding.decision.on:
+            return False
+        return bool(finding.held_by) or self._wanted[name].directives.suspended
+
+    def _outcome(self, name: str) -> Outcome:
+        """What was found, as the engine is told it; those that are named and off are why, where they are."""
+        finding = self.findings[name]
+        if isinstance(finding, Judged) and not finding.decision.on:
+            off = [each for each in sorted(finding.node.names()) if each in self._wanted and not self._is_on(each)]
+            if off:
+                return DependencyFailed(tuple(self._id(each) for each in off), _text(finding))
+        return Terminal(_text(finding))
+
+    def _is_on(self, name: str) -> bool:
+        finding = self.findings.get(name)
+        return isinstance(finding, Judged) and finding.decision.on
+
+
+def _claimed(identities: Iterable[PackageId]) -> Mapping[str, Refused]:
+    """Who cannot have the release that it asks for: there is no such name, or another package has it."""
+    claims = ReleaseClaims(on_free=lambda _: None)
+    refused: dict[str, Refused] = {}
+    for identity in identities:
+        try:
+            owner = claims.claim(identity)
+        except IdentityError as error:
+            refused[identity.name] = Refused(Reason.SPEC_INVALID.value, str(error), accepted=False)
+            continue
+        if owner is not None:
+            message = (
+                f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
+                "choose another name"
+            )
+            refused[identity.name] = Refused(Reason.SPEC_INVALID.value, message, accepted=False)
+    return refused
+
+
+def _refused(error: PackageError | FormatError | IdentityError) -> Refused:
+    failure = classify(error)
+    return Refused(failure.reason, failure.message)
+
+
+def _text(finding: Finding) -> str:
+    match finding:
+        case Refused(reason, message):
+            return f"{reason}: {message}"
+        case Judged(_, decision, held_by):
+            if held_by:
+                return f"waits for {held_by}"
+            return "on" if decision.on else f"{decision.reason.value}: {decision.message}"

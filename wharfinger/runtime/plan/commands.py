@@ -1,0 +1,172 @@
+"""``wharfinger plan``: whether Applications and Modules could converge, and in which order, without a cluster."""
+
+import argparse
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, TextIO, cast
+
+import trio
+
+from wharfinger.formats.encodable import encodable
+from wharfinger.packages.definition.requirements import is_package_name
+from wharfinger.packages.errors import StoreError
+from wharfinger.runtime.plan.input import Inputs, PlanInputError, read_inputs
+from wharfinger.runtime.plan.packages import open_package_folder
+from wharfinger.runtime.plan.plan import Plan, make_plan
+from wharfinger.runtime.plan.platform_options import add_platform, platform_problem, version_problem
+from wharfinger.runtime.plan.text import plan_json, plan_text, plan_yaml, printable
+from wharfinger.runtime.scheduler.rules import Facts
+
+EXIT_NOT_ON: Final = 1
+EXIT_UNREADABLE: Final = 2
+QUIET_S: Final = 1.0
+"""Nothing is said about what is quicker."""
+_EVERY_S: Final = 0.2
+
+
+def add_plan(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``wharfinger plan``."""
+    parser.description = (
+        "Find out, without a cluster, whether Applications and Modules can converge: which of their packages would be on and "
+        "in which order they would be run, and why the others would not. Neither hooks nor enabled scripts are run. "
+        "Exit code 0: everything that is wanted would be on; 1: something would not; 2: wrong usage, or unreadable input."
+    )
+    parser.add_argument(
+        "-f",
+        "--filename",
+        type=Path,
+        action="extend",
+        nargs="+",
+        required=True,
+        metavar="FILE|FOLDER",
+        help="resources as for `kubectl apply -f`: files, folders of .yaml, .yml and .json files, or - for standard input",
+    )
+    parser.add_argument(
+        "--packages",
+        type=Path,
+        required=True,
+        metavar="FOLDER",
+        help="where packages are: a folder or an OCI image layout for each, by its name, as a PackageRepository has them",
+    )
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        default="default",
+        metavar="NAMESPACE",
+        help="of Applications that name none (default: %(default)s)",
+    )
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json", "yaml"), default="table", help="table (default), json or yaml"
+    )
+    facts = parser.add_argument_group(
+        "facts", "what packages would be installed in; it decides which of them may be on"
+    )
+    facts.add_argument(
+        "--kubernetes-version",
+        default="",
+        metavar="VERSION",
+        help="the version of Kubernetes, for packages that require one (default: not known)",
+    )
+    add_platform(facts)
+    facts.add_argument(
+        "--not-bootstrapped",
+        action="store_true",
+        help="the cluster is not ready yet for more than what it needs itself: packages of the last order wait",
+    )
+    parser.set_defaults(handler=plan)
+
+
+def plan(args: argparse.Namespace) -> int:
+    """Make a plan and print it."""
+    folder, namespace = cast("Path", args.packages), cast("str", args.namespace)
+    if problem := _wrong_options(args):
+        return _failed(problem)
+    facts = Facts(
+        kubernetes=args.kubernetes_version,
+        platform=args.platform_version,
+        bootstrapped=not args.not_bootstrapped,
+        edition=args.edition,
+        bundle=args.bundle,
+    )
+    try:
+        inputs = read_inputs(cast("list[Path]", args.filename), namespace=namespace, bundled=bool(args.bundle))
+        made = trio.run(_plan, inputs, folder, facts)
+    except PlanInputError as error:
+        return _failed(*error.lines)
+    except StoreError as error:
+        return _failed(str(error))
+    document = {"json": partial(plan_json, facts=facts), "yaml": partial(plan_yaml, facts=facts)}.get(
+        args.output, plan_text
+    )
+    sys.stdout.write(encodable(document(made), sys.stdout.encoding or "utf-8"))
+    sys.stdout.flush()
+    return EXIT_NOT_ON if made.blocked else 0
+
+
+async def _plan(inputs: Inputs, folder: Path, facts: Facts) -> Plan:
+    async with open_package_folder(folder) as packages, open_progress(sys.stderr) as progress:
+        return await make_plan(inputs, packages.definition, facts, progress=progress.tell)
+
+
+@dataclass(slots=True)
+class Progress:
+    """How many packages were read, of how many."""
+
+    read: int = 0
+    total: int = 0
+
+    def tell(self, read: int, total: int) -> None:
+        """It is that many now."""
+        self.read, self.total = read, total
+
+
+@asynccontextmanager
+async def open_progress(stream: TextIO) -> AsyncIterator[Progress]:
+    """Whoever has patience for a while is told how far it got, where ``stream`` is a terminal; nothing of it is left there."""
+    progress = Progress()
+    if not stream.isatty():
+        yield progress
+        return
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_say, progress, stream)
+        yield progress
+        nursery.cancel_scope.cancel()
+
+
+async def _say(progress: Progress, stream: TextIO) -> None:
+    await trio.sleep(QUIET_S)
+    said = ""
+    try:
+        while True:
+            line = f"{progress.read} of {progress.total or '…'} packages read"
+            stream.write(f"\r{line.ljust(len(said))}")
+            stream.flush()
+            said = line
+            await trio.sleep(_EVERY_S)
+    finally:
+        stream.write(f"\r{' ' * len(said)}\r")
+        stream.flush()
+
+
+def _wrong_options(args: argparse.Namespace) -> str:
+    """What is wrong with the options; empty if nothing is."""
+    folder, namespace = cast("Path", args.packages), cast("str", args.namespace)
+    try:
+        there = folder.is_dir()
+    except OSError as error:  # a name that is too long
+        return f"--packages {folder}: {error.strerror}"
+    if not there:
+        return f"--packages {folder}: not a folder; name one that is there"
+    if not is_package_name(namespace):
+        return f"--namespace {namespace[:80]!r}: cannot be a namespace"
+    return version_problem("--kubernetes-version", args.kubernetes_version) or platform_problem(args)
+
+
+def _failed(*lines: str) -> int:
+    for line in lines:
+        sys.stderr.write(encodable(f"error: {printable(line)}\n", sys.stderr.encoding or "utf-8"))
+    return EXIT_UNREADABLE

@@ -1,0 +1,234 @@
+"""Applications and Modules as they lie in files, for a plan: what a person would give to ``kubectl apply -f``.
+
+Files are read as kubectl reads them: YAML or JSON, several documents, lists; of a folder, what lies directly in it and ends in
+``.yaml``, ``.yml`` or ``.json``. Nobody is asked whether a document would be taken, so each is held here against the same
+definition (``crds/``) that an API server has, a field that is not known included; what it says is then read as the daemon
+reads it. Other kinds, and what is being deleted, are left alone and counted.
+
+What is wrong is found in one go, and each is named with its file and its document (counted from 1, empty ones left out).
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
+from wharfinger.formats.schemas.openapi_schema import Schema, compile_schema
+from wharfinger.formats.schemas.transforms import closed
+from wharfinger.formats.yaml.reader import YamlLimits, read_yaml_all
+from wharfinger.packages.definition.requirements import is_instance_name, is_package_name
+from wharfinger.runtime.resources.custom_resources import own_crds
+from wharfinger.runtime.resources.resources import (
+    GROUP,
+    MODULE,
+    VERSION,
+    PackageSpec,
+    SpecError,
+    is_deleting,
+    read_application,
+    read_module,
+)
+
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+STANDARD_INPUT: Final = "-"
+MAX_FILES: Final = 10_000
+MAX_FILE: Final = 16 * 1024 * 1024
+MAX_BYTES: Final = 256 * 1024 * 1024
+"""Of all files together."""
+MAX_RESOURCES: Final = 10_000
+"""Applications and Modules."""
+MAX_TOLD: Final = 20
+"""Of what is wrong."""
+
+_READ_HERE: Final = ("Application", "Module")
+_API_VERSION: Final = f"{GROUP}/{VERSION}"
+_MOST_PROBLEMS: Final = 3
+"""Of one document, in its line."""
+
+
+class PlanInputError(Exception):
+    """What is to be planned cannot be read: one line for each thing that is wrong."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        more = len(lines) - MAX_TOLD
+        self.lines = (*lines[:MAX_TOLD], *([f"and {more} more"] if more > 0 else []))
+        super().__init__("; ".join(self.lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One Application or Module, and where it was found: ``shop.yaml, document 2``."""
+
+    spec: PackageSpec
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What is to be planned, sorted by name; ``left_alone`` counts documents that say nothing about it."""
+
+    wanted: tuple[Wanted, ...]
+    left_alone: int = 0
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What was read so far. ``namespace``: of Applications that name none; ``bundled``: a bundle says which Modules are on."""
+
+    namespace: str
+    bundled: bool
+    wanted: dict[str, Wanted] = field(default_factory=dict)
+    left_alone: int = 0
+    wrong: list[str] = field(default_factory=list)
+    read: int = 0
+    """Bytes, of all files."""
+
+    def take(self, file: str, data: bytes) -> None:
+        try:
+            documents = read_yaml_all(data, what=file, limits=YamlLimits(MAX_FILE, max_characters=4 * MAX_FILE))
+        except FormatError as error:
+            self.wrong.append(str(error))
+            return
+        for number, document in enumerate(documents, 1):
+            for place, each in _listed(document, f"{file}, document {number}"):
+                try:
+                    self._take_one(each, place)
+                except (FormatError, SpecError) as error:
+                    self.wrong.append(f"{place}{_called(each)}: {error}")
+
+    def _take_one(self, document: JsonValue, place: str) -> None:
+        obj = as_object(document, "the document")
+        kind, group, version = find_str(obj, "kind"), *_api_version(obj)
+        if not kind or not version:
+            raise SpecError("no apiVersion and kind, so it is no resource")
+        if group != GROUP or kind not in _READ_HERE or is_deleting(obj):
+            self.left_alone += 1
+            return
+        if version != VERSION:
+            raise SpecError(f"apiVersion: {group}/{version} is not known here, only {_API_VERSION}")
+        spec = self._read(obj, kind)
+        if (other := self.wanted.get(spec.id.name)) is not None:
+            raise SpecError(f"{kind} {spec.id} is in {other.place} too; leave one of them out")
+        if len(self.wanted) >= MAX_RESOURCES:
+            raise SpecError(f"more than {MAX_RESOURCES} Applications and Modules; plan a part of them")
+        self.wanted[spec.id.name] = Wanted(spec, place)
+
+    def _read(self, obj: JsonObject, kind: str) -> PackageSpec:
+        name = find_str(obj, "metadata", "name")
+        if kind == MODULE.kind:
+            if not is_package_name(name):
+                raise SpecError(f"metadata.name: {name[:80]!r} cannot be the name of a Module")
+        else:
+            obj = {**obj, "metadata": {"namespace": self.namespace, **find_object(obj, "metadata")}}
+            namespace = find_str(obj, "metadata", "namespace")
+            if not is_instance_name(name):
+                raise SpecError(f"metadata.name: {name[:80]!r} cannot be the name of an Application")
+            if not is_package_name(namespace):
+                raise SpecError(f"metadata.namespace: {namespace[:80]!r} cannot be a namespace")
+        problems = _schemas()[kind].problems({"spec": find_object(obj, "spec")})
+        if problems:
+            told = [f"{problem.path}: {problem.message}" for problem in problems[:_MOST_PROBLEMS]]
+            more = len(problems) - len(told)
+            raise SpecError("; ".join(told) + (f"; and {more} more" if more > 0 else ""))
+        if kind == MODULE.kind:
+            return read_module(obj, enabled_by_default=None if self.bundled else True)
+        return read_application(obj)
+
+
+def read_inputs(paths: Sequence[Path], *, namespace: str, bundled: bool) -> Inputs:
+    """Read files, folders and (``-``) standard input. Blocking. Raises PlanInputError.
+
+    ``namespace`` is that of Applications which name none. ``bundled``: a Module that does not say whether it is enabled is left
+    to the bundle of the platform, and otherwise on.
+    """
+    reader = _Reader(namespace, bundled)
+    for path in dict.fromkeys(paths):
+        for file in _files(path, reader.wrong):
+            data = _read_file(file, reader)
+            if data is not None:
+                reader.take(str(file), data)
+    if reader.wrong:
+        raise PlanInputError(reader.wrong)
+    return Inputs(tuple(reader.wanted[name] for name in sorted(reader.wanted)), reader.left_alone)
+
+
+def _files(path: Path, wrong: list[str]) -> Sequence[Path]:
+    """The files that a path stands for, by name; what is wrong with it is added to ``wrong``."""
+    try:
+        if str(path) == STANDARD_INPUT or not path.is_dir():
+            return (path,)
+        found = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES and not each.is_dir())
+    except OSError as error:
+        wrong.append(f"{path}: cannot be read: {error.strerror}")
+        return ()
+    if not found:
+        wrong.append(f"{path}: no file in it ends in {', '.join(SUFFIXES)}; folders in it are not looked into")
+    if len(found) > MAX_FILES:
+        wrong.append(f"{path}: {len(found)} files, and at most {MAX_FILES} are read")
+        return ()
+    return found
+
+
+def _read_file(path: Path, reader: _Reader) -> bytes | None:
+    try:
+        if str(path) == STANDARD_INPUT:
+            data = sys.stdin.buffer.read(MAX_FILE + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(MAX_FILE + 1)
+    except OSError as error:
+        reader.wrong.append(f"{path}: cannot be read: {error.strerror}")
+        return None
+    reader.read += len(data)
+    if reader.read > MAX_BYTES:
+        raise PlanInputError([f"{path}: with it, all files are more than {MAX_BYTES} bytes; plan a part of them"])
+    return data
+
+
+def _listed(document: JsonValue, place: str) -> Iterator[tuple[str, JsonValue]]:
+    """The document, or what is in it if it is a list; lists in lists are no resources."""
+    items = find(document, "items") if isinstance(document, dict) else None
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if isinstance(items, list) and isinstance(kind, str) and kind.endswith("List"):
+        for number, each in enumerate(find_list(document, "items"), 1):
+            yield f"{place}, item {number}", each
+    else:
+        yield place, document
+
+
+def _api_version(obj: JsonObject) -> tuple[str, str]:
+    group, _, version = find_str(obj, "apiVersion").rpartition("/")
+    return group, version
+
+
+def _called(document: JsonValue) -> str:
+    """`` (Application web/shop)``, as far as a document says so; it may be anything."""
+    if not isinstance(document, dict):
+        return ""
+    metadata = document.get("metadata")
+    said = metadata if isinstance(metadata, dict) else {}
+    names = [each for each in (said.get("namespace"), said.get("name")) if isinstance(each, str) and each]
+    kind = document.get("kind")
+    if not (isinstance(kind, str) and kind and names):
+        return ""
+    return f" ({kind[:80]} {'/'.join(each[:80] for each in names)})"
+
+
+@cache
+def _schemas() -> dict[str, Schema]:
+    """Of what a person writes, by kind, from the definitions that the daemon brings to the cluster."""
+    found: dict[str, Schema] = {}
+    for crd in own_crds():
+        kind = find_str(crd, "spec", "names", "kind")
+        whole = find_object(crd, "spec", "versions", 0, "schema", "openAPIV3Schema")
+        written: JsonObject = {
+            "type": "object",
+            "required": ["spec"],
+            "properties": {"spec": find_object(whole, "properties", "spec")},
+        }
+        found[kind] = compile_schema(closed(written), what=kind)
+    return found

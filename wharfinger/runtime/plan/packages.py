@@ -1,0 +1,84 @@
+"""Definitions of packages from a folder of this machine, for a plan: what the daemon would load, without keeping any of it.
+
+The folder is what a PackageRepository names (``spec.folder`` or ``spec.layout``): for each package a folder of that name, which
+is an OCI image layout or has the package's files. Files are read where they lie; a version of a layout is brought into a store
+that is gone when the folder is closed, by the very steps of the daemon.
+
+Hooks are not run here, not even to be asked what they want, and no rule or conversion is compiled: ``wharfinger package check``
+is for that.
+"""
+
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.packages.definition.definition import Definition, read_definition
+from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotFoundError
+from wharfinger.packages.files.disk_files import disk_errors
+from wharfinger.packages.registry.address import is_repository, tag_of_version
+from wharfinger.packages.registry.oci_layout import LAYOUT_FILE
+from wharfinger.packages.registry.source import LayoutSource, open_source
+from wharfinger.packages.store.disk_store import open_store
+from wharfinger.packages.store.store import Store
+
+_SCRATCH: Final = "wharfinger-plan-"
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFolder:
+    """Packages by name below ``root``; made by `open_package_folder`."""
+
+    root: Path
+    _store: Store
+
+    async def definition(self, package: str, version: str) -> Definition:
+        """What a version of a package says of itself. Raises PackageError."""
+        if not is_repository(package):
+            raise AddressError(
+                f"{package[:200]!r} is no name of a package: lower-case letters and digits, separated by '-'"
+            )
+        layout = self.root / package / LAYOUT_FILE
+        if await trio.to_thread.run_sync(layout.is_file):
+            return await self._from_layout(package, version)
+        return await trio.to_thread.run_sync(
+            _from_folder, self.root / package, package, version, abandon_on_cancel=True
+        )
+
+    async def _from_layout(self, package: str, version: str) -> Definition:
+        async with open_source(LayoutSource(self.root), package) as (registry, repository):
+            descriptor = await registry.resolve(repository, tag_of_version(version))
+            manifest = await registry.manifest(repository, descriptor.digest)
+            await self._store.download(registry, repository, manifest)
+        tree = await self._store.install(manifest)
+        return await trio.to_thread.run_sync(lambda: read_definition(tree, name=package, version=version))
+
+
+@asynccontextmanager
+async def open_package_folder(root: Path) -> AsyncIterator[PackageFolder]:
+    """The packages below ``root``. Raises StoreError where there is no place for what is unpacked meanwhile."""
+    with disk_errors("making a place to unpack packages in"):
+        scratch = tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True)
+    with scratch as place:
+        async with open_store(Path(place)) as store:
+            yield PackageFolder(root, store)
+
+
+def _from_folder(folder: Path, package: str, version: str) -> Definition:
+    """What `FolderRegistry` would hand out, read as the daemon does: it has the one version that it says, if it says one."""
+    if not folder.is_dir():
+        raise ArtifactNotFoundError(f"{folder}: not found; there is no such folder")
+    try:
+        found = read_definition(folder, name=package, version="")
+    except ArtifactError as error:
+        raise ArtifactError(f"{folder}: {error}") from error
+    if found.version and tag_of_version(found.version) != tag_of_version(version):
+        raise ArtifactNotFoundError(
+            f"{folder}: not version {version}; what is there is version {found.version}: "
+            "ask for that one, or change the version it says"
+        )
+    return replace(found, version=found.version or version)

@@ -1,0 +1,137 @@
+"""Why a package of a plan would not be on: as `wharfinger why` says it of a daemon that had come just as far.
+
+What was found is put into the snapshots that explanations are made from; nothing of that has a moment, so none is told. Of a long
+chain both ends are told: whoever waits at the far end of a thousand packages wants the root, and not their names. All of a plan's
+explanations together look at MAX_LOOKS packages; where that is not enough, the rest has none.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from rpds import HashTrieMap
+
+from wharfinger.runtime.inspector import (
+    CauseSnapshot,
+    ConditionSnapshot,
+    ExplanationSnapshot,
+    NodeSnapshot,
+    PackageSnapshot,
+    QueueSnapshot,
+)
+from wharfinger.runtime.plan.bodies import Finding, Judged, PlanBodies, Refused
+from wharfinger.runtime.resources.resources import PackageSpec
+from wharfinger.runtime.scheduler.graph import Topology
+from wharfinger.runtime.scheduler.rules import Facts, Reason, ScriptVote
+from wharfinger.runtime.scheduler.snapshots import node_snapshot
+from wharfinger.runtime.scheduler.state import Active, Entry, Graph, Idle
+from wharfinger.runtime.scheduler.state import package_id as scheduler_id
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason as Word
+from wharfinger.runtime.status.summary import State
+from wharfinger.runtime.why.causes import Known
+from wharfinger.runtime.why.explanation import explain
+from wharfinger.runtime.why.stage_causes import ACCEPTED
+
+MAX_LOOKS: Final = 100_000
+MAX_CAUSES: Final = 16
+"""Of one chain."""
+
+_NO_MOMENT: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Explainer:
+    """Answers about one plan, of which everything was found out."""
+
+    def __init__(self, wanted: Mapping[str, PackageSpec], bodies: PlanBodies, graph: Topology, facts: Facts) -> None:
+        self._wanted = wanted
+        self._findings = bodies.findings
+        judged = {name: each for name, each in bodies.findings.items() if isinstance(each, Judged)}
+        opinions = {name: bodies.opinion(name) for name in judged}
+        entries = {name: _entry(finding, opinions[name].vote) for name, finding in judged.items()}
+        intents = {name: each.intent for name, each in opinions.items() if each.intent is not None}
+        self._looks = 0
+        self._nodes: dict[str, NodeSnapshot] = {}
+        """Those that were looked at; many explanations end at the same one."""
+        self._known = Known(
+            now=_NO_MOMENT, package=self._package, node=self._node, holders=lambda _: (), leaving=lambda _: ()
+        )
+        self._graph = Graph(
+            entries=HashTrieMap(entries),
+            intents=HashTrieMap(intents),
+            facts=facts,
+            paused=False,
+            topology=graph,
+        )
+
+    def explain(self, name: str) -> ExplanationSnapshot | None:
+        """The chain of causes to its root, and what to do; None where nothing keeps it, or too much was looked at already."""
+        found = explain(name, self._known) if self._looks < MAX_LOOKS else None
+        if found is None or found.ready:
+            return None
+        causes = tuple(replace(cause, since=None) for cause in _ends(found.causes))
+        return replace(found, causes=causes, remedy=self._remedy(causes[-1].subject) or found.remedy)
+
+    def _remedy(self, root: str) -> str:
+        """Where a plan differs from a daemon: which version is not known, and how it is told."""
+        finding = self._findings.get(root)
+        if not isinstance(finding, Judged) or finding.decision.reason is not Reason.VERSION_LOOKUP_FAILED:
+            return ""
+        kubernetes = finding.node.requirements.kubernetes is not None and not self._graph.facts.kubernetes
+        return f"say which version it is with {'--kubernetes-version' if kubernetes else '--platform-version'}"
+
+    def _package(self, name: str) -> PackageSnapshot | None:
+        self._looks += 1
+        spec = self._wanted.get(name)
+        return None if spec is None else _package_snapshot(spec, self._findings[name])
+
+    def _node(self, name: str) -> NodeSnapshot | None:
+        if name not in self._nodes and name in self._graph.entries:
+            self._nodes[name] = node_snapshot(self._graph, name)
+        return self._nodes.get(name)
+
+
+def _ends(causes: tuple[CauseSnapshot, ...]) -> tuple[CauseSnapshot, ...]:
+    """A chain of at most MAX_CAUSES: what is in the middle of a longer one is counted."""
+    if len(causes) <= MAX_CAUSES:
+        return causes
+    first, last = causes[: MAX_CAUSES // 2], causes[-(MAX_CAUSES // 2 - 1) :]
+    left_out = causes[len(first) : -len(last)]
+    between = CauseSnapshot(left_out[0].subject, f"and {len(left_out) - 1} more, each for the next", "")
+    return (*first, between, *last)
+
+
+def _entry(finding: Judged, vote: ScriptVote | None) -> Entry:
+    """Where it would stand in the scheduler once everything is done that can be."""
+    lacks = (scheduler_id(finding.held_by),) if finding.held_by else ()
+    return Entry(finding.node, Idle() if lacks else Active(), finding.decision, vote, lacks=lacks)
+
+
+def _package_snapshot(spec: PackageSpec, finding: Finding) -> PackageSnapshot:
+    on = isinstance(finding, Judged) and finding.decision.on and not finding.held_by
+    return PackageSnapshot(
+        name=spec.id.name,
+        kind=spec.id.kind,
+        namespace=spec.id.namespace,
+        package=spec.package,
+        version=spec.version,
+        digest="",
+        release_revision=0,
+        state=State.READY if on else State.PENDING,
+        message="",
+        tip="",
+        settings={},
+        conditions=_conditions(finding),
+        queue=QueueSnapshot(spec.id.name, ()),
+        suspended=spec.directives.suspended,
+    )
+
+
+def _conditions(finding: Finding) -> tuple[ConditionSnapshot, ...]:
+    if not isinstance(finding, Refused):
+        return ()
+    kind = ACCEPTED if not finding.accepted else Stage.LOADED
+    if finding.reason == Word.DEPENDENCY_CYCLE:
+        kind = Stage.REQUIREMENTS
+    return (ConditionSnapshot(kind, "False", finding.reason, finding.message, _NO_MOMENT),)

@@ -1,0 +1,57 @@
+"""The scope of Applications: their own namespace, or the whole cluster.
+
+By default an Application reads and writes in its own namespace. A namespace with the label ``wharfinger.dev/cluster-scope:
+allowed`` lets its Applications reach the whole cluster; only users who may edit namespaces can set it. A daemon that serves one
+tenant lets all of them do so (``--application-scope cluster``).
+
+One watch follows the namespaces that have the label. The runtime is told with each Application's wish, so a label that comes or
+goes is a changed wish, and wakes what was parked. Until the labels are known nobody is allowed anything.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from typing import Final
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.objects.scope import ALLOWED, CLUSTER_SCOPE_LABEL
+from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+NAMESPACE: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
+
+
+class ApplicationScope(StrEnum):
+    """How far Applications reach whose namespace does not say."""
+
+    NAMESPACE = "namespace"
+    CLUSTER = "cluster"
+
+
+class ScopeLabels:
+    """The namespaces whose Applications reach the whole cluster. Made by `open_scope_labels`."""
+
+    def __init__(self, scope: ApplicationScope, informer: Informer) -> None:
+        self.informer = informer
+        self._scope = scope
+
+    def allows(self, namespace: str) -> bool:
+        """Return whether Applications in this namespace reach the whole cluster."""
+        return self._scope is ApplicationScope.CLUSTER or self._labelled(namespace)
+
+    async def follow(self, changed: Callable[[str], None]) -> None:
+        """Report each namespace whose label comes or goes, for ever."""
+        with self.informer.changes() as changes:
+            while True:
+                for key in sorted(await changes.wait()):
+                    changed(key.name)
+
+    def _labelled(self, namespace: str) -> bool:
+        return self.informer.get(ObjectKey(NAMESPACE, "", namespace)) is not None
+
+
+@asynccontextmanager
+async def open_scope_labels(client: ClusterClient, scope: ApplicationScope) -> AsyncIterator[ScopeLabels]:
+    """Follow the labels while the body runs; the informer may not have listed yet."""
+    async with open_informer(client, NAMESPACE, label_selector=f"{CLUSTER_SCOPE_LABEL}={ALLOWED}") as informer:
+        yield ScopeLabels(scope, informer)

@@ -1,0 +1,130 @@
+"""Options of `wharfinger run` for the reconciler, which applies, corrects, prunes and deletes the objects of releases."""
+
+import argparse
+import math
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.releases.options import EngineOptions
+
+DEFAULTS: Final = EngineOptions().reconciler
+MAX_SECONDS: Final = 30 * 24 * 3600.0
+MAX_COUNT: Final = 100_000
+
+
+class _Option(NamedTuple):
+    field: str
+    flag: str
+    help: str
+    may_be_0: bool = False
+
+
+_COUNTS: Final = (
+    _Option("concurrency", "--apply-workers", "objects being applied or deleted"),
+    _Option("owner_concurrency", "--apply-release-workers", "those of one wave of a release"),
+    _Option(
+        "slow_concurrency", "--apply-slow-workers", "operations beside these that hang, or are retried because they did"
+    ),
+    _Option("round_size", "--apply-round-size", "changes that are taken up at a time"),
+)
+_SECONDS: Final = (
+    _Option(
+        "round_gap_s", "--apply-round-gap", "least time between two rounds, in which changes gather", may_be_0=True
+    ),
+    _Option("patience_s", "--apply-patience", "an operation hangs after that, and gives its worker to another"),
+    _Option("operation_s", "--apply-timeout", "an operation is cut off after that, and tried again"),
+    _Option(
+        "first_retry_s",
+        "--apply-retry-first",
+        "before the first retry of an object; each further one waits twice as long",
+    ),
+    _Option("max_retry_s", "--apply-retry-max", "at most between two retries of an object"),
+    _Option("permanent_retry_s", "--apply-retry-refused", "between two retries of what only a change can help"),
+    _Option(
+        "refresh_s",
+        "--refresh-interval",
+        "objects are applied once more that long after the last time; 0: never",
+        may_be_0=True,
+    ),
+    _Option("prune_s", "--prune-interval", "between two prunes; 0: at a forced reconciliation only", may_be_0=True),
+)
+_RATE: Final = _Option("refresh_per_s", "--refresh-rate", "objects a second that are corrected or refreshed at most")
+
+
+def add_apply(parser: argparse.ArgumentParser) -> None:
+    """Add the group of these options."""
+    group = parser.add_argument_group(
+        "applying objects",
+        "how the objects of releases are brought about and kept; docs/reconciler.md says how they play together",
+    )
+    for option in _COUNTS:
+        group.add_argument(
+            option.flag,
+            dest=f"apply_{option.field}",
+            type=_count,
+            default=getattr(DEFAULTS, option.field),
+            metavar="N",
+            help=f"{option.help} (default: %(default)s)",
+        )
+    for option in (*_SECONDS, _RATE):
+        group.add_argument(
+            option.flag,
+            dest=f"apply_{option.field}",
+            type=_number_from_0 if option.may_be_0 else _number,
+            default=getattr(DEFAULTS, option.field),
+            metavar="N" if option is _RATE else "SECONDS",
+            help=f"{option.help} (default: %(default)g)",
+        )
+
+
+def apply_options(args: argparse.Namespace) -> ReconcilerOptions:
+    """The options that were given. Raises ValueError, naming options, where they contradict each other."""
+    first, most, refused = args.apply_first_retry_s, args.apply_max_retry_s, args.apply_permanent_retry_s
+    if not first <= most <= refused:
+        raise ValueError(
+            f"--apply-retry-first {first:g}, --apply-retry-max {most:g} and --apply-retry-refused {refused:g} must not decrease"
+        )
+    if args.apply_patience_s > args.apply_operation_s:
+        raise ValueError(
+            f"--apply-patience {args.apply_patience_s:g} is more than --apply-timeout {args.apply_operation_s:g}"
+        )
+    return replace(
+        DEFAULTS,
+        concurrency=args.apply_concurrency,
+        owner_concurrency=args.apply_owner_concurrency,
+        slow_concurrency=args.apply_slow_concurrency,
+        round_size=args.apply_round_size,
+        round_gap_s=args.apply_round_gap_s,
+        patience_s=args.apply_patience_s,
+        operation_s=args.apply_operation_s,
+        first_retry_s=first,
+        max_retry_s=most,
+        permanent_retry_s=refused,
+        refresh_s=args.apply_refresh_s,
+        refresh_per_s=args.apply_refresh_per_s,
+        prune_s=args.apply_prune_s,
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_COUNT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MAX_COUNT}")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    number = _number_from_0(text)
+    if not number:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return number
+
+
+def _number_from_0(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {MAX_SECONDS:g}")
+    return number

@@ -1,0 +1,51 @@
+"""Wharfinger's own CRDs: applied at every start, and awaited until the API server has established them."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from importlib.resources import files
+from typing import Final
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.crds.definitions import CrdError, await_established
+from wharfinger.cluster.releases.options import utc_now
+from wharfinger.cluster.watch.object_waits import Laggards
+from wharfinger.cluster.watch.readiness import InProgress
+from wharfinger.formats.json.value import JsonObject, as_object
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.kube.resource import ObjectKey, ResourceType, name_of
+
+log = logging.getLogger(__name__)
+
+CRD: Final = ResourceType(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
+
+
+def own_crds() -> tuple[JsonObject, ...]:
+    """The manifests that ship with this version, sorted by file name."""
+    folder = files("wharfinger.runtime") / "crds"
+    entries = sorted(
+        (entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda entry: entry.name
+    )
+    return tuple(as_object(read_yaml(entry.read_bytes(), what=entry.name), entry.name) for entry in entries)
+
+
+async def ensure_crds(client: ClusterClient, field_manager: str, now: Callable[[], datetime] = utc_now) -> None:
+    """Apply them and wait until they are established. Raises ClusterError."""
+    crds = own_crds()
+    for crd in crds:
+        await client.apply(crd, field_manager=field_manager, force=True)
+    try:
+        await await_established(
+            client, [ObjectKey(CRD, "", name_of(crd)) for crd in crds], now=now, progress=_tell_overdue
+        )
+    except CrdError as error:
+        raise ClusterError(f"{error}; another CRD may have its names") from error
+
+
+def _tell_overdue(laggards: Laggards) -> None:
+    for key, state in laggards.items():
+        if isinstance(state, InProgress) and state.overdue:
+            log.warning("%s: %s", key, state.message)

@@ -1,0 +1,103 @@
+"""The Secrets and ConfigMaps that specs refer to, followed one by one: never more of a cluster's Secrets than was named.
+
+An owner (a package, or a repository) says which objects it wants; each is followed by one watch, however many want it, for as
+long as somebody does. Whoever wants an object is told when it was first looked up, when it changes, and when looking it up
+fails, so that "not looked up yet", "not there" and "may not be read" are three different answers.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.watch.informer import Informer, open_informer
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey
+
+PATIENCE_S = 2.0
+"""After so long without a first answer its owners are told, to say why in their status."""
+
+
+@dataclass(slots=True)
+class _Followed:
+    owners: set[str]
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    informer: Informer | None = None
+    looked_up: bool = False
+
+
+class References:
+    """What is referred to. Use `open_references`."""
+
+    def __init__(self, client: ClusterClient, nursery: trio.Nursery, on_change: Callable[[str], None]) -> None:
+        """Private to `open_references`, which owns the nursery."""
+        self._client = client
+        self._nursery = nursery
+        self._on_change = on_change
+        self._followed: dict[ObjectKey, _Followed] = {}
+
+    def want(self, owner: str, keys: Iterable[ObjectKey]) -> None:
+        """From now on ``owner`` wants exactly these objects; none is how it leaves."""
+        wanted = frozenset(keys)
+        for key, followed in list(self._followed.items()):
+            if key not in wanted and owner in followed.owners:
+                followed.owners.discard(owner)
+                if not followed.owners:
+                    followed.scope.cancel(reason="nobody refers to it any more")
+                    del self._followed[key]
+        for key in sorted(wanted):
+            if key in self._followed:
+                self._followed[key].owners.add(owner)
+            else:
+                followed = self._followed[key] = _Followed({owner})
+                self._nursery.start_soon(self._follow, key, followed, name=f"follow {key}")
+
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        """The object as last seen; None if it is not there, or not looked up yet."""
+        followed = self._followed.get(key)
+        return followed.informer.get(key) if followed is not None and followed.informer is not None else None
+
+    def looked_up(self, key: ObjectKey) -> bool:
+        """Whether `get` has an answer."""
+        followed = self._followed.get(key)
+        return followed is not None and followed.looked_up
+
+    def problem(self, key: ObjectKey) -> str:
+        """Why it could not be looked up yet; empty if it was, or if nothing is known to be wrong."""
+        followed = self._followed.get(key)
+        if followed is None or followed.informer is None or followed.looked_up:
+            return ""
+        return followed.informer.statistics().last_error
+
+    def __len__(self) -> int:
+        return len(self._followed)
+
+    async def _follow(self, key: ObjectKey, followed: _Followed) -> None:
+        with followed.scope:
+            async with open_informer(
+                self._client, key.resource, key.namespace, field_selector=f"metadata.name={key.name}"
+            ) as informer:
+                followed.informer = informer
+                while not followed.looked_up:
+                    with trio.move_on_after(PATIENCE_S):
+                        await informer.wait_synced()
+                        followed.looked_up = True
+                    self._tell(followed)
+                with informer.changes() as changes:
+                    while True:
+                        await changes.wait()
+                        self._tell(followed)
+
+    def _tell(self, followed: _Followed) -> None:
+        for owner in sorted(followed.owners):
+            self._on_change(owner)
+
+
+@asynccontextmanager
+async def open_references(client: ClusterClient, on_change: Callable[[str], None]) -> AsyncIterator[References]:
+    """References while the body runs; ``on_change(owner)`` must not block."""
+    async with trio.open_nursery() as nursery:
+        yield References(client, nursery, on_change)
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,172 @@
+"""What a package's settings are, once everything they refer to was looked up. Pure.
+
+Layers, each over the one before: the entries of ``settingsFrom`` in their order, then ``spec.settings``. Objects are merged
+member by member, everything else is replaced. What came from a Secret is remembered as a text that must not be shown: not in
+a status, not in a log, not on the debug socket (`ResolvedSettings.secrets`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    checksum,
+    find,
+    find_object,
+    find_str,
+    type_name,
+)
+from wharfinger.formats.merge_patch import overlaid
+from wharfinger.formats.redaction.redaction_text import SHORTEST_SECRET
+from wharfinger.formats.yaml.reader import YamlError, read_yaml
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.resources.repositories import secret_data
+from wharfinger.runtime.resources.resources import PackageSpec, SettingsSource
+
+
+class SettingsSourceError(Exception):
+    """Something that ``settingsFrom`` names is missing or cannot be read; mended by an edit of it, or of the reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedSettings:
+    """The settings; ``secrets`` are texts from Secrets, for masking; ``hidden`` the paths at which they are.
+
+    ``version`` is that of the settings schema that they are written for; 0: the newest.
+    """
+
+    settings: JsonObject
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    hidden: frozenset[tuple[str, ...]] = frozenset()
+    version: int = 0
+
+    @property
+    def checksum(self) -> str:
+        """Canonical: no settings and empty settings are the same."""
+        return checksum(self.settings)
+
+
+def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject | None]) -> ResolvedSettings:
+    """The settings of ``spec``; ``objects`` has what its ``settingsFrom`` names (None: not there). Raises SettingsSourceError."""
+    merged: JsonObject = {}
+    secrets: set[str] = set()
+    hidden: set[tuple[str, ...]] = set()
+    for number, entry in enumerate(spec.settings_from):
+        layer = _layer(entry, objects.get(entry.source), f"spec.settingsFrom[{number}]")
+        if entry.is_secret:
+            for path, value in _leaves(layer):
+                hidden.add(path)
+                secrets |= _texts(value)
+        merged = _overlaid(merged, layer, f"spec.settingsFrom[{number}]")
+    settings = _overlaid(merged, spec.settings, "spec.settings")
+    return ResolvedSettings(settings, tuple(sorted(secrets)), frozenset(hidden), spec.directives.settings_version)
+
+
+def carried_over(before: ResolvedSettings, settings: JsonObject, version: int) -> ResolvedSettings:
+    """What a conversion has made of ``before``: ``settings``, of ``version``.
+
+    A program may take a text from a Secret apart and put it anywhere. So where anything was hidden, all is hidden now but what
+    stands where it stood, unchanged, and was not.
+    """
+    if not before.hidden or settings == before.settings:
+        return ResolvedSettings(settings, before.secrets, before.hidden, version)
+    hidden = frozenset(_moved(before.settings, settings, before.hidden))
+    secrets = {*before.secrets, *texts_at(settings, hidden)}
+    return ResolvedSettings(settings, tuple(sorted(secrets)), hidden, version)
+
+
+def _moved(
+    before: JsonValue, after: JsonValue, hidden: frozenset[tuple[str, ...]], path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, ...]]:
+    """Where something is that was hidden, or was not there before."""
+    if path in hidden:
+        yield path
+    elif isinstance(before, dict) and isinstance(after, dict):
+        for key, inner in after.items():
+            yield from _moved(before.get(key), inner, hidden, (*path, key))
+    elif before != after:
+        yield path
+
+
+def _overlaid(below: JsonObject, above: JsonObject, where: str) -> JsonObject:
+    try:
+        return overlaid(below, above)
+    except FormatError as error:
+        raise SettingsSourceError(f"{where}: {error}") from error
+
+
+def texts_at(value: JsonValue, paths: Iterable[tuple[str | int, ...]]) -> frozenset[str]:
+    """The texts at these paths and below, in the forms they may come up in; those too short to be masked left out."""
+    found = (leaf for path in paths for _, leaf in _leaves(find(value, *path)))
+    return frozenset(text for leaf in found for text in _texts(leaf))
+
+
+def _texts(leaf: JsonValue) -> frozenset[str]:
+    """The forms in which a value may come up in a text, but for those too short to be masked: texts, and numbers as they
+    are written in JSON and by Go's templates (``98765432``, ``9.8765432e+07``)."""
+    forms: set[str] = set()
+    if isinstance(leaf, str):
+        forms.add(leaf)
+    elif isinstance(leaf, int | float) and not isinstance(leaf, bool) and len(str(leaf)) >= SHORTEST_SECRET:
+        mantissa, _, exponent = f"{float(leaf):.16e}".partition("e")
+        forms |= {str(leaf), f"{mantissa.rstrip('0').rstrip('.')}e{exponent}"}
+    return frozenset(form for form in forms if len(form) >= SHORTEST_SECRET)
+
+
+def _layer(entry: SettingsSource, obj: JsonObject | None, where: str) -> JsonObject:
+    what = f"{entry.source.resource.kind} {entry.source.namespace}/{entry.source.name}"
+    if obj is None:
+        if entry.optional:
+            return {}
+        raise SettingsSourceError(f"{where}: {what} does not exist; create it, or say optional: true")
+    try:
+        text = _text(entry, obj)
+        if text is None:
+            if entry.optional:
+                return {}
+            raise SettingsSourceError(f"{where}: {what} has no key {entry.key!r}")
+        if not entry.path:
+            found = read_yaml(text, what=entry.key) or {}
+            if not isinstance(found, dict):
+                told = f"expected an object of settings, found {type_name(found)}"
+                raise SettingsSourceError(f"{where}: {what}: {entry.key}: {told}")
+            return found
+        value: JsonValue = text.decode()
+    except FormatError as error:
+        said = _unreadable(error) if entry.is_secret else str(error).removeprefix(f"{entry.key}:").lstrip()
+        raise SettingsSourceError(f"{where}: {what}: {entry.key}: {said}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsSourceError(f"{where}: {what}: {entry.key}: not text") from error
+    for name in reversed(entry.path):
+        value = {name: value}
+    return as_object(value, where)
+
+
+def _unreadable(error: FormatError) -> str:
+    """The place of an error in the text of a Secret, without its reason, which may quote what is secret."""
+    if not isinstance(error, YamlError):
+        return "not base64, as the data of a Secret are"
+    place = "" if error.line is None else f"line {error.line}, column {error.column}: "
+    return f"{place}cannot be read as YAML (why may quote the Secret; `wharfinger package check --settings` says it)"
+
+
+def _text(entry: SettingsSource, obj: JsonObject) -> bytes | None:
+    if entry.is_secret:
+        return secret_data(obj).get(entry.key)
+    data = find_object(obj, "data")
+    return find_str(obj, "data", entry.key).encode() if entry.key in data else None
+
+
+def _leaves(value: JsonValue, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JsonValue]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, key))
+    elif isinstance(value, list):
+        for inner in value:
+            for _, leaf in _leaves(inner):
+                yield path, leaf
+    else:
+        yield path, value

@@ -1,0 +1,143 @@
+"""What the scheduler is told, and what it orders (spec/runtime §4.7); `machine` has the story."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from wharfinger.runtime.scheduler.graph import Node
+from wharfinger.runtime.scheduler.rules import Facts
+
+# --- events ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAdded:
+    """A package was loaded, or loaded anew: it is to be scheduled (again). What its last script voted stands until the next."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRemoved:
+    """A package is gone. An intent about it stays until IntentSet(None): it may also come before its node."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A run succeeded."""
+
+    name: str
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A run failed; it may be tried again, and be Completed."""
+
+    name: str
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rescheduled:
+    """A package is to run again, and with it those that subscribed to it."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IntentSet:
+    """What the user wants: on, off, or nothing in particular."""
+
+    name: str
+    enabled: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class FlagSet:
+    """What a global hook says of a Module: on, off, or nothing any more; its user's intent counts more."""
+
+    name: str
+    enabled: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptVoted:
+    """An enabled script ended: False with a reason, True or None without an objection, or an error.
+
+    ``provisional``: it was asked while packages that it may look at were not loaded yet, and is to be asked again.
+    """
+
+    name: str
+    enabled: bool | None
+    reason: str = ""
+    error: str = ""
+    provisional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FactsChanged:
+    """What packages run on is something else now."""
+
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """From now on nothing is decided or scheduled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The end of a pause."""
+
+
+Event: TypeAlias = (
+    NodeAdded
+    | NodeRemoved
+    | Completed
+    | Failed
+    | Rescheduled
+    | IntentSet
+    | FlagSet
+    | ScriptVoted
+    | FactsChanged
+    | Paused
+    | Resumed
+)
+
+# --- effects ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A package is allowed to be on, or not; told at first, and whenever verdict, reason or message change."""
+
+    name: str
+    allowed: bool
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disable:
+    """Stop a package: end its run and its hooks. ``uninstall``: take it out of the cluster too; otherwise nothing is deleted."""
+
+    name: str
+    reason: str
+    message: str
+    uninstall: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Run a package, and report the run by its number."""
+
+    name: str
+    run: int
+    reason: str
+
+
+Effect: TypeAlias = Decided | Disable | Schedule

@@ -1,0 +1,385 @@
+"""What builds on what: the nodes of the scheduler and the order that their requirements give them.
+
+Two kinds of edges. A declared dependency, optional or not, is *hard* while its target is there: the target comes first and is
+waited for, and a cycle of such edges is an error that changes nothing. Members of any-of and none-of groups are *soft* edges:
+they place the member first, so that its fate is known before that of whoever names it, but only where this closes no cycle;
+chains of fallbacks and packages that exclude each other must not be errors. An any-of member that was placed first is waited
+for as well. Nodes that soft edges tie into a circle are a *knot*: :mod:`wharfinger.runtime.scheduler.soft_edges` chooses which
+of its edges are kept, and everything outside of knots keeps all of its own.
+
+An order is lower-first. One that is declared below that of a dependency is raised to it, or both would wait for each other
+for ever: the dependency behind the barrier between orders, the dependent behind its edge (spec/runtime §4.5, §4.6).
+
+Invariants. A topology is a function of the nodes alone: in which sequence they arrived leaves no trace. A change costs what it
+can reach and never the size of the graph: the maps are persistent, and these are the only places that are looked at:
+
+- the *circle* of the changed node, searched from both of its ends at once until the shorter one is exhausted;
+- its former knot, for this is all that can come apart when edges go (no circle that is new or gone avoids the changed node);
+- dependents, for as far as a rank or an effective order changes, each once, in the order of their former ranks: edges between
+  nodes outside of circle and knot are what they were, and so those ranks still tell who comes first.
+"""
+
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Generic, TypeVar
+
+from rpds import HashTrieMap, HashTrieSet
+
+from wharfinger.packages.definition.requirements import Dependency, Requirements
+from wharfinger.runtime.fixpoint.circles import circle_of, shortest_cycle, strong_components
+from wharfinger.runtime.scheduler.soft_edges import Knot, tie
+
+DEFAULT_ORDER: Final = 999
+"""Of Applications and of Modules that are not critical."""
+_MOST_SHOWN: Final = 20
+"""Of the names in one message."""
+_NOBODY: Final[frozenset[str]] = frozenset()
+_NAMERS: "Final[HashTrieSet[str]]" = HashTrieSet()
+
+
+class Verdict(StrEnum):
+    """What a rule says about a node, and what all of them together say: a node is on if and only if that is ENABLE."""
+
+    UNDEFINED = "Undefined"
+    ENABLE = "Enable"
+    DISABLE = "Disable"
+    FORBID = "Forbid"
+
+
+class CycleError(Exception):
+    """A node would close a cycle of dependencies. Nothing was changed.
+
+    ``members``: everybody on a cycle together with the lowest of these names, sorted. ``path``: a shortest one of these cycles,
+    from that name on, each needing the next and the last one the first.
+    """
+
+    def __init__(self, members: Iterable[str], path: Iterable[str]) -> None:
+        self.members = tuple(sorted(members))
+        self.path = tuple(path)
+        around = " → ".join((*_few(self.path), self.path[0]))
+        super().__init__(f"dependency cycle through: {', '.join(_few(self.members))} ({around})")
+
+
+def _few(names: tuple[str, ...]) -> tuple[str, ...]:
+    more = len(names) - _MOST_SHOWN
+    return (*names[:_MOST_SHOWN], f"{more} more") if more > 0 else names
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One loaded package: facts of its definition only.
+
+    ``floor`` is its verdict when nobody says anything: ENABLE for Applications, DISABLE for Modules. ``script``: the package
+    has an enabled script, whose vote is waited for after every NodeAdded. ``subscriptions``: who it wants to run anew after;
+    they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that have this Module on. ``declined``: its
+    floor is not for want of a word: its files say that it is to be off.
+    """
+
+    name: str
+    version: str
+    requirements: Requirements
+    order: int = DEFAULT_ORDER
+    floor: Verdict = Verdict.ENABLE
+    script: bool = False
+    subscriptions: tuple[str, ...] = ()
+    bundles: frozenset[tuple[str, str]] = frozenset()
+    declined: bool = False
+
+    def dependencies(self) -> Iterator[tuple[Dependency, bool]]:
+        """Declared dependencies and whether they are optional, sorted by name."""
+        mandatory, conditional = self.requirements.mandatory, self.requirements.conditional
+        if mandatory or conditional:
+            declared = [*((each, False) for each in mandatory), *((each, True) for each in conditional)]
+            yield from sorted(declared, key=lambda pair: (pair[0].name, pair[1]))
+
+    def names(self) -> set[str]:
+        """Everybody that its requirements name, but for itself."""
+        wanted = self.requirements
+        members = [each.name for group in (*wanted.any_of, *wanted.none_of) for each in group.members]
+        return {*(each.name for each in (*wanted.mandatory, *wanted.conditional)), *members} - {self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Whom a node names, there or not, but for itself; ``named`` are all of them."""
+
+    hard: frozenset[str]
+    any_of: frozenset[str]
+    none_of: frozenset[str]
+    named: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The nodes in order. What a node names comes before it, except for some edges within knots.
+
+    ``waits_for``: what must be active before a node may be scheduled, sorted. ``effective``: its order, raised. ``named_by``: for
+    a name, there or not, the nodes whose requirements have it. ``knots``: of the nodes that are in one. ``rank``: how many steps
+    a node is above those that build on nothing; one for a whole knot. ``edges``: of every node that is there.
+    """
+
+    effective: "HashTrieMap[str, int]" = field(default_factory=HashTrieMap)
+    waits_for: "HashTrieMap[str, tuple[str, ...]]" = field(default_factory=HashTrieMap)
+    named_by: "HashTrieMap[str, HashTrieSet[str]]" = field(default_factory=HashTrieMap)
+    knots: "HashTrieMap[str, Knot]" = field(default_factory=HashTrieMap)
+    rank: "HashTrieMap[str, int]" = field(default_factory=HashTrieMap)
+    edges: "HashTrieMap[str, Edges]" = field(default_factory=HashTrieMap)
+
+    def affected_by(self, nodes: Mapping[str, Node], names: Iterable[str]) -> tuple[str, ...]:
+        """Every node whose decision may follow from those about ``names``, these included, in the order of their decisions.
+
+        Names that are not there count for who names them. Of a knot, all or none are affected.
+        """
+        to_see = list(names)
+        found = set(to_see)
+        while to_see:
+            new = [each for each in self.named_by.get(to_see.pop(), ()) if each not in found]
+            found.update(new)
+            to_see += new
+        return self.sorted(nodes, (each for each in found if each in self.edges))
+
+    def dependents(self, name: str) -> tuple[str, ...]:
+        """Who names it, sorted."""
+        return tuple(sorted(self.named_by.get(name, ())))
+
+    def sorted(self, nodes: Mapping[str, Node], names: Iterable[str]) -> tuple[str, ...]:
+        """Some of the nodes, all that they build on first; otherwise by declared order, then by name. Knots stay together.
+
+        There is one order of everything, of which any subset has its part: by rank, then by declared order and name, which are
+        those of its first member for a knot.
+        """
+
+        def key(name: str) -> tuple[int, int, str, int]:
+            knot = self.knots.get(name)
+            if knot is None:
+                return self.rank[name], nodes[name].order, name, 0
+            first = knot.members[0]
+            return self.rank[name], nodes[first].order, first, knot.position[name]
+
+        return tuple(sorted(names, key=key))
+
+
+@dataclass(frozen=True, slots=True)
+class Rewired:
+    """What a change did. ``moved``: who waits for others than before or has another effective order, but for the changed node."""
+
+    topology: Topology
+    moved: tuple[str, ...] = ()
+
+
+def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node | None) -> Rewired:
+    """`topology` of ``nodes``, from what it was before ``name`` came among them, or instead of ``old``. Raises CycleError."""
+    new = nodes[name]
+    if old is not None and (old.requirements, old.order) == (new.requirements, new.order):
+        return Rewired(before)
+    draft = _Draft(before, nodes)
+    gained = draft.put(name, _edges(new))
+    region = {name, *_tied(before, name)}
+    if gained and draft.namers(name):
+        region |= circle_of(name, draft.named, draft.namers)
+    draft.settle(region)
+    if old is None:
+        draft.rewait(name)
+    return draft.done(name)
+
+
+def without_node(before: Topology, nodes: Mapping[str, Node], old: Node) -> Rewired:
+    """`topology` of ``nodes``, from what it was with ``old`` among them."""
+    draft = _Draft(before, nodes)
+    draft.drop(old.name)
+    draft.settle({each for each in _tied(before, old.name) if each != old.name})
+    draft.rewait(old.name)
+    return draft.done(old.name)
+
+
+def topology(nodes: Mapping[str, Node]) -> Topology:
+    """The order of ``nodes``, by name. Raises CycleError."""
+    edges = {name: _edges(nodes[name]) for name in sorted(nodes)}
+    named_by: dict[str, list[str]] = {}
+    for name, found in edges.items():
+        for each in found.named:
+            named_by.setdefault(each, []).append(name)
+    draft = _Draft(Topology(), nodes)
+    draft.edges = HashTrieMap(edges)
+    draft.named_by = HashTrieMap({name: HashTrieSet(namers) for name, namers in named_by.items()})
+    draft.settle(nodes.keys())
+    return draft.done("").topology
+
+
+def _edges(node: Node) -> Edges:
+    """Raises CycleError where a node depends on itself."""
+    wanted = node.requirements
+    hard = frozenset([each.name for each in (*wanted.mandatory, *wanted.conditional)])
+    if node.name in hard:
+        raise CycleError([node.name], [node.name])
+    if not (wanted.any_of or wanted.none_of):
+        return Edges(hard, _NOBODY, _NOBODY, hard)
+    any_of = frozenset([each.name for group in wanted.any_of for each in group.members]) - {node.name}
+    none_of = frozenset([each.name for group in wanted.none_of for each in group.members]) - {node.name}
+    return Edges(hard, any_of, none_of, hard | any_of | none_of)
+
+
+def _tied(topology: Topology, name: str) -> tuple[str, ...]:
+    """The members of its knot; itself where it is in none."""
+    knot = topology.knots.get(name)
+    return knot.members if knot else (name,)
+
+
+class _Draft:
+    """A topology being changed: new edges, and what is new about nodes over what was known about them."""
+
+    def __init__(self, before: Topology, nodes: Mapping[str, Node]) -> None:
+        self.edges = before.edges
+        self.named_by = before.named_by
+        self._before = before
+        self._nodes = nodes
+        self._knots: dict[str, Knot | None] = {}
+        self._rank = _Overlay(before.rank)
+        self._effective = _Overlay(before.effective)
+        self._waits_for = _Overlay(before.waits_for)
+        self._seen: set[str] = set()
+        self._stale: list[tuple[int, str]] = []
+        """Nodes to be measured again, by their former rank."""
+
+    def put(self, name: str, edges: Edges) -> bool:
+        """A node has these edges from now on. Whether one of them is new and leads to a node."""
+        before = self.edges.get(name)
+        was = before.named if before else _NOBODY
+        self.edges = self.edges.insert(name, edges)
+        self._unname(name, was - edges.named)
+        gained = edges.named - was
+        for each in gained:
+            self.named_by = self.named_by.insert(each, self.named_by.get(each, _NAMERS).insert(name))
+        return any(each in self.edges for each in gained)
+
+    def drop(self, name: str) -> None:
+        """A node is gone, and its edges with it."""
+        self._unname(name, self.edges[name].named)
+        self.edges = self.edges.remove(name)
+
+    def _unname(self, name: str, named: Iterable[str]) -> None:
+        for each in named:
+            left = self.named_by[each].remove(name)
+            self.named_by = self.named_by.insert(each, left) if left else self.named_by.remove(each)
+
+    def namers(self, name: str) -> Collection[str]:
+        """The nodes that name it."""
+        return self.named_by.get(name, _NAMERS)
+
+    def named(self, name: str) -> Iterator[str]:
+        """The nodes that it names."""
+        return (each for each in self.edges[name].named if each in self.edges)
+
+    def settle(self, region: Collection[str]) -> None:
+        """Find the knots among nodes that no circle leaves, and measure all of them. Raises CycleError."""
+        self._seen.update(region)
+        components = strong_components(region, lambda name: self.edges[name].named)
+        self._refuse_cycles(components)
+        for component in components:
+            knot = self._knot(component) if len(component) > 1 else None
+            self._knots.update(dict.fromkeys(component, knot))
+            for name in component:
+                self._waits_for.set(name, self._waits(name, knot))
+            self._measure(knot.members if knot else tuple(component))
+
+    def _refuse_cycles(self, components: list[list[str]]) -> None:
+        def hard(name: str) -> frozenset[str]:
+            return self.edges[name].hard
+
+        circles = (strong_components(component, hard) for component in components if len(component) > 1)
+        found = [circle for several in circles for circle in several if len(circle) > 1]
+        if found:
+            members = set(min(found, key=min))
+            raise CycleError(members, shortest_cycle(min(members), lambda name: sorted(hard(name) & members)))
+
+    def _knot(self, component: list[str]) -> Knot:
+        edges = {name: self.edges[name] for name in component}
+        return tie(
+            {name: each.hard for name, each in edges.items()},
+            {name: each.any_of for name, each in edges.items()},
+            {name: each.none_of for name, each in edges.items()},
+            lambda name: self._nodes[name].order,
+        )
+
+    def _waits(self, name: str, knot: Knot | None) -> tuple[str, ...]:
+        edges = self.edges[name]
+        wanted = edges.hard | edges.any_of
+        if knot:
+            placed = edges.hard | knot.kept.get(name, _NOBODY)
+            wanted = frozenset([each for each in wanted if each in placed or each not in knot.position])
+        return tuple(sorted([each for each in wanted if each in self.edges]))
+
+    def rewait(self, name: str) -> None:
+        """A node came or went: who names it from outside of what was settled has it to wait for, or not any more."""
+        for each in self._spread(name):
+            edges = self.edges[each]
+            if name in edges.hard or name in edges.any_of:
+                others = {*self._waits_for[each]} - {name}
+                self._waits_for.set(each, tuple(sorted({*others, name} if name in self.edges else others)))
+
+    def _spread(self, name: str) -> list[str]:
+        """Who names it and was not measured; now in line for that."""
+        namers = [each for each in self.namers(name) if each not in self._seen]
+        for each in namers:
+            heapq.heappush(self._stale, (self._before.rank[each], each))
+        return namers
+
+    def _measure(self, members: tuple[str, ...]) -> None:
+        """Rank and effective orders of one node, or of those in a knot, from those of all that they name."""
+        inside = frozenset(members)
+        below = [self._rank[each] for name in members for each in self.named(name) if each not in inside]
+        rank = max(below, default=-1) + 1
+        for name in members:
+            effective = max([self._nodes[name].order, *[self._effective[each] for each in self._waits_for[name]]])
+            raised = self._effective.set(name, effective)
+            if self._rank.set(name, rank) or raised:
+                self._spread(name)
+
+    def done(self, changed: str) -> Rewired:
+        """Measure whom the change reaches. The topology, and who waits for others or has another effective order."""
+        while self._stale:
+            _, name = heapq.heappop(self._stale)
+            if name not in self._seen:
+                members = _tied(self._before, name)
+                self._seen.update(members)
+                self._measure(members)
+        moved = {*self._waits_for.new, *self._effective.new} - {changed}
+        gone = changed if changed not in self.edges else ""
+        knots = self._before.knots.discard(gone)
+        for name, knot in self._knots.items():
+            knots = knots.insert(name, knot) if knot else knots.discard(name)
+        after = Topology(
+            effective=self._effective.done(gone),
+            waits_for=self._waits_for.done(gone),
+            named_by=self.named_by,
+            knots=knots,
+            rank=self._rank.done(gone),
+            edges=self.edges,
+        )
+        return Rewired(after, tuple(sorted(moved)))
+
+
+_Value = TypeVar("_Value")
+
+
+class _Overlay(Generic[_Value]):
+    """Values by name: those that are new over those that were."""
+
+    def __init__(self, before: "HashTrieMap[str, _Value]") -> None:
+        self.new: dict[str, _Value] = {}
+        self._before = before
+
+    def __getitem__(self, name: str) -> _Value:
+        return self.new[name] if name in self.new else self._before[name]
+
+    def set(self, name: str, value: _Value) -> bool:
+        """Whether it is another one than before. Once for each name."""
+        if self._before.get(name) == value:
+            return False
+        self.new[name] = value
+        return True
+
+    def done(self, gone: str) -> "HashTrieMap[str, _Value]":
+        return (self._before.update(self.new) if self.new else self._before).discard(gone)

@@ -1,0 +1,51 @@
+"""What the scheduler has ordered and nobody has performed yet: one entry for each package, in the order they were first named.
+
+Performing an order may tell the scheduler something, which orders more. What is ordered of a package meanwhile replaces what it
+waits with: its last verdict, and whether it is to run or to rest as things are now. So there is never more than one entry for a
+package, and nothing stale is performed (spec/runtime §13 item 1: no bound that could block, no lock).
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from wharfinger.runtime.scheduler.events import Decided, Disable, Effect, Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class PackageOrders:
+    """What is to be done for one package: say what was decided, then run it or put it to rest; None: nothing of that."""
+
+    name: str
+    decided: Decided | None = None
+    order: Schedule | Disable | None = None
+
+
+@dataclass(slots=True)
+class Orders:
+    """The inbox. At most one entry for each package."""
+
+    _waiting: deque[str] = field(default_factory=deque)
+    _entries: dict[str, PackageOrders] = field(default_factory=dict)
+
+    def put(self, effects: Iterable[Effect]) -> None:
+        """Take in what was ordered; what it replaces is forgotten."""
+        for effect in effects:
+            entry = self._entries.get(effect.name)
+            if entry is None:
+                entry = PackageOrders(effect.name)
+                self._waiting.append(effect.name)
+            match effect:
+                case Decided(allowed=allowed):
+                    # What it was to rest for is over: at worst it is put to rest a little later, for what is true then.
+                    order = None if allowed and isinstance(entry.order, Disable) else entry.order
+                    self._entries[effect.name] = PackageOrders(effect.name, effect, order)
+                case Schedule() | Disable():
+                    self._entries[effect.name] = replace(entry, order=effect)
+                case _:
+                    assert_never(effect)
+
+    def take(self) -> PackageOrders | None:
+        """The entry that waits longest; None when there is none."""
+        return self._entries.pop(self._waiting.popleft()) if self._waiting else None

@@ -1,0 +1,240 @@
+"""Rules: what each has to say about one node, in a fixed order.
+
+The order (spec/runtime §4.2): the floor; the versions of Kubernetes and of the platform; the end of the cluster's bootstrap;
+dependencies; any-of and none-of groups; for Modules, the bundle of the platform, and what a global hook says; the user's intent;
+the enabled script.
+All from Kubernetes to the groups are *gates*: they say FORBID or nothing.
+
+The version of what is installed is looked at without its prerelease and build metadata wherever a rule has a range: 1.2.0-rc1
+satisfies ``>=1.2.0``. What is no version at all (``latest``) satisfies no range, and is in every one that is excluded.
+
+Messages name the subject, what it asks for and what is there; members are sorted, so that a status does not flap. Whether what is
+missing is not installed, or installed and off, is said, since what to do differs; why it is off is said by its own status.
+"""
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from wharfinger.formats.version_constraint import ConstraintError, VersionConstraint
+from wharfinger.packages.definition.requirements import Dependency
+from wharfinger.runtime.scheduler.graph import DEFAULT_ORDER, Node, Verdict
+
+_MOST_NAMED: Final = 5
+"""Of unmet dependencies in one message."""
+
+
+class Reason(StrEnum):
+    """Why a verdict is what it is; for machines, and stable."""
+
+    ENABLED_BY_DEFAULT = "EnabledByDefault"
+    DISABLED_BY_DEFAULT = "DisabledByDefault"
+    VERSION_LOOKUP_FAILED = "VersionLookupFailed"
+    KUBERNETES = "KubernetesRequirementsUnmet"
+    PLATFORM = "PlatformRequirementsUnmet"
+    BOOTSTRAP = "BootstrapRequirementsUnmet"
+    DEPENDENCY_NOT_ENABLED = "DependencyNotEnabled"
+    DEPENDENCY_VERSION = "DependencyVersionMismatch"
+    ANY_OF = "AnyOfDependenciesUnmet"
+    NONE_OF = "NoneOfDependenciesUnmet"
+    BUNDLE = "EnabledInBundle"
+    DYNAMICALLY_ENABLED = "DynamicallyEnabled"
+    DYNAMICALLY_DISABLED = "DynamicallyDisabled"
+    ENABLED_BY_HOOK = "EnabledByGlobalHook"
+    DISABLED_BY_HOOK = "DisabledByGlobalHook"
+    DISABLED_BY_SCRIPT = "DisabledByScript"
+    SCRIPT_ERROR = "EnabledScriptError"
+    SCRIPT_PENDING = "EnabledScriptPending"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What packages run on.
+
+    Versions, empty where they are not known. ``bootstrapped``: the cluster is ready for more than what it needs itself.
+    ``edition`` and ``bundle`` of the platform; without a bundle, none has anything on.
+    """
+
+    kubernetes: str = ""
+    platform: str = ""
+    bootstrapped: bool = True
+    edition: str = ""
+    bundle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptVote:
+    """What an enabled script said: False with its reason, True or None (no objection), or an error: it could not be asked.
+
+    ``provisional``: not all that it looks at was there yet. Its no keeps the package off, and takes nothing away.
+    """
+
+    enabled: bool | None
+    reason: str = ""
+    error: str = ""
+    provisional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What is known about a node from outside: the user's intent, its script's vote (None: none yet), what a global hook says."""
+
+    intent: bool | None = None
+    vote: ScriptVote | None = None
+    flag: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What one rule says."""
+
+    verdict: Verdict
+    reason: Reason
+    message: str = ""
+
+
+UNWANTED: Final = Vote(Verdict.FORBID, Reason.DYNAMICALLY_DISABLED, "it is disabled; enable it to have it back")
+"""The user's no. Others may forbid a package as well; of what is not wanted anyway, this is the reason that is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What a node is judged against: other nodes.
+
+    ``enabled``: versions of what is on; ``installed``: whatever is there. Of a knot: any-of members that count although they are
+    ``late``, with their versions, and ``refusers``, which come before the node, exclude it and are on.
+    """
+
+    enabled: Mapping[str, str]
+    installed: Container[str]
+    late: Mapping[str, str] = field(default_factory=dict)
+    refusers: tuple[Node, ...] = ()
+
+    def version(self, name: str) -> str | None:
+        """Of a member of an any-of group; None where it does not count."""
+        return self.enabled[name] if name in self.enabled else self.late.get(name)
+
+    def lack(self, name: str) -> str:
+        """How what is not enabled is."""
+        return "not enabled" if name in self.installed else "not installed"
+
+
+def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterator[Vote]:
+    """Every rule that has an opinion, in order; the floor always has. What none of them says is UNDEFINED."""
+    if node.floor is Verdict.ENABLE:
+        yield Vote(Verdict.ENABLE, Reason.ENABLED_BY_DEFAULT)
+    else:
+        yield Vote(node.floor, Reason.DISABLED_BY_DEFAULT, "it is off unless it is enabled")
+    yield from gates(node, facts, others)
+    if node.floor is Verdict.DISABLE and facts.bundle and (facts.edition, facts.bundle) in node.bundles:
+        yield Vote(Verdict.ENABLE, Reason.BUNDLE)
+    if opinion.flag is not None:
+        yield (
+            Vote(Verdict.ENABLE, Reason.ENABLED_BY_HOOK)
+            if opinion.flag
+            else Vote(Verdict.DISABLE, Reason.DISABLED_BY_HOOK, "a global hook switched it off")
+        )
+    if opinion.intent is not None:
+        yield Vote(Verdict.ENABLE, Reason.DYNAMICALLY_ENABLED) if opinion.intent else UNWANTED
+    match opinion.vote:
+        case None if node.script:
+            yield Vote(Verdict.UNDEFINED, Reason.SCRIPT_PENDING, "its enabled script has not voted yet")
+        case ScriptVote(error=error) if error:
+            yield _forbid(Reason.SCRIPT_ERROR, f"its enabled script failed: {error}")
+        case ScriptVote(enabled=False, reason=reason):
+            yield _forbid(Reason.DISABLED_BY_SCRIPT, reason or "its enabled script says no")
+
+
+def gates(node: Node, facts: Facts, others: Others) -> Iterator[Vote]:
+    """The rules about what a node requires, in order: every vote is a FORBID."""
+    wanted = node.requirements
+    yield from _version(node, "Kubernetes", wanted.kubernetes, facts.kubernetes, Reason.KUBERNETES)
+    yield from _version(node, "the platform", wanted.platform, facts.platform, Reason.PLATFORM)
+    if not facts.bootstrapped and node.order == DEFAULT_ORDER:
+        yield _forbid(Reason.BOOTSTRAP, "cluster bootstrap is not finished yet")
+    yield from _dependencies(node, others)
+    yield from _any_of(node, others)
+    yield from _none_of(node, others)
+
+
+def _version(
+    node: Node, subject: str, constraint: VersionConstraint | None, current: str, reason: Reason
+) -> Iterator[Vote]:
+    if constraint is None:
+        return
+    needs = f"{node.name} needs {subject} {constraint}"
+    try:
+        if not current:
+            yield _forbid(Reason.VERSION_LOOKUP_FAILED, f"{needs}, and its version is not known")
+        elif not constraint.allows(current):
+            yield _forbid(reason, f"{needs}, and the current one is {current}")
+    except ConstraintError as error:
+        yield _forbid(Reason.VERSION_LOOKUP_FAILED, f"{needs}, and the current one is not understood: {error}")
+
+
+def _dependencies(node: Node, others: Others) -> Iterator[Vote]:
+    unmet: list[tuple[Reason, str]] = []
+    for dependency, optional in node.dependencies():
+        version = others.enabled.get(dependency.name)
+        if version is None and not optional:
+            text = f"dependency {_member(dependency)} is {others.lack(dependency.name)}"
+            unmet.append((Reason.DEPENDENCY_NOT_ENABLED, text))
+        elif version is not None and not _allows(dependency.constraint, version):
+            text = f"dependency {_member(dependency)} is not met by version {version}"
+            unmet.append((Reason.DEPENDENCY_VERSION, text))
+    if unmet:
+        yield _forbid(unmet[0][0], _listed([text for _, text in unmet]))
+
+
+def _any_of(node: Node, others: Others) -> Iterator[Vote]:
+    for group in node.requirements.any_of:
+        members = sorted(group.members, key=lambda member: member.name)
+        there = [(member, others.version(member.name) if member.name != node.name else None) for member in members]
+        if any(version is not None and _allows(member.constraint, version) for member, version in there):
+            continue
+        state = [f"{_member(member)}, {version or others.lack(member.name)}" for member, version in there]
+        yield _forbid(Reason.ANY_OF, f"{node.name} needs one of {group.name!r}: {_listed(state)}")
+
+
+def _none_of(node: Node, others: Others) -> Iterator[Vote]:
+    for group in node.requirements.none_of:
+        for member in sorted(group.members, key=lambda member: member.name):
+            version = others.enabled.get(member.name)
+            if version is None or member.name == node.name:
+                continue
+            if _allows(member.constraint, version, unknown=True):
+                excluded = f"{node.name} excludes {group.name!r}: {_member(member)}, and version {version} is enabled"
+                yield _forbid(Reason.NONE_OF, excluded)
+    for refuser in others.refusers:
+        for group in refuser.requirements.none_of:
+            named = [each.constraint for each in group.members if each.name == node.name]
+            if any(_allows(constraint, node.version, unknown=True) for constraint in named):
+                excluded = f"{refuser.name} is enabled and excludes {group.name!r}, and with it {node.name}"
+                yield _forbid(Reason.NONE_OF, f"{excluded} {node.version}")
+
+
+def _allows(constraint: VersionConstraint, version: str, *, unknown: bool = False) -> bool:
+    """Whether a version is in range; ``unknown`` for what is no version (``latest``), where the range is not everything."""
+    if not constraint.text.strip():
+        return True
+    try:
+        return constraint.allows(version)
+    except ConstraintError:
+        return unknown
+
+
+def _forbid(reason: Reason, message: str) -> Vote:
+    return Vote(Verdict.FORBID, reason, message)
+
+
+def _member(dependency: Dependency) -> str:
+    constraint = dependency.constraint.text.strip()
+    return f"{dependency.name} ({constraint})" if constraint else dependency.name
+
+
+def _listed(texts: list[str]) -> str:
+    shown = texts[:_MOST_NAMED]
+    if more := len(texts) - len(shown):
+        shown.append(f"and {more} more")
+    return "; ".join(shown)

@@ -1,0 +1,139 @@
+"""The scheduler as its owner has it: the machine with its state, questions about it, and admission.
+
+See :mod:`wharfinger.runtime.scheduler.machine` for what it does and why. Synchronous and without I/O: whoever applies an event
+performs the effects it gets back, in their order, and posts what came of them as events.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from wharfinger.runtime.inspector import NodeSnapshot
+from wharfinger.runtime.scheduler.events import Decided, Effect, Event
+from wharfinger.runtime.scheduler.graph import CycleError, Node
+from wharfinger.runtime.scheduler.machine import step, what_if
+from wharfinger.runtime.scheduler.rules import Facts, Others, Reason, gates
+from wharfinger.runtime.scheduler.snapshots import holders, node_snapshot, node_snapshots
+from wharfinger.runtime.scheduler.state import Graph
+
+_REQUIREMENTS: Final = frozenset(
+    {Reason.DEPENDENCY_NOT_ENABLED, Reason.DEPENDENCY_VERSION, Reason.ANY_OF, Reason.NONE_OF}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A package that is on, and what it would lack."""
+
+    name: str
+    reason: str
+    message: str
+
+
+class ConstraintsError(Exception):
+    """A package could not be on with what it requires; ``reason`` is the word that its decision would have."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Scheduler:
+    """The machine with its state: one synchronous object, whose owner performs what `apply` returns."""
+
+    def __init__(self) -> None:
+        self._graph = Graph()
+
+    def apply(self, event: Event, at: datetime | None = None) -> tuple[Effect, ...]:
+        """Take in an event that happened ``at``; what is to be done, in order. Raises CycleError, which changes nothing."""
+        self._graph, effects = step(self._graph, event, at)
+        return effects
+
+    def enabled(self, name: str) -> bool:
+        """Whether a package was last decided to be on."""
+        entry = self._graph.entries.get(name)
+        return entry is not None and entry.on
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing runs, or may yet run by itself: what has failed is no longer waited for."""
+        return not self._graph.paused and self._graph.tiers.at_rest
+
+    def enabled_names(self) -> frozenset[str]:
+        """The packages that were last decided to be on."""
+        return frozenset(name for name, entry in self._graph.entries.items() if entry.on)
+
+    def flagged(self) -> tuple[str, ...]:
+        """Modules, there or not, of which a global hook has said whether they are to be on; sorted."""
+        return tuple(sorted(self._graph.flags))
+
+    def unwanted(self, name: str) -> bool:
+        """Whether a package is off because a person, or its own script, does not want it: then it is uninstalled."""
+        decision = self._graph.standing(name)
+        return decision is not None and decision.uninstall
+
+    def decision(self, name: str) -> Decided | None:
+        """What was last decided about a package; None where it is not known, or its script is still being asked."""
+        entry = self._graph.entries.get(name)
+        if entry is None or entry.decision is None or entry.decision.pending:
+            return None
+        return Decided(name, entry.decision.on, entry.decision.reason.value, entry.decision.message)
+
+    def node(self, name: str) -> Node | None:
+        """A package as it was loaded."""
+        entry = self._graph.entries.get(name)
+        return entry.node if entry else None
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of the platform, as it was told last."""
+        return self._graph.facts
+
+    def dependents(self, name: str) -> tuple[str, ...]:
+        """Those whose requirements name a package, sorted."""
+        return self._graph.topology.dependents(name)
+
+    def would_break(self, name: str, node: Node | None) -> tuple[Broken, ...]:
+        """Who is on now, and would be off for a requirement if ``name`` became ``node`` (None: gone); sorted by name.
+
+        Nothing is changed. A node that would close a cycle breaks nobody: it never becomes one.
+        """
+        before = self._graph.decisions() if self._graph.paused else None
+        try:
+            decisions = what_if(self._graph, name, node)
+        except CycleError:
+            return ()
+        lost = ((each, decision) for each, decision in sorted(decisions.items()) if each != name and not decision.on)
+        return tuple(
+            Broken(each, decision.reason.value, decision.message)
+            for each, decision in lost
+            if decision.reason in _REQUIREMENTS and (before[each].on if before else self.enabled(each))
+        )
+
+    def check_constraints(self, node: Node) -> None:
+        """Refuse a package that could not be on, before anything is begun for it; nothing is changed (spec/runtime §4.8).
+
+        Only its gates are asked: the versions of Kubernetes and of the platform, the end of the bootstrap, dependencies and
+        groups, as things are now. Whether anybody wants it is no question of admission. Raises ConstraintsError with what the
+        first gate says, or CycleError where it would close a cycle.
+        """
+        graph = self._graph
+        standing = graph.decisions().get if graph.paused else graph.standing
+        decided = {name: standing(name) for name in node.names()}
+        on = (name for name, decision in decided.items() if decision is not None and decision.on)
+        enabled = {name: graph.entries[name].node.version for name in on}
+        for vote in gates(node, graph.facts, Others(enabled, graph.entries)):
+            raise ConstraintsError(vote.reason, vote.message)
+        what_if(graph, node.name, node)
+
+    def snapshot(self, name: str) -> NodeSnapshot | None:
+        """One node; None where it is not there."""
+        return node_snapshot(self._graph, name) if name in self._graph.entries else None
+
+    def holders(self, order: int) -> tuple[str, ...]:
+        """Those that hold the tier of an effective order, sorted."""
+        return holders(self._graph, order)
+
+    def nodes(self) -> tuple[NodeSnapshot, ...]:
+        """All nodes, sorted by name; one that waits says for what."""
+        return node_snapshots(self._graph)

@@ -1,0 +1,131 @@
+"""Knots: nodes that name each other in a circle, which only soft edges can close, and which of those edges are kept.
+
+Members of any-of and none-of groups place the member before whoever names it. Outside of circles that is always possible. In a
+circle it is not, and a choice must be made that leaves no trace of who came first: the hard edges of the knot hold; then its
+any-of pairs are taken in sorted order, then its none-of pairs, and each is kept unless its member builds on whoever names it
+already. What was not kept is said: an any-of member is *late* for the knot, and whoever excludes a node that comes after it
+is a *refuser* of that node. :mod:`wharfinger.runtime.scheduler.gates` decides a knot as a whole, with a rule for each.
+
+The choice follows from the nodes of the knot alone. A place in line is kept for each while edges are added (Pearce and Kelly, A
+dynamic topological sort algorithm for directed acyclic graphs, 2007), so an edge that points the right way costs nothing.
+"""
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from wharfinger.runtime.fixpoint.circles import finished
+
+Pairs = Mapping[str, Collection[str]]
+"""For each of some nodes, others that it names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knot:
+    """Nodes of one circle in the order in which they are decided; ``position`` is where in it each stands.
+
+    ``kept``: the any-of members in the knot that come before who names them. ``late``: those that come after one who does.
+    ``refused_by``: for a node, those before it that exclude it, sorted.
+    """
+
+    members: tuple[str, ...]
+    position: Mapping[str, int]
+    kept: Mapping[str, frozenset[str]]
+    late: frozenset[str]
+    refused_by: Mapping[str, tuple[str, ...]]
+
+
+def tie(hard: Pairs, any_of: Pairs, none_of: Pairs, order: Callable[[str], int]) -> Knot:
+    """The knot of the nodes that ``hard`` has as keys; edges that leave it are left out.
+
+    Nobody names itself, and hard edges close no circle. ``order``: of a node as it was declared; what might stand in either
+    order stands by this, then by name.
+    """
+    line = _Line(hard, any_of, none_of)
+    kept: dict[str, set[str]] = {}
+    late = set()
+    for name, member in _inside(any_of, hard):
+        if line.put(member, name):
+            kept.setdefault(name, set()).add(member)
+        else:
+            late.add(member)
+    refused_by: dict[str, list[str]] = {}
+    for name, member in _inside(none_of, hard):
+        if not line.put(member, name):
+            refused_by.setdefault(member, []).append(name)
+    members = placed(line.before, order)
+    return Knot(
+        members,
+        {name: index for index, name in enumerate(members)},
+        {name: frozenset(found) for name, found in kept.items()},
+        frozenset(late),
+        {name: tuple(found) for name, found in refused_by.items()},
+    )
+
+
+def placed(before: Pairs, order: Callable[[str], int]) -> tuple[str, ...]:
+    """The keys of ``before``, each after those it has there (Kahn's algorithm); otherwise by order, then by name."""
+    after: dict[str, list[str]] = {name: [] for name in before}
+    missing = dict.fromkeys(before, 0)
+    for name, found in before.items():
+        for each in found:
+            after[each].append(name)
+            missing[name] += 1
+    ready = [(order(name), name) for name, count in missing.items() if not count]
+    heapq.heapify(ready)
+    line = []
+    while ready:
+        _, name = heapq.heappop(ready)
+        line.append(name)
+        for each in after[name]:
+            missing[each] -= 1
+            if not missing[each]:
+                heapq.heappush(ready, (order(each), each))
+    return tuple(line)
+
+
+def _inside(pairs: Pairs, knot: Pairs) -> Iterable[tuple[str, str]]:
+    """Pairs of a node and one it names, both of the knot, sorted."""
+    return sorted((name, each) for name in knot for each in pairs[name] if each in knot)
+
+
+class _Line:
+    """A topological order that stays one while edges come."""
+
+    def __init__(self, hard: Pairs, any_of: Pairs, none_of: Pairs) -> None:
+        self.before: dict[str, set[str]] = {
+            name: {each for each in found if each in hard} for name, found in hard.items()
+        }
+        self._after: dict[str, set[str]] = {name: set() for name in hard}
+        for name, found in self.before.items():
+            for each in found:
+                self._after[each].add(name)
+        # Any order that the hard edges allow will do; the nearer it is to what soft edges ask for, the fewer have to move.
+        soft = {name: [each for each in (*any_of[name], *none_of[name]) if each in hard] for name in hard}
+        walk = finished(sorted(hard), lambda name: (*self.before[name], *soft[name]))
+        near = {name: index for index, name in enumerate(walk)}
+        self._at = {name: index for index, name in enumerate(placed(self.before, near.__getitem__))}
+
+    def put(self, first: str, then: str) -> bool:
+        """Have ``first`` come before ``then``; False, and no change, where it builds on it."""
+        low, high = self._at[then], self._at[first]
+        if high > low:
+            building = self._reached(first, self.before, lambda at: at >= low, then)
+            if then in building:
+                return False
+            built_on = self._reached(then, self._after, lambda at: at <= high, first)
+            at = self._at.__getitem__
+            moved = [*sorted(building, key=at), *sorted(built_on, key=at)]
+            self._at.update(zip(moved, sorted(map(at, moved)), strict=True))
+        self.before[then].add(first)
+        self._after[first].add(then)
+        return True
+
+    def _reached(self, start: str, edges: Pairs, wanted: Callable[[int], bool], sought: str) -> set[str]:
+        """All of what is reached from ``start`` through places in line that are wanted, unless ``sought`` is found first."""
+        found, to_see = {start}, [start]
+        while to_see and sought not in found:
+            new = [each for each in edges[to_see.pop()] if each not in found and wanted(self._at[each])]
+            found.update(new)
+            to_see += new
+        return found

@@ -1,0 +1,150 @@
+"""What the scheduler knows: packages with where they stand, and beside them what the engine, the gates and the orders keep.
+
+:mod:`wharfinger.runtime.scheduler.machine` has the story. Everything is frozen and persistent: a step copies nothing that it does
+not change, and a what-if is a step whose result is thrown away.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from rpds import HashTrieMap, HashTrieSet
+
+from wharfinger.runtime.fixpoint.machine import start
+from wharfinger.runtime.fixpoint.model import Id
+from wharfinger.runtime.fixpoint.state import Fixpoint, Rules
+from wharfinger.runtime.scheduler.gates import Decision, decide
+from wharfinger.runtime.scheduler.graph import Node, Topology
+from wharfinger.runtime.scheduler.rules import Facts, Opinion, ScriptVote
+from wharfinger.runtime.scheduler.tiers import Tiers
+
+_FIRST_REASON: Final = "Scheduled"
+PACKAGE: Final = "Package"
+"""The kind of the engine's ids of packages."""
+_VOTE: Final = "Vote"
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """To be scheduled, and why."""
+
+    reason: str = _FIRST_REASON
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """Run ``run`` was ordered."""
+
+    run: int
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """Done, or off."""
+
+
+Phase: TypeAlias = Idle | Scheduled | Active
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A node, where it stands, and what was last said about it; ``vote_due``: its script was not heard since it was added.
+
+    ``since`` is when it came into its phase, was decided about anew, or was parked on what it ``lacks``; ``run`` the last one
+    ordered. ``stuck``: it is parked on a package whose run failed, or that is stuck itself.
+    """
+
+    node: Node
+    phase: Phase = Idle()
+    decision: Decision | None = None
+    vote: ScriptVote | None = None
+    vote_due: bool = False
+    lacks: tuple[Id, ...] = ()
+    since: datetime | None = None
+    run: int = 0
+    stuck: bool = False
+
+    @property
+    def on(self) -> bool:
+        """Whether it was last decided to be on."""
+        return self.decision is not None and self.decision.on
+
+    @property
+    def released(self) -> bool:
+        """Whether it no longer holds its tier: what has failed, and who can only wait for that, holds up nobody else."""
+        return isinstance(self.phase, Active) or self.hopeless
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether who needs it waits in vain, as things are."""
+        return self.stuck or (isinstance(self.phase, Scheduled) and self.phase.failed)
+
+
+def package_id(name: str) -> Id:
+    """The engine's id of a package."""
+    return Id(PACKAGE, "", name)
+
+
+def vote_id(name: str) -> Id:
+    """The engine's id of what a package's enabled script says."""
+    return Id(_VOTE, "", name)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Everything the scheduler knows. ``runs`` counts the runs ever ordered, ``news`` what the engine was told of tiers.
+
+    ``subscribers``: for a name, there or not, the nodes that are to run again whenever it does.
+    """
+
+    entries: "HashTrieMap[str, Entry]" = HashTrieMap()  # noqa: RUF009 - persistent, as all below
+    intents: "HashTrieMap[str, bool]" = HashTrieMap()  # noqa: RUF009
+    flags: "HashTrieMap[str, bool]" = HashTrieMap()  # noqa: RUF009
+    facts: Facts = Facts()  # noqa: RUF009
+    paused: bool = True
+    runs: int = 0
+    news: int = 0
+    topology: Topology = Topology()  # noqa: RUF009
+    tiers: Tiers = Tiers()  # noqa: RUF009
+    subscribers: "HashTrieMap[str, HashTrieSet[str]]" = HashTrieMap()  # noqa: RUF009
+    engine: Fixpoint = start(Rules(drain=False))  # noqa: RUF009
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """All nodes by name, looked up and not copied."""
+        return Nodes(self.entries)
+
+    def opinion(self, name: str) -> Opinion:
+        """What is known of a node that is there from outside."""
+        return Opinion(self.intents.get(name), self.entries[name].vote, self.flags.get(name))
+
+    def standing(self, name: str) -> Decision | None:
+        """What was last decided about a node; None where it is not there, or was not judged yet."""
+        entry = self.entries.get(name)
+        return entry.decision if entry else None
+
+    def decisions(self) -> dict[str, Decision]:
+        """What is decided as things are, also while paused."""
+        opinions = {name: self.opinion(name) for name in self.entries}
+        return decide(self.nodes, self.topology, self.facts, opinions)
+
+
+class Nodes(Mapping[str, Node]):
+    """The nodes of entries, looked up and not copied."""
+
+    def __init__(self, entries: "HashTrieMap[str, Entry]") -> None:
+        self._entries = entries
+
+    def __getitem__(self, name: str) -> Node:
+        return self._entries[name].node
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)

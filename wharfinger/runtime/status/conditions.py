@@ -1,0 +1,245 @@
+"""What a package's stages mean outside: the conditions of its resource (spec/runtime §6.1, kstatus).
+
+Programs read two kinds of them, which answer different questions:
+
+* ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): is what is *wanted* there? Always told, judged anew for each generation.
+  At most one of them is True, but for a rollout: a package that was ready, and whose objects are being updated, scaled or
+  replaced, or are looked at anew after a restart, is Ready and Reconciling (kstatus: in progress). None is only for what is at
+  rest without being Ready: suspended, or not wanted and gone.
+* ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: how far did what is *there* get? Each has
+  a mapper, which says what is to be told now, or nothing: then the condition is left wholly as it was, with the generation it was
+  said of, and absent if it never was said. Failures are looked for before successes.
+
+Where a mapper looks for failures depends on the phase: everything until the package is whole for the first time; while another
+version is wanted, only what touches what runs; after that, all but the settings, because settings that are refused break nothing.
+Work under way is no failure, so a routine look at a package moves none of these.
+
+* ``Installed`` becomes True with the first success and stays until the package is gone, whatever fails and whatever is paused.
+* What is paused (a requirement is gone, or it is not wanted any more) is not looked at: Scaled, Managed and ConfigurationApplied
+  are Unknown.
+* Suspended by hand, everything stays as it was, but nothing is Reconciling or Stalled.
+* To be removed, while that is held for others' sake: Ready, Reconciling and Stalled say so, all others go on.
+* Being removed, everything is False and keeps its last message, as the last record of what it was doing.
+* A condition's time moves only when its status does.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from wharfinger.runtime.status.package_status import (
+    Condition,
+    PackageStatus,
+    Phase,
+    Stage,
+    Told,
+    Truth,
+    is_gated,
+    open_condition,
+)
+from wharfinger.runtime.status.reasons import OFF, Reason, explanation
+from wharfinger.runtime.status.summary import ready_message, summarize
+
+
+class Verdict(NamedTuple):
+    """What a mapper says."""
+
+    truth: Truth
+    reason: str
+    message: str = ""
+
+
+Mapper = Callable[[PackageStatus], Verdict | None]
+"""What is to be told of one condition; None: nothing new."""
+
+_EARLY: Final = (Stage.FETCHED, Stage.LOADED)
+_LATE: Final = (Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED)
+_CONFIGURATION: Final = (Stage.CONFIGURED, *_LATE)
+_UPDATE: Final = (*_EARLY, *_CONFIGURATION)
+_PIPELINE: Final = (*_EARLY, Stage.REQUIREMENTS, *_CONFIGURATION)
+_RECONCILIATION: Final = (*_EARLY, *_LATE)
+
+
+def tell(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
+    """The external conditions after this status, in the order a reader wants them. The same object if nothing changed."""
+    told: dict[str, Told] = {}
+    for kind, verdict in _verdicts(status):
+        before = status.told.get(kind)
+        if isinstance(verdict, Told):
+            told[kind] = verdict
+        elif verdict is None:
+            if before is not None:
+                told[kind] = before
+        elif before is None or before.truth is not verdict.truth:
+            told[kind] = Told(verdict.truth, verdict.reason, verdict.message, now, status.generation)
+        else:
+            told[kind] = Told(verdict.truth, verdict.reason, verdict.message, before.since, status.generation)
+    return status.told if told == status.told else told
+
+
+def without_silent(status: PackageStatus) -> Mapping[str, Told]:
+    """What was told, but for what the mappers have nothing to say about any more."""
+    return {
+        kind: told
+        for kind, told in status.told.items()
+        if kind not in MAPPERS or MAPPERS[kind](replace(status, told={})) is not None
+    }
+
+
+def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | Told | None]]:
+    if status.removal is not None:
+        yield from _kstatus(status, status.removal)
+        for kind in MAPPERS:
+            before = status.told.get(kind)
+            yield kind, None if before is None else Verdict(Truth.FALSE, Reason.REMOVING, before.message)
+    elif status.suspended and status.blocked is None:
+        if status.held is not None:
+            yield from _kstatus(status, status.held)
+        else:
+            yield "Ready", status.ready_kept
+            yield "Reconciling", Verdict(Truth.FALSE, Reason.SUSPENDED)
+            yield "Stalled", Verdict(Truth.FALSE, Reason.NOT_STALLED)
+        for kind in MAPPERS:
+            yield kind, _installed_anew(status) if kind == "Installed" else None
+    else:
+        yield from _kstatus(status, status.held or status.blocked or open_condition(status))
+        for kind, mapper in MAPPERS.items():
+            yield kind, mapper(status)
+
+
+def _kstatus(status: PackageStatus, problem: Condition | None) -> Iterator[tuple[str, Verdict]]:
+    """Ready, Reconciling and Stalled: of what is wanted, so they say the same as the summary."""
+    message = summarize(status).message
+    work = status.rollout if problem is None else problem
+    if work is not None and (problem is None or status.stays_ready(problem)):
+        yield "Ready", Verdict(Truth.TRUE, Reason.READY, ready_message(status))
+        yield "Reconciling", Verdict(Truth.TRUE, work.reason, work.message)
+        yield "Stalled", Verdict(Truth.FALSE, Reason.NOT_STALLED)
+        return
+    if problem is None:
+        yield "Ready", Verdict(Truth.TRUE, Reason.READY, message)
+        yield "Reconciling", Verdict(Truth.FALSE, Reason.IDLE)
+        yield "Stalled", Verdict(Truth.FALSE, Reason.NOT_STALLED)
+        return
+    at_rest = problem.reason in OFF and not status.version
+    yield "Ready", Verdict(Truth.FALSE, problem.reason, message)
+    if problem.permanent or at_rest:
+        yield "Reconciling", Verdict(Truth.FALSE, Reason.STALLED if problem.permanent else Reason.IDLE)
+    else:
+        yield "Reconciling", Verdict(Truth.TRUE, problem.reason, message)
+    if problem.permanent:
+        yield "Stalled", Verdict(Truth.TRUE, problem.reason, message)
+    else:
+        yield "Stalled", Verdict(Truth.FALSE, Reason.NOT_STALLED)
+
+
+def _installed(status: PackageStatus) -> Verdict:
+    if status.installed_since is not None:
+        return Verdict(Truth.TRUE, "Installed")
+    problem = status.blocked or _blocker(status, _PIPELINE)
+    return _failure(problem) if problem is not None else Verdict(Truth.FALSE, Reason.PENDING)
+
+
+def _installed_anew(status: PackageStatus) -> Verdict | None:
+    """As `_installed`, where that is another truth than what was told."""
+    verdict, before = _installed(status), status.told.get("Installed")
+    return verdict if before is None or before.truth is not verdict.truth else None
+
+
+def _update_installed(status: PackageStatus) -> Verdict | None:
+    if status.phase is Phase.INSTALL or is_gated(status):
+        return None
+    problem = status.blocked or _blocker(status, _UPDATE)
+    if problem is not None:
+        return _failure(problem)
+    applied, before = status.stages[Stage.APPLIED], status.told.get("UpdateInstalled")
+    if applied.truth is Truth.TRUE:
+        return Verdict(Truth.TRUE, "UpdateInstalled")
+    if applied.reason == Reason.APPLYING_MANIFESTS and not (before is not None and before.truth is Truth.TRUE):
+        return Verdict(Truth.FALSE, Reason.APPLYING_MANIFESTS)
+    return None
+
+
+def _scaled(status: PackageStatus) -> Verdict | None:
+    scaled = status.stages[Stage.SCALED]
+    match status.phase:
+        case Phase.INSTALL if scaled.truth is not Truth.TRUE and "Scaled" not in status.told:
+            return None
+        case Phase.UPDATE | Phase.RECONCILE if is_gated(status):
+            return _paused(status)
+        case Phase.UPDATE if (problem := _blocker(status, _LATE)) is not None:
+            applied = problem is status.stages[Stage.APPLIED]
+            return _failure(problem) if applied else _unknown(problem)
+        case Phase.RECONCILE if (problem := _blocker(status, (Stage.FETCHED,))) is not None:
+            return _unknown(problem)
+        case _ if scaled.truth is Truth.TRUE:
+            return Verdict(Truth.TRUE, "Scaled")
+        case _ if scaled.reason == Reason.PENDING:
+            return None  # this process has not looked yet
+        case _:
+            return Verdict(scaled.truth, scaled.reason, scaled.message)
+
+
+def _managed(status: PackageStatus) -> Verdict | None:
+    if status.phase is not Phase.INSTALL and is_gated(status):
+        return _paused(status)
+    if status.maintenance is not None:
+        return Verdict(Truth.FALSE, status.maintenance.reason, status.maintenance.message)
+    problem = _blocker(status, _RECONCILIATION if status.phase is Phase.RECONCILE else _LATE)
+    if problem is not None:
+        # Hooks that were never brought to life have managed nothing so far.
+        initial = status.phase is Phase.INSTALL and problem.reason == Reason.HOOK_INVALID
+        return None if initial else _failure(problem)
+    needed = (Stage.LOADED, Stage.HOOKS, Stage.APPLIED, Stage.SCALED)
+    return Verdict(Truth.TRUE, "Managed") if status.scale_checked and _done(status, needed) else None
+
+
+def _configuration_applied(status: PackageStatus) -> Verdict | None:
+    if status.phase is not Phase.INSTALL and is_gated(status):
+        return _paused(status)
+    if status.phase is Phase.RECONCILE and (problem := _blocker(status, (Stage.FETCHED,))) is not None:
+        return _unknown(problem)
+    problem = _blocker(status, _LATE) if status.phase is Phase.UPDATE else _refused_settings(status)
+    if problem is not None:
+        return _failure(problem)
+    done = _done(status, (Stage.CONFIGURED, Stage.HOOKS, Stage.APPLIED))
+    return Verdict(Truth.TRUE, "ConfigurationApplied") if done else None
+
+
+MAPPERS: Final[Mapping[str, Mapper]] = {
+    "Installed": _installed,
+    "UpdateInstalled": _update_installed,
+    "Scaled": _scaled,
+    "Managed": _managed,
+    "ConfigurationApplied": _configuration_applied,
+}
+"""The conditions of what is there, in the order in which they are written."""
+
+KINDS: Final = ("Ready", "Reconciling", "Stalled", *MAPPERS)
+"""The types of all external conditions."""
+
+
+def _blocker(status: PackageStatus, chain: tuple[Stage, ...]) -> Condition | None:
+    """The first stage of a chain that failed. What is at work, or waits, has not."""
+    return next((status.stages[stage] for stage in chain if status.stages[stage].truth is Truth.FALSE), None)
+
+
+def _refused_settings(status: PackageStatus) -> Condition | None:
+    return status.blocked or _blocker(status, _CONFIGURATION)
+
+
+def _done(status: PackageStatus, stages: tuple[Stage, ...]) -> bool:
+    return all(status.stages[stage].truth is Truth.TRUE for stage in stages)
+
+
+def _failure(problem: Condition) -> Verdict:
+    return Verdict(Truth.FALSE, problem.reason, problem.message or explanation(problem.reason))
+
+
+def _unknown(problem: Condition) -> Verdict:
+    return Verdict(Truth.UNKNOWN, problem.reason, problem.message or explanation(problem.reason))
+
+
+def _paused(status: PackageStatus) -> Verdict:
+    return _unknown(status.stages[Stage.REQUIREMENTS])

@@ -1,0 +1,149 @@
+"""A package's chart in the cluster: rendered where its inputs changed, applied as one release, left alone where nothing changed.
+
+What was applied is known by its inputs (everything that a render depends on, but for whether it is an install or an upgrade) and
+by the release engine's fingerprint of what came of them: while both hold, neither helm nor the API server is asked. A daemon that
+starts anew finds the inputs at the record of the release, and looks at the objects without rendering them again. What a person
+made of the release with helm stays until something is asked for that was not applied before.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.endpoints import endpoint_urls
+from wharfinger.cluster.api.interruption import WaitInterruptedError
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.records.release import Release, ReleaseStatus
+from wharfinger.cluster.watch.object_waits import Laggards
+from wharfinger.kube.resource import kind_of, name_of
+from wharfinger.packages.definition.definition import Definition
+from wharfinger.queue.task import TaskFailed
+from wharfinger.runtime.package.instance import Brought, Instance, Reporter, Tools
+from wharfinger.runtime.package.stoppable import waiting
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.tasks.rendering import (
+    Wanted,
+    applying_reason,
+    bring_subchart_crds,
+    drift_of,
+    is_of_revision,
+    is_unmanaged,
+    new_recorded,
+    of_foreign_revision,
+    overlaid,
+    recorded,
+    release_request,
+    render,
+    waiting_for,
+    wanted_render,
+)
+
+LEFT_TO_PEOPLE: Final = (
+    "spec.maintenance: nothing is applied; settings and version that were changed since wait for its end"
+)
+
+
+async def applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
+    """What a killed process applied, as the journal has it, if the cluster has it as well: people may have been there since.
+
+    Later revisions are those of later rounds, as long as all of them are ours.
+    """
+    if done is None:
+        return None
+    revision = int(done.partition(" ")[0])
+    history = await tools.releases.history(instance.id.release, instance.id.namespace)
+    since = [release for release in history if release.revision >= revision]
+    ours = bool(since) and all(release.holder for release in since)
+    there = ours and since[0].revision == revision
+    return done if there and since[0].status in {ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED} else None
+
+
+async def apply(
+    instance: Instance, tools: Tools, reporter: Reporter, definition: Definition, *, unchanged: bool
+) -> int:
+    """Render and apply, as far as that is not done; the revision that is deployed now."""
+    if definition.chart is None:
+        raise AssertionError(f"{instance.id}: there is nothing to apply")
+    owner = Owner(instance.id.release, instance.id.namespace)
+    history = await tools.releases.history(owner.name, owner.namespace)
+    last = history[-1] if history else None
+    if instance.wanted.maintenance and last is not None and is_unmanaged(last):
+        instance.objects = ()  # and the version that is there stays the one that is told
+        reporter.warned(instance, "maintenance", (LEFT_TO_PEOPLE,))
+        return last.revision
+    reporter.warned(instance, "maintenance", ())
+    if unchanged and last is not None and not last.holder and last.status is ReleaseStatus.DEPLOYED:
+        instance.objects = await tools.releases.objects(owner.name, owner.namespace)
+        told = of_foreign_revision(last.revision, str(last.written_by))
+        if not any(is_of_revision(warning, last.revision) for warning in instance.warnings.get("release", ())):
+            reporter.warned(instance, "release", (told,))
+        return last.revision
+    wanted = await wanted_render(instance, tools, reporter, history)
+    inputs, known = wanted.brought_by, instance.brought
+    same = known is not None and known.inputs == inputs
+    applied = tools.releases.as_applied(owner, known.fingerprint) if known is not None and same else None
+    if applied is not None:
+        reporter.released(instance, applied.revision)  # which may go by the name of another version now
+        return applied.revision
+    return await _bring(instance, tools, reporter, definition, wanted, history, unchanged=unchanged)
+
+
+async def _bring(
+    instance: Instance,
+    tools: Tools,
+    reporter: Reporter,
+    definition: Definition,
+    wanted: Wanted,
+    history: Sequence[Release],
+    *,
+    unchanged: bool,
+) -> int:
+    """Apply what a record holds for these inputs, or what they render to; the revision that is deployed then."""
+    if definition.chart is None:
+        raise AssertionError(f"{instance.id}: there is nothing to apply")
+
+    def progress(laggards: Laggards) -> None:
+        if laggards:
+            reason = applying_reason(laggards, "ApplyingManifests")
+            reporter.progressed(instance, Stage.APPLIED, reason, instance.masked(waiting_for(laggards)))
+
+    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
+    found = await recorded(wanted, instance, tools, history, unchanged=unchanged)
+    if found is None:
+        with waiting(tools):
+            if await bring_subchart_crds(instance, tools, wanted, progress):
+                wanted = await wanted_render(instance, tools, reporter, history)  # the cluster serves more now
+            # A render writes nothing, so a stop cuts it.
+            found = new_recorded(wanted, await render(wanted.request, instance, tools))
+    over = await overlaid(found.rendered, wanted.directives, instance)
+    unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.unmatched)
+    reporter.warned(instance, "resourceRequests", unmatched)
+    objects = over.objects
+    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(objects)} objects")
+    reporter.tracked(instance, (), [f"{kind_of(obj)[1]} {name_of(obj)}" for obj in objects])
+    asked = partial(release_request, wanted, found, over, definition, instance)
+    wish = await trio.to_thread.run_sync(asked)
+    try:
+        result = await tools.releases.upgrade(wish, progress=progress)
+    except WaitInterruptedError as error:
+        raise TaskFailed(str(error)) from error
+    reporter.warned(instance, "release", ())
+    instance.objects = result.objects
+    known = Brought(wanted.brought_by, wish.fingerprint)
+    if instance.brought is None or instance.brought.inputs != known.inputs:
+        instance.fought = ()  # something else is wanted now, which nobody may be against
+    instance.brought = None if found.rendered.looked or not known.inputs else known
+    urls = [(instance.masked(found.url), instance.masked(found.description)) for found in endpoint_urls(wish.objects)]
+    reporter.reachable(instance, urls)
+    reporter.tracked(instance, [str(key) for key in result.objects], ())
+    reporter.released(instance, result.revision)
+    return result.revision
+
+
+async def restore(instance: Instance, tools: Tools) -> None:
+    """Watch what an earlier process applied, without applying it again. Raises ClusterError."""
+    name, namespace, upkeep = instance.id.release, instance.id.namespace, instance.wanted.upkeep
+    await tools.releases.restore(name, namespace, drift=drift_of(instance.wanted), health=upkeep.health)
+    instance.objects = await tools.releases.objects(name, namespace)

@@ -1,0 +1,74 @@
+"""What a package's hooks made, taken away with its release.
+
+Which kinds that may be is in the package's record since before the first object was made; the objects carry the mark of
+:mod:`~wharfinger.cluster.releases.hook_made`. Who wants one to stay says so on it: ``helm.sh/resource-policy: keep``. Data
+stays unless the package's deletion policy says otherwise, like all that a release has.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError, UnknownKindError
+from wharfinger.cluster.objects.ownership import PROTECTED, Owner, is_kept
+from wharfinger.cluster.releases.hook_made import Maker
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace_of
+from wharfinger.runtime.lifecycle.package_state import PackageStateError
+from wharfinger.runtime.package.instance import Instance, Tools
+from wharfinger.runtime.resources.identity import AppId
+from wharfinger.runtime.resources.release_policy import DeletionPolicy
+
+log = logging.getLogger(__name__)
+
+
+async def collect_made(instance: Instance, tools: Tools) -> None:
+    """Delete what the package's hooks made, as far as its deletion policy goes. Raises ClusterError, having tried all."""
+    try:
+        record = await instance.recorded(tools.cluster)
+    except PackageStateError as error:
+        log.warning("%s: what its hooks made cannot be known any more, and stays: %s", instance.id, error)
+        return
+    policy = instance.deletion
+    if not record.state.made or policy is DeletionPolicy.ORPHAN:
+        return
+    maker, problems = Maker(Owner(instance.id.release, instance.id.namespace)), list[ClusterError]()
+    for resource in await _kinds(record.state.made, tools):
+        if resource.group_kind in PROTECTED and policy is not DeletionPolicy.DELETE_ALL:
+            continue
+        try:
+            for key, obj in await _made(instance, tools, maker, resource):
+                with suppress(NotFoundError, ConflictError):  # gone, or another object has the name by now
+                    await tools.cluster.delete(key, uid=find_str(obj, "metadata", "uid"))
+                    log.info("%s: deleted %s, which a hook of it made", instance.id, key)
+        except ClusterError as error:
+            problems.append(error)
+    if problems:
+        raise problems[0]
+    await record.update(lambda state: state.collected())
+
+
+async def _made(
+    instance: Instance, tools: Tools, maker: Maker, resource: ResourceType
+) -> list[tuple[ObjectKey, JsonObject]]:
+    where = instance.id.namespace if isinstance(instance.id, AppId) and resource.namespaced else ""
+    listed = await tools.cluster.list(resource, where, label_selector=maker.selector)
+    return list(_to_delete(listed.items, resource, maker))
+
+
+def _to_delete(
+    objects: tuple[JsonObject, ...], resource: ResourceType, maker: Maker
+) -> Iterator[tuple[ObjectKey, JsonObject]]:
+    for obj in objects:
+        if maker.has_made(obj) and not is_kept(obj) and not find_str(obj, "metadata", "deletionTimestamp"):
+            yield ObjectKey(resource, namespace_of(obj) if resource.namespaced else "", name_of(obj)), obj
+
+
+async def _kinds(made: frozenset[str], tools: Tools) -> list[ResourceType]:
+    """The kinds, as far as they are still served: what went with its definition is gone."""
+    found: list[ResourceType] = []
+    for entry in sorted(made):
+        api_version, _, kind = entry.rpartition("/")
+        with suppress(UnknownKindError):
+            found.append(await tools.cluster.resource_type(api_version, kind))
+    return found

@@ -1,0 +1,134 @@
+"""EnsureCRDs, AwaitCRDs, EnsureWebhooks: what has to be in the cluster before what uses it (spec/runtime §5, §5.2).
+
+EnsureCRDs runs in a lane of its own as soon as its package may be on, and is tried again there until it succeeds. AwaitCRDs is
+the reconciliation's part: its own definitions must be established, everybody else's tried once
+(:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks comes after the hooks were started, and brings conversion
+webhooks into the cluster before the objects that they convert: it renders the chart and applies its ``ConversionWebhook``
+objects alone, as objects of the release.
+"""
+
+import logging
+from contextlib import suppress
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.errors import ConflictError, NotFoundError, UnknownKindError
+from wharfinger.cluster.crds.definitions import NotEstablishedError
+from wharfinger.cluster.objects.ownership import Owner, is_kept, owner_of
+from wharfinger.cluster.watch.object_waits import Laggards
+from wharfinger.formats.json.value import JsonObject, find_list, find_str
+from wharfinger.kube.resource import ObjectKey, kind_of, name_of, namespace_of
+from wharfinger.packages.definition.crd_files import read_crds
+from wharfinger.packages.errors import RenderError
+from wharfinger.packages.rendering.template_search import mentions
+from wharfinger.queue.slots_machine import Kind
+from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package.stoppable import waiting
+from wharfinger.runtime.status.package_status import Stage, Truth
+from wharfinger.runtime.tasks.rendering import applying_reason, drift_of, left_to_people, rendered, waiting_for
+
+log = logging.getLogger(__name__)
+
+SHOWN_OTHERS: Final = 5
+CRD_LANE: Final = "crds"
+ESTABLISHED_S: Final = 60.0
+"""How long one attempt waits for definitions to be established."""
+CONVERSION_WEBHOOK: Final = "ConversionWebhook"
+
+
+async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Apply the package's CRDs and wait until they are established, for one attempt's time; whatever comes of it was tried."""
+    attempt = tools.crd_phase.attempt(instance.id.name)
+    try:
+        tree = instance.tree
+        release, namespace = instance.id.release, instance.id.namespace
+        if tree is None or not instance.loaded().crds:
+            await tools.releases.ensure_crds(release, namespace, ())  # those of the version before are kept no longer
+            instance.crds = ()
+            return
+        reporter.progressed(instance, Stage.CRDS, "ApplyingCRDs", "applying its custom resource definitions")
+        left_alone = await left_to_people(instance, tools)
+        crds = await trio.to_thread.run_sync(read_crds, tree, abandon_on_cancel=True)
+        late: list[str] = []
+
+        def progress(laggards: Laggards) -> None:
+            late[:] = [waiting_for(laggards)] if laggards else []
+            if laggards:
+                reporter.progressed(instance, Stage.CRDS, applying_reason(laggards, "ApplyingCRDs"), late[0])
+
+        with waiting(tools), trio.move_on_after(ESTABLISHED_S) as patience:
+            if not left_alone:
+                drift = drift_of(instance.wanted)
+                await tools.releases.ensure_crds(release, namespace, crds, drift=drift, progress=progress)
+        if patience.cancelled_caught:
+            raise NotEstablishedError(f"not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
+        instance.crds = tuple(sorted({kind for crd in crds for kind in _served(crd)}))
+    finally:
+        tools.crd_phase.end(instance.id.name, attempt)  # by then a successor may be under way
+
+
+async def await_crds(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Wait for this package's definitions to be established, and for those of all others to have been tried."""
+    others = [name for name in tools.crd_phase.trying() if name != instance.id.name]
+    if (
+        instance.crds is None and instance.status.stages[Stage.CRDS].truth is not Truth.FALSE
+    ):  # a failure is said already
+        reporter.progressed(instance, Stage.CRDS, "ApplyingCRDs", "its custom resource definitions are being applied")
+    elif instance.crds is not None and others:
+        named = ", ".join(others[:SHOWN_OTHERS]) + (
+            f" and {len(others) - SHOWN_OTHERS} more" * (len(others) > SHOWN_OTHERS)
+        )
+        reporter.progressed(instance, Stage.CRDS, "WaitingForCRDs", f"waiting for the definitions of {named}")
+    with waiting(tools):
+        while instance.crds is None:
+            await instance.crds_changed.wait()
+        with trio.move_on_after(ESTABLISHED_S):
+            await tools.crd_phase.wait()
+
+
+async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Apply the chart's conversion webhooks before anything else of it; most packages have none, and are not rendered for it."""
+    definition, tree = instance.loaded(), instance.tree
+    if definition.chart is None or tree is None:
+        return
+    digest = instance.fetched().descriptor.digest.text
+    if instance.mentions_webhooks is None or instance.mentions_webhooks[0] != digest:
+        async with tools.slots.use(Kind.LOAD, instance.id.name):
+            mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
+        instance.mentions_webhooks = digest, mentioned
+    if not instance.mentions_webhooks[1] or await left_to_people(instance, tools):
+        return
+    reporter.progressed(instance, Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks")
+    try:
+        found = await rendered(instance, tools, reporter)
+    except RenderError as error:
+        # It may need what beforeHelm hooks make of the values; Run says it where it is more than that.
+        log.info("%s: its conversion webhooks come with the release: %s", instance.id, instance.masked(str(error)))
+        return
+    webhooks = tuple(obj for obj in found.objects if kind_of(obj)[1] == CONVERSION_WEBHOOK)
+    release, namespace = instance.id.release, instance.id.namespace
+    await tools.releases.apply_early(release, namespace, webhooks, drift=drift_of(instance.wanted))
+
+
+async def remove_webhooks(instance: Instance, tools: Tools) -> None:
+    """Delete conversion webhooks that were applied early and are in no record, because no run came to its end."""
+    try:
+        resource = await tools.cluster.find_resource(CONVERSION_WEBHOOK)
+    except UnknownKindError:
+        return
+    ours = Owner(instance.id.release, instance.id.namespace)
+    for obj in (await tools.cluster.list(resource)).items:
+        if owner_of(obj) == ours and not is_kept(obj):
+            key = ObjectKey(resource, namespace_of(obj), name_of(obj))
+            with suppress(NotFoundError, ConflictError):
+                await tools.cluster.delete(key, uid=find_str(obj, "metadata", "uid"))
+
+
+def _served(crd: JsonObject) -> list[str]:
+    """``group/version/Kind`` of every version that a definition serves."""
+    group, kind = find_str(crd, "spec", "group"), find_str(crd, "spec", "names", "kind")
+    versions = find_list(crd, "spec", "versions")
+    return [
+        f"{group}/{find_str(one, 'name')}/{kind}" for one in versions if isinstance(one, dict) and one.get("served")
+    ]

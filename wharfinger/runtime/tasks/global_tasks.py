@@ -1,0 +1,108 @@
+"""Run of the Module ``global``, and its afterAll hooks: what is done around all other packages, not for one.
+
+It has no chart; its reconciliation is its hooks. BeforeAll hooks wait until everybody who is being loaded has been, once:
+they speak of all Modules. See :mod:`~wharfinger.runtime.core.global_rounds` for when what is run.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.task import TaskFailed
+from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package.stoppable import waiting
+from wharfinger.runtime.status.failures import EXPECTED, classify
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.tasks.event_tasks import failed_event
+from wharfinger.runtime.tasks.hook_runs import Cause, run_hook, with_snapshots
+from wharfinger.runtime.tasks.start_tasks import bound_hooks
+
+log = logging.getLogger(__name__)
+
+BEFORE_ALL = "beforeAll"
+AFTER_ALL = "afterAll"
+
+
+async def run_global(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Run the beforeAll hooks, each with all its snapshots. The first that fails fails the run."""
+    reporter.progressed(instance, Stage.APPLIED, "StartingHooks", "waiting until all packages are loaded")
+    with waiting(tools):
+        await tools.load_phase.wait()
+    instance.dirty = False
+    for hook in bound_hooks(instance.hooks, BEFORE_ALL):
+        reporter.progressed(instance, Stage.APPLIED, "StartingHooks", f"running {hook.name} ({BEFORE_ALL})")
+        telling = with_snapshots(instance, hook, BEFORE_ALL)
+        await run_hook(instance, tools, reporter, hook, telling, Cause(BEFORE_ALL))
+    record, settings = await instance.recorded(tools.cluster), instance.wanted_settings.checksum
+    await record.update(lambda state: state.applied_as("", state.values, settings))
+    reporter.released(instance, 0)
+    instance.verified = True
+
+
+@dataclass(slots=True)
+class AfterAllTurn:
+    """One time that the afterAll hooks are run: from when everybody came to rest until all of them have succeeded."""
+
+    values: str
+    """Checksum of the global values that everybody was run with."""
+    scope: WorkScope = field(default_factory=lambda: WorkScope("afterAll hooks"))
+    at_work: bool = False
+    """They run; otherwise it is waited for something, be it the next attempt."""
+    superseded: bool = False
+    """Another round waits until they have run."""
+
+
+@dataclass(frozen=True, slots=True)
+class AfterAllTask:
+    """The afterAll hooks, one after the other; the first that fails ends the list, and all of it is run again.
+
+    Unless another round waits behind it: that begins with what may have been mended, and has its own time for them. Who is being
+    taken away is waited for first; ``until_gone`` does.
+    """
+
+    instance: Instance
+    tools: Tools
+    reporter: Reporter
+    turn: AfterAllTurn
+    until_gone: Callable[[], Awaitable[None]]
+    lane: ClassVar[str] = "afterAll"
+
+    @property
+    def name(self) -> str:
+        """Of the task."""
+        return "AfterAll"
+
+    async def execute(self) -> None:
+        """Run them. Raises TaskFailed."""
+        with waiting(self.tools):
+            await self.until_gone()
+        self.turn.at_work = True
+        try:
+            await self._record()
+            for hook in bound_hooks(self.instance.hooks, AFTER_ALL):
+                await self._run(hook)
+        except TaskFailed as failure:
+            self.turn.at_work = False
+            if not self.turn.superseded:
+                raise
+            log.info("%s: %s; another round has begun", self.instance.id, failure.message)
+
+    async def _record(self) -> None:
+        """From now on a process that starts need not run everybody for these values. Raises TaskFailed."""
+        try:
+            record = await self.instance.recorded(self.tools.cluster)
+            await record.update(lambda state: state.applied_as("", self.turn.values, state.settings))
+        except EXPECTED as error:
+            raise TaskFailed(classify(error, self.instance.masked).message, permanent=False) from error
+
+    async def _run(self, hook: Hook) -> None:
+        """Raises TaskFailed."""
+        telling = with_snapshots(self.instance, hook, AFTER_ALL)
+        try:
+            await run_hook(self.instance, self.tools, self.reporter, hook, telling, Cause(AFTER_ALL))
+        except Exception as error:
+            raise failed_event(self.instance, self.reporter, hook, self.lane, error) from error
+        self.reporter.event_hook_done(self.instance, hook.name, self.lane, "")

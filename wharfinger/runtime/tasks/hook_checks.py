@@ -1,0 +1,56 @@
+"""What an executable with several hooks in it can be asked beside its hooks: whether settings will do, and whether it is ready.
+
+Both are a run that changes nothing: its exit status is the answer, what it wrote to stderr the reason (spec hook-protocol §1.5).
+A check of settings is asked when the package is configured, after the schema; readiness after the workloads are ready, again and
+again until it is. A package has at most one of each.
+"""
+
+from typing import Final
+
+import trio
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.schemas.problems import Problem
+from wharfinger.hooks.running.discovery import Hook, HookKind
+from wharfinger.hooks.watching import contexts
+from wharfinger.packages.settings.values import SettingsError
+from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package.stoppable import waiting
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.tasks.hook_runs import ask_hook, snapshots_of
+
+READINESS: Final = "readiness"
+READY_AGAIN_S: Final = 5.0
+"""Between two questions whether it is ready."""
+
+
+async def check_by_hook(
+    instance: Instance, tools: Tools, reporter: Reporter, settings: JsonObject, values: JsonObject
+) -> None:
+    """Ask the package's own check, if it has one, about effective settings. Raises SettingsError for a no."""
+    hook = _of_kind(instance, HookKind.SETTINGS_CHECK)
+    if hook is None:
+        return
+    if why := await ask_hook(instance, tools, reporter, hook, (), settings=settings, values=values):
+        raise SettingsError([Problem("", f"{hook.name} refuses them: {why}")])
+
+
+async def await_ready_by_hook(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Ask the package's readiness hook, if it has one, until it says yes; a no is why the package is not ready."""
+    hook = _of_kind(instance, HookKind.READINESS)
+    if hook is None:
+        return
+    while why := await _ask_ready(instance, tools, reporter, hook):
+        reporter.progressed(instance, Stage.SCALED, "NotReady", f"{hook.name}: {why}")
+        with waiting(tools):
+            await trio.sleep(READY_AGAIN_S)
+
+
+async def _ask_ready(instance: Instance, tools: Tools, reporter: Reporter, hook: Hook) -> str:
+    context = contexts.helm_binding(READINESS, snapshots_of(instance, hook))
+    settings = instance.configured.settings
+    return await ask_hook(instance, tools, reporter, hook, (context,), settings=settings, values=instance.values)
+
+
+def _of_kind(instance: Instance, kind: HookKind) -> Hook | None:
+    return next((hook for hook in instance.hooks if hook.kind is kind), None)

@@ -1,0 +1,284 @@
+"""Running a package's hooks: one place where a hook meets values, object patches, metrics and the record.
+
+The order after a run (spec/runtime §7.3): object patches are applied (of a run that failed, those that say they are to be:
+hooks report failures with them); of a run that succeeded the metrics are published, and its values patches checked against the
+schemas, recorded, and only then true (:mod:`~wharfinger.runtime.tasks.values_patches`). A hook that failed in any of this has
+failed, and is run again with fresh snapshots.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.releases.hook_made import Maker
+from wharfinger.formats.json.value import JsonObject, canonical_json
+from wharfinger.formats.redaction.redaction import redact_object
+from wharfinger.formats.redaction.redaction_text import TextRedactor
+from wharfinger.hooks.config.config import MAIN_QUEUE
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.metrics.operations import MetricOperation, read_metric_operations
+from wharfinger.hooks.metrics.run_metrics import HookRunSample, RunOutcome
+from wharfinger.hooks.running.discovery import Hook
+from wharfinger.hooks.running.log_budget import BURST_CHARS, BURST_LINES, CHARS_PER_S, LINES_PER_S, LogBudget
+from wharfinger.hooks.running.object_operations import Create, Operation, despite_failure, read_operations
+from wharfinger.hooks.running.object_patches import apply_operations
+from wharfinger.hooks.running.runner import HookOutcome, HookRun, LogRecord
+from wharfinger.hooks.watching.context_file import Context
+from wharfinger.hooks.watching.contexts import helm_binding
+from wharfinger.hooks.watching.monitor_core import Item
+from wharfinger.kube.resource import kind_of
+from wharfinger.packages.settings.values import hook_values
+from wharfinger.queue.slots_machine import Kind
+from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.resources.identity import GLOBAL, has_release, identity_variables, is_global
+from wharfinger.runtime.status.failures import EXPECTED, HookRunError
+from wharfinger.runtime.tasks.values_patches import check_values_patch, patch_settings, patch_values
+
+log = logging.getLogger(__name__)
+
+MAX_PROBLEMS: Final = 10
+"""Operations of one run that are told to have failed."""
+_BOUND: Final = (
+    f"a hook may log {BURST_LINES} lines or {BURST_CHARS // 1024} KiB at once, and {LINES_PER_S:g} lines or "
+    f"{CHARS_PER_S / 1024:g} KiB a second after that"
+)
+_LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+@dataclass(slots=True)
+class Cause:
+    """Why a hook runs: its binding and the queue, for metrics; and whether its failure is allowed."""
+
+    binding: str
+    queue: str = MAIN_QUEUE
+    allow_failure: bool = False
+    begun: float = field(default_factory=trio.current_time)
+
+
+Telling = Callable[[], Sequence[Context]]
+"""What a hook is told, made when it is its turn: until then snapshots grow old (spec hook-protocol §2.2)."""
+
+
+async def run_hook(
+    instance: Instance, tools: Tools, reporter: Reporter, hook: Hook, telling: Telling, cause: Cause
+) -> bool:
+    """Run one hook once and take over what it left; True if it changed the values. ``telling`` is called once.
+
+    Raises HookRunError where it failed, and what applying can raise.
+    """
+    instance.running_hooks += 1
+    cause.begun = trio.current_time()  # and again when it is its turn
+    outcome: list[HookOutcome] = []
+    try:
+        changed = await _run(instance, tools, reporter, hook, telling, cause, outcome)
+    except EXPECTED as error:
+        failed = RunOutcome.ALLOWED_ERROR if cause.allow_failure else RunOutcome.ERROR
+        _measured(instance, tools, hook, cause, failed, outcome)
+        reporter.hook_ran(instance, hook.name, instance.masked(str(error)))
+        raise
+    finally:
+        instance.running_hooks -= 1
+        if not instance.running_hooks:
+            instance.hooks_quiet.tell()
+    _measured(instance, tools, hook, cause, RunOutcome.SUCCESS, outcome)
+    reporter.hook_ran(instance, hook.name, "")
+    return changed
+
+
+async def ask_hook(
+    instance: Instance,
+    tools: Tools,
+    reporter: Reporter,
+    hook: Hook,
+    contexts: Sequence[Context],
+    *,
+    settings: JsonObject,
+    values: JsonObject,
+) -> str:
+    """Run a hook that answers with its exit status and changes nothing; empty for a yes, else what it said. Raises HookError."""
+    lines = HookLog(instance, hook)
+    run = _run_of(instance, tools, reporter, hook, contexts, settings, values, lines)
+    async with tools.slots.use(Kind.HOOK, instance.id.name):
+        outcome = await _logged(tools, run, lines)
+    return "" if outcome.succeeded else instance.masked(outcome.exit_description)
+
+
+def snapshots_of(instance: Instance, hook: Hook) -> dict[str, tuple[Item, ...]]:
+    """All that a hook watches, as it is now; empty lists while its package's hooks are at rest."""
+    if instance.started is not None:
+        return instance.started.all_snapshots(hook)
+    return {binding.name: () for binding in hook.config.kubernetes}
+
+
+def with_snapshots(instance: Instance, hook: Hook, binding: str) -> Telling:
+    """What a hook is told that runs around something (``beforeHelm``, ``afterAll`` …): that, and all its snapshots."""
+    return lambda: (helm_binding(binding, snapshots_of(instance, hook)),)
+
+
+async def wait_hooks_quiet(instance: Instance) -> None:
+    """Return once no hook of the package runs."""
+    while instance.running_hooks:
+        await instance.hooks_quiet.wait()
+
+
+class HookLog:
+    """What a hook prints in one run, logged while it runs: masked, and as much as the hook's budget has left."""
+
+    def __init__(self, instance: Instance, hook: Hook, cause: Cause | None = None) -> None:
+        self._budgets = instance.log_budgets
+        self._secrets = instance.secrets
+        self._redact = TextRedactor(self._secrets).redact
+        self._hook = hook.name
+        self._about: JsonObject = {"hook": hook.name}
+        if cause is not None:
+            self._about |= {"binding": cause.binding, "queue": cause.queue}
+
+    def record(self, record: LogRecord) -> None:
+        """Log one more record, a line of text or an object, or count it as left out."""
+        size = len(record.message) + (len(canonical_json(dict(record.fields))) if record.fields else 0)
+        budget, admitted = self._budget().admit(size, trio.current_time())
+        self._budgets[self._hook] = budget
+        if not admitted:
+            return
+        self.report()
+        said = redact_object(dict(record.fields), secrets=self._secrets) if record.fields else {}
+        fields = {**said, **self._about, "output": record.stream}
+        level = _LEVELS[record.level]
+        log.log(level, "%s: %s", self._hook, self._redact(record.message), extra={"fields": fields})
+
+    def report(self) -> None:
+        """Log how many lines were left out, if any were: before the next line that is not, and at the end of the run."""
+        self._budgets[self._hook], left_out = self._budget().report()
+        if left_out:
+            log.warning("%s: %d lines left out; %s", self._hook, left_out, _BOUND, extra={"fields": self._about})
+
+    def _budget(self) -> LogBudget:
+        return self._budgets.get(self._hook, LogBudget())
+
+
+async def _run(
+    instance: Instance,
+    tools: Tools,
+    reporter: Reporter,
+    hook: Hook,
+    telling: Telling,
+    cause: Cause,
+    ended: list[HookOutcome],
+) -> bool:
+    """``ended`` is given the outcome once the hook has ended, whatever comes after."""
+    async with tools.slots.use(Kind.HOOK, instance.id.name):
+        cause.begun = trio.current_time()
+        lines, settings = HookLog(instance, hook, cause), instance.configured.settings
+        run = _run_of(instance, tools, reporter, hook, telling(), settings, instance.values, lines)
+        outcome = await _logged(tools, run, lines)
+    ended.append(outcome)
+    # Before anything is applied: what is wrong with a file is wrong with the run.
+    metrics = read_metric_operations(outcome.metrics, hook=hook.name) if outcome.succeeded else ()
+    problems = await _apply_object_patches(instance, tools, hook, outcome)
+    if not outcome.succeeded:
+        raise HookRunError(hook.name, outcome.exit_description)
+    if problems:
+        more = len(problems) - MAX_PROBLEMS
+        raise HookRunError(
+            hook.name, "; ".join((*problems[:MAX_PROBLEMS], *([f"and {more} more"] if more > 0 else ())))
+        )
+    _publish(instance, tools, hook, metrics)
+    if outcome.config_values_patch:
+        if outcome.values_patch:  # of a run that fails nothing is kept, so this comes before anything is written
+            await check_values_patch(instance, tools, hook.name, outcome.values_patch)
+        await patch_settings(instance, tools, hook.name, outcome.config_values_patch)
+    return bool(outcome.values_patch) and await patch_values(instance, tools, hook.name, outcome.values_patch)
+
+
+async def _logged(tools: Tools, run: HookRun, lines: HookLog) -> HookOutcome:
+    """Run it, and say what of its output was left out, however it ends."""
+    try:
+        return await tools.hook_runner.run(run)
+    finally:
+        lines.report()
+
+
+def _run_of(
+    instance: Instance,
+    tools: Tools,
+    reporter: Reporter,
+    hook: Hook,
+    contexts: Sequence[Context],
+    settings: JsonObject,
+    values: JsonObject,
+    lines: HookLog,
+) -> HookRun:
+    definition = instance.loaded()
+    global_values = reporter.global_values()
+    return HookRun(
+        name=hook.name,
+        executable=hook.executable,
+        argv=hook.argv,
+        cwd=hook.cwd,
+        environment={**hook.environment, **identity_variables(instance.id)},
+        contexts=tuple(contexts),
+        # A global hook sees what every package sees under `global`.
+        values={GLOBAL: global_values} if is_global(instance.id) else hook_values(definition, global_values, values),
+        config_values=hook_values(definition, reporter.global_settings(), settings),
+        credentials=tools.hook_credentials.gives(instance.isolation),
+        on_record=lines.record,
+    )
+
+
+async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, outcome: HookOutcome) -> tuple[str, ...]:
+    if not outcome.object_patches:
+        return ()
+    try:
+        operations = read_operations(outcome.object_patches, hook=hook.name)
+    except HookError as error:
+        if outcome.succeeded:
+            raise
+        return (str(error),)
+    if not outcome.succeeded:
+        operations = despite_failure(operations)
+    filters = tools.filters.of(instance.id.name)
+    maker = await _maker(instance, tools, operations)
+    failures = await apply_operations(tools.cluster, filters, operations, namespace=instance.isolation, maker=maker)
+    return tuple(str(failure) for failure in failures)
+
+
+async def _maker(instance: Instance, tools: Tools, operations: Sequence[Operation]) -> Maker | None:
+    """For whom objects are about to be made; their kinds are recorded first, to be found again. Raises ClusterError."""
+    kinds = {"/".join(kind_of(operation.object)) for operation in operations if isinstance(operation, Create)}
+    if not kinds or not has_release(instance.id):
+        return None
+    record = await instance.recorded(tools.cluster)
+    if not kinds <= record.state.made:
+        await record.update(lambda state: state.may_have_made(kinds))
+    return Maker(Owner(instance.id.release, instance.id.namespace))
+
+
+def _publish(instance: Instance, tools: Tools, hook: Hook, operations: Sequence[MetricOperation]) -> None:
+    if not operations:
+        return
+    masked = TextRedactor(instance.secrets).redact  # there may be tens of thousands of labels
+    for warning in tools.metrics.apply(instance.id.name, hook.name, operations, masked=masked):
+        log.warning("%s: metrics: %s", hook.name, masked(warning))
+
+
+def _measured(
+    instance: Instance, tools: Tools, hook: Hook, cause: Cause, how: RunOutcome, ended: Sequence[HookOutcome]
+) -> None:
+    spent = ended[0] if ended else None
+    tools.metrics.ran(
+        HookRunSample(
+            package=instance.id.name,
+            hook=hook.name,
+            binding=cause.binding,
+            queue=cause.queue,
+            outcome=how,
+            wall_s=trio.current_time() - cause.begun,
+            user_s=spent.user_s if spent else 0.0,
+            system_s=spent.system_s if spent else 0.0,
+            max_rss_bytes=spent.max_rss_bytes if spent else 0,
+        )
+    )

@@ -1,0 +1,321 @@
+"""Download → Install → Load: a version brought here, unpacked, and read.
+
+A version that this package had before is not asked for again: the recorded state says which digest it was, and the store
+whether its files are sound, so a restart needs no registry. Asking for a fresh look (an annotation), another version or another
+source goes to the registry; a folder on this machine is always looked at, because it has no promise to stay as it is.
+"""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.errors import ConflictError, NotFoundError
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, checksum, decode_json, encode_json
+from wharfinger.formats.merge_patch import overlaid
+from wharfinger.hooks.config.bindings import HookScope
+from wharfinger.hooks.config.problems import HookConfigError
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.running.discovery import Hook, discover_hooks
+from wharfinger.hooks.running.enabled_script import run_enabled_script
+from wharfinger.hooks.watching.filters import FilterError
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.definition.conversions import check_conversions
+from wharfinger.packages.definition.definition import Definition, Layout, read_definition
+from wharfinger.packages.definition.global_folder import read_global_definition
+from wharfinger.packages.definition.requirements import resolved
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.errors import PackageError
+from wharfinger.packages.registry.address import tag_of_version
+from wharfinger.packages.registry.manifest import manifest_fields, manifest_from_fields
+from wharfinger.packages.registry.registry import Manifest
+from wharfinger.packages.registry.source import FolderSource, Source, source_host, source_text
+from wharfinger.packages.settings.values import check_package_rules, hook_values
+from wharfinger.queue.slots_machine import Kind
+from wharfinger.runtime.lifecycle.journal_machine import MAX_RESULT
+from wharfinger.runtime.lifecycle.package_state import PackageState
+from wharfinger.runtime.package.enabled_vote import KeptVote, globals_for, vote_key
+from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.resources.identity import IdentityError, ModuleId, PackageId, identity_variables, is_global
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.tasks.configuration import newest_settings
+from wharfinger.runtime.tasks.values import values_of
+
+log = logging.getLogger(__name__)
+
+DOWNLOAD: Final = "download"
+INSTALL: Final = "install"
+MAX_WARNINGS: Final = 20
+"""How many warnings about its hooks a package's status has."""
+
+
+async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Resolve the version to a digest, and bring every blob of that manifest to disk, verified while streaming."""
+    reporter.progressed(instance, Stage.FETCHED, "Downloading", f"downloading {instance.package} {instance.version}")
+    source = _source(instance)
+    state = (await instance.recorded(tools.cluster)).state
+    refresh = instance.refresh or state.forced != instance.wanted.forced
+    steps = instance.journalled()
+    steps.begin(_fingerprint(source, instance))
+    if not refresh and _is_of(state, source, instance):
+        known = await tools.store.installed(Digest(state.digest))
+        if known is not None:
+            instance.manifest = known
+            return
+    # A folder is always looked at: a correction of it must not wait for what was fetched before.
+    kept = "" if isinstance(source, FolderSource) else steps.done(DOWNLOAD) or ""
+    if (manifest := await _fetched_before(instance, tools, kept)) is None:
+        with steps.taking(DOWNLOAD) as taken:
+            manifest = await _fetch(instance, tools, source)
+            taken.result = _kept(manifest)
+    instance.manifest = manifest
+    instance.refresh = False
+
+
+async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
+    # A folder of this machine is read and waits for no registry, so it doesn't wait for those that do.
+    host = source_host(source)
+    async with (
+        tools.slots.use(Kind.DOWNLOAD if host else Kind.LOAD, instance.id.name, source=host),
+        tools.open_source(source, instance.package) as (registry, repository),
+    ):
+        descriptor = await registry.resolve(repository, tag_of_version(instance.version))
+        manifest = await registry.manifest(repository, descriptor.digest)
+        await tools.store.download(registry, repository, manifest)
+        return manifest
+
+
+async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manifest | None:
+    """What a killed process had fetched, if it can still be unpacked; None where it has to be fetched again."""
+    if not kept:
+        return None
+    try:
+        manifest = manifest_from_fields(
+            as_object(decode_json(kept.encode(), max_bytes=MAX_RESULT, what=DOWNLOAD), DOWNLOAD)
+        )
+        async with tools.slots.use(Kind.LOAD, instance.id.name):
+            await tools.store.install(manifest)
+    except (FormatError, PackageError) as error:
+        log.info("what was downloaded before cannot be used, and is downloaded again: %s", error)
+        return None
+    return manifest
+
+
+def _kept(manifest: Manifest) -> str:
+    """A manifest as the journal keeps it; empty for one that is too large, which is then asked for again."""
+    text = encode_json(manifest_fields(manifest)).decode()
+    return text if len(text) <= MAX_RESULT else ""
+
+
+async def install(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Unpack what was downloaded, point the package's name at it, atomically, and record which digest it is."""
+    manifest = instance.fetched()
+    digest = manifest.descriptor.digest.text
+    reporter.progressed(instance, Stage.FETCHED, "Installing", f"unpacking {digest}")
+    steps = instance.journalled()
+    if steps.done(INSTALL) == digest:
+        # A killed process has deployed and recorded it: here it is only found.
+        instance.tree = await _unpacked(instance, tools, manifest)
+        reporter.placed(instance)
+        return
+    with steps.taking(INSTALL) as taken:
+        instance.tree = await _unpacked(instance, tools, manifest)
+        await tools.store.deploy(instance.id.name, manifest)
+        reporter.placed(instance)
+        record = await instance.recorded(tools.cluster)
+        if isinstance(instance.id, ModuleId):
+            await _ensure_namespace(tools, instance.id.namespace)
+        origin = f"{source_text(_source(instance))} {instance.package}"
+        version, wanted = instance.version, instance.wanted
+        if wanted.reset != record.state.reset and record.state.reset:
+            log.warning(
+                "%s: its one-time steps and what its hooks had patched are forgotten, as asked for", instance.id
+            )
+        await record.update(
+            lambda state: state.installed(origin, version, digest).heard(forced=wanted.forced, reset=wanted.reset)
+        )
+        taken.result = digest
+
+
+async def _unpacked(instance: Instance, tools: Tools, manifest: Manifest) -> Path:
+    async with tools.slots.use(Kind.LOAD, instance.id.name):
+        return await tools.store.install(manifest)
+
+
+async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Read the package: what it says of itself, its schemas, its hooks; ask its enabled script, if it has one."""
+    if instance.tree is None:
+        raise AssertionError(f"{instance.id}: Load before Install")
+    reporter.progressed(instance, Stage.LOADED, "Loading", "reading the package and asking its hooks what they want")
+    async with tools.slots.use(Kind.LOAD, instance.id.name):
+        told = await read_package(instance, tools)
+    reporter.warned(instance, "package", instance.loaded().warnings)
+    reporter.warned(instance, "hooks", told)
+    await ask_enabled_script(instance, tools, reporter)
+    instance.journalled().finish()
+
+
+async def load_stored(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
+    """Read what is installed, from the disk; nothing where its files are not there. Nothing is fetched, nothing is changed."""
+    state = (await instance.recorded(tools.cluster)).state
+    manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
+    if manifest is None:
+        return
+    async with tools.slots.use(Kind.LOAD, instance.id.name):
+        instance.manifest, instance.tree = manifest, await tools.store.install(manifest)
+        await read_package(instance, tools)
+
+
+async def read_package(instance: Instance, tools: Tools) -> tuple[str, ...]:
+    """Read the definition and the hooks of the tree on disk, and return the warnings about the hooks.
+
+    Raises what a wrong package raises.
+    """
+    if instance.tree is None:
+        raise AssertionError(f"{instance.id}: nothing is installed")
+    tree, name, version = instance.tree, instance.package, instance.version
+    static = instance.wanted.static_values
+    if is_global(instance.id):
+        definition = await trio.to_thread.run_sync(lambda: read_global_definition(tree, version=version))
+    else:
+        kept = static is not None
+        definition = await trio.to_thread.run_sync(
+            lambda: read_definition(tree, name=name, version=version, in_modules_dir=kept)
+        )
+    if static:
+        static = overlaid(static, definition.static_values)
+        definition = replace(definition, static_values=static)
+    check_kind(definition, instance.id)
+    check_needs(definition, instance.id)
+    told: list[str] = []
+    hooks = await _discovered(instance, tools, tree, definition, told.append) if definition.hooks else ()
+    for warning in told:
+        log.warning("%s: %s", instance.id, warning)
+    if len(told) > MAX_WARNINGS:
+        told[MAX_WARNINGS:] = [f"and {len(told) - MAX_WARNINGS} more, in the daemon's log"]
+    for hook in hooks:
+        for number, binding in enumerate(hook.config.kubernetes):
+            try:
+                if binding.jq_filter:
+                    await tools.filters.check(binding.jq_filter)
+            except FilterError as error:
+                if error.transient:
+                    raise
+                raise HookConfigError(hook.name, (f"kubernetes[{number}].jqFilter: {error}",)) from error
+    await check_package_rules(definition, tools.rules)
+    await check_conversions(definition.conversions, tools.filters.of(instance.id.name))
+    instance.definition, instance.hooks = definition, hooks
+    for gone in instance.log_budgets.keys() - {hook.name for hook in hooks}:
+        del instance.log_budgets[gone]
+    return tuple(told)
+
+
+async def _discovered(
+    instance: Instance, tools: Tools, tree: Path, definition: Definition, warn: Callable[[str], None]
+) -> tuple[Hook, ...]:
+    return await discover_hooks(
+        tree,
+        definition.layout,
+        tools.config_reader,
+        scope=HookScope.GLOBAL if is_global(instance.id) else HookScope.PACKAGE,
+        batch=definition.batch_hooks,
+        environment=identity_variables(instance.id),
+        warn=warn,
+    )
+
+
+async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Whether the package wants to be enabled, by its own script; one that fails counts as no (spec/runtime §4.2).
+
+    Asked only for what it has not seen yet (:mod:`~wharfinger.runtime.package.enabled_vote`).
+    """
+    definition, tree = instance.loaded(), instance.tree
+    if not definition.enabled_script or tree is None:
+        reporter.voted(instance, None, "", failed=False)
+        return
+    asked_about = instance.wanted_settings.checksum
+    wanted = (await newest_settings(instance, tools)).settings
+    before = instance.saw = reporter.modules_before(instance)
+    ordered = definition.layout is Layout.MODULE_FOLDER
+    seen = globals_for(instance.id.name, reporter.global_values(), before if ordered else None)
+    values = hook_values(definition, seen, values_of(instance, wanted))
+    config_values = hook_values(definition, reporter.global_settings(), wanted)
+    key = vote_key(instance.fetched().descriptor.digest, instance.wanted, values, config_values)
+    if (vote := instance.vote) is None or vote.key != key:
+        try:
+            async with tools.slots.use(Kind.HOOK, instance.id.name):
+                answer = await run_enabled_script(
+                    tools.hook_runner,
+                    tree,
+                    values,
+                    config_values,
+                    masked=instance.masked,
+                    credentials=tools.hook_credentials.gives(instance.isolation),
+                )
+        except HookError as error:
+            reporter.voted(instance, None, instance.masked(str(error)), failed=True)
+            instance.voted_for = asked_about
+            return
+        vote = instance.vote = KeptVote(key, answer.enabled if answer else None, answer.reason if answer else "")
+    reporter.voted(instance, vote.enabled, vote.reason, failed=False)
+    instance.voted_for = asked_about
+
+
+def check_kind(definition: Definition, identity: PackageId) -> None:
+    """A package says which kind of resource installs it. Raises IdentityError where that is another one."""
+    if definition.type is not None and definition.type.value != identity.kind:
+        article = "an Application" if identity.kind == "Application" else "a Module"
+        raise IdentityError(
+            f"package {definition.name} {definition.version} is of type {definition.type.value}, and {article} asks for it; "
+            f"use a resource of kind {definition.type.value}"
+        )
+
+
+def check_needs(definition: Definition, identity: PackageId) -> None:
+    """What a package needs, once it is known where it is installed, and as what.
+
+    Raises ShapeError where it contradicts itself there, IdentityError where it needs itself.
+    """
+    needs = resolved(definition.requirements, identity.namespace)
+    required = {each.name for each in (*needs.mandatory, *needs.conditional)}
+    for names, verb in ((required, "requires"), (definition.subscriptions, "subscribes to")):
+        if identity.name in names:
+            raise IdentityError(
+                f"package {definition.name} {definition.version} {verb} {identity.kind} {identity}, and is installed as just "
+                "that; install it under another name"
+            )
+
+
+def _fingerprint(source: Source, instance: Instance) -> str:
+    """Of an update: whatever decides what is brought here."""
+    wanted = instance.wanted
+    asked: list[JsonValue] = [instance.package, instance.version, wanted.requested, wanted.forced, wanted.reset]
+    return checksum([source_text(source), *asked])
+
+
+def _source(instance: Instance) -> Source:
+    if instance.source is None:
+        raise AssertionError(f"{instance.id}: Download before anything was wanted")
+    return instance.source
+
+
+def _is_of(state: PackageState, source: Source, instance: Instance) -> bool:
+    origin = f"{source_text(source)} {instance.package}"
+    same = state.digest and (state.source, state.version) == (origin, instance.version)
+    return bool(same) and not isinstance(source, FolderSource)
+
+
+async def _ensure_namespace(tools: Tools, name: str) -> None:
+    """A Module's namespace is made for it; an Application's is there, or the Application would not be."""
+    resource = await tools.cluster.resource_type("v1", "Namespace")
+    try:
+        await tools.cluster.get(ObjectKey(resource, "", name))
+    except NotFoundError:
+        body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        with suppress(ConflictError):  # somebody else was quicker
+            await tools.cluster.create(body)

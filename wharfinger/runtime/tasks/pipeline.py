@@ -1,0 +1,117 @@
+"""The tasks of a package's life, put together: which follow each other in which operation, and which stage each belongs to.
+
+::
+
+    update          Disable (what is loaded, keeping the release) → Download → Install → Load
+    CRDs            EnsureCRDs, in a lane of its own
+    reconciliation  Configure → AwaitCRDs → Startup → EnsureWebhooks → Run → WaitReady
+    pause, disable  Disable (keeping the release, or taking it away)
+    suspend         Suspend, or LoadStored where nothing is loaded
+    vote            EnabledScript, in a lane of its own
+    removal         Uninstall (with the hooks that surround it) → Purge → Undeploy
+
+Each task does one thing through one seam and is written to be run again at any moment: after a crash, the pipeline starts from
+the top and finds most of its work done. What a task is, is in :mod:`~wharfinger.runtime.tasks.stage_task`; what each does, in
+:mod:`~wharfinger.runtime.tasks.install_tasks`, :mod:`~wharfinger.runtime.tasks.start_tasks` and
+:mod:`~wharfinger.runtime.tasks.run_tasks`.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.lifecycle.journal_machine import Operation
+from wharfinger.runtime.lifecycle.steps import Steps
+from wharfinger.runtime.package.instance import Instance, Reporter, Tools, Work
+from wharfinger.runtime.resources.identity import is_global
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.tasks.crd_tasks import await_crds, ensure_crds, ensure_webhooks
+from wharfinger.runtime.tasks.global_tasks import run_global
+from wharfinger.runtime.tasks.install_tasks import ask_enabled_script, download, install, load, load_stored
+from wharfinger.runtime.tasks.purge import purge
+from wharfinger.runtime.tasks.run_tasks import await_ready, pause, run, take_away, undeploy, uninstall
+from wharfinger.runtime.tasks.stage_task import ScopedReporter, StageTask
+from wharfinger.runtime.tasks.start_tasks import configure, startup
+
+VOTE_LANE: Final = "vote"
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Makes the tasks of one operation of one package."""
+
+    instance: Instance
+    tools: Tools
+    reporter: Reporter
+    scope: WorkScope
+
+    def update(self) -> tuple[StageTask, ...]:
+        """What brings a version here and loads it; the hooks of the version before rest meanwhile."""
+        version, steps = self.instance.version, self._steps(Operation.UPDATE)
+        return (
+            *self._rest("Disable"),
+            self._task(f"Download:{version}", download, Stage.FETCHED, steps, ends_stage=False),
+            self._task(f"Install:{version}", install, Stage.FETCHED, steps),
+            self._task("Load", load, Stage.LOADED, steps),
+        )
+
+    def suspend(self) -> tuple[StageTask, ...]:
+        """What puts a package to rest that is not to be touched; what is installed is known to others all the same."""
+        if self.instance.definition is None and self.instance.status.installed_since is not None:
+            return (self._task("LoadStored", load_stored, Stage.LOADED, ends_stage=False, parks=False),)
+        return self._rest("Suspend")
+
+    def _rest(self, name: str) -> tuple[StageTask, ...]:
+        if self.instance.definition is None:
+            return ()
+        return (self._task(name, pause, Stage.HOOKS, ends_stage=False, parks=False),)
+
+    def crds(self) -> tuple[StageTask, ...]:
+        """What establishes the package's custom resource definitions, in a lane of its own."""
+        return (self._task("EnsureCRDs", ensure_crds, Stage.CRDS, ends_stage=False),)
+
+    def reconciliation(self) -> tuple[StageTask, ...]:
+        """What configures and runs a loaded version."""
+        steps = self._steps(Operation.RECONCILIATION)
+        return (
+            self._task("Configure", configure, Stage.CONFIGURED, steps),
+            self._task("AwaitCRDs", await_crds, Stage.CRDS, steps),
+            self._task("Startup", startup, Stage.HOOKS, steps),
+            self._task("EnsureWebhooks", ensure_webhooks, Stage.WEBHOOKS, steps),
+            self._task("Run", run_global if is_global(self.instance.id) else run, Stage.APPLIED, steps),
+            self._task("WaitReady", await_ready, Stage.SCALED, steps),
+        )
+
+    def disable(self, *, keep: bool) -> tuple[StageTask, ...]:
+        """What stops a loaded version; ``keep``: what it brought into the cluster stays."""
+        work, steps = pause if keep else take_away, self._steps(Operation.DISABLE)
+        return (self._task("Disable", work, Stage.REQUIREMENTS, steps, ends_stage=False, parks=False),)
+
+    def vote(self) -> tuple[StageTask, ...]:
+        """What asks the enabled script again."""
+        return (self._task("EnabledScript", ask_enabled_script, Stage.REQUIREMENTS, ends_stage=False, parks=False),)
+
+    def removal(self) -> tuple[StageTask, ...]:
+        """What takes everything away."""
+        steps = self._steps(Operation.REMOVAL)
+        return (
+            self._task("Uninstall", uninstall, None, steps),
+            self._task("Purge", purge, None, steps),
+            self._task("Undeploy", undeploy, None, steps),
+        )
+
+    def _steps(self, operation: Operation) -> Steps:
+        return Steps(self.tools.journal, self.instance.id.name, operation)
+
+    def _task(
+        self,
+        name: str,
+        work: Work,
+        stage: Stage | None,
+        steps: Steps | None = None,
+        *,
+        ends_stage: bool = True,
+        parks: bool = True,
+    ) -> StageTask:
+        reporter = ScopedReporter(self.reporter, self.scope)
+        return StageTask(name, stage, ends_stage, work, self.instance, self.tools, reporter, parks, steps)

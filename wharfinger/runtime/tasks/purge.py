@@ -1,0 +1,113 @@
+"""Purge: what a package's controllers left behind in its namespace, taken away with the package (spec/runtime §8.7).
+
+A package says in its values which kinds its workloads make at run time::
+
+    orphanResources:
+      - {kind: PersistentVolumeClaim, version: v1}
+      - {kind: Database, version: db.example.com/v1}
+
+A bare version stands for every group that has the kind in it. Objects of these kinds in the package's namespace that carry its
+instance label are deleted when its release is gone. What cannot be read in the declaration is logged and passed over: it would
+read the same on every retry. Only a removal purges, and only an Application: a Module's namespace is not its own.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+from wharfinger.cluster.api.errors import ClusterError, ConflictError, NotFoundError, UnknownKindError
+from wharfinger.cluster.objects.ownership import is_kept, owner_of
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, find_list, find_str
+from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.resources.identity import AppId
+
+log = logging.getLogger(__name__)
+
+DECLARATION: Final = "orphanResources"
+INSTANCE_LABEL: Final = "app.kubernetes.io/instance"
+MAX_KINDS: Final = 100
+PURGE: Final = "purge"
+
+
+async def purge(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Delete what the package declares as left behind. Raises ClusterError, and has deleted what it could then."""
+    steps = instance.journalled()
+    declared = isinstance(instance.id, AppId) and bool(instance.values.get(DECLARATION))
+    if not declared or instance.disowned or steps.done(PURGE) is not None:
+        return
+    with steps.taking(PURGE):
+        reporter.removing(instance, "Removing", "deleting what its workloads have left behind")
+        problems: list[ClusterError] = []
+        for resource in await _kinds(instance, tools):
+            try:
+                await _purge_kind(instance, tools, resource, problems)
+            except ClusterError as error:
+                problems.append(error)
+        if problems:
+            raise problems[0]
+
+
+async def _purge_kind(instance: Instance, tools: Tools, resource: ResourceType, problems: list[ClusterError]) -> None:
+    namespace, label = instance.id.namespace, f"{INSTANCE_LABEL}={instance.id.release}"
+    for obj in (await tools.cluster.list(resource, namespace, label_selector=label)).items:
+        if not _is_orphan(obj, instance):
+            continue
+        key = ObjectKey(resource, namespace, find_str(obj, "metadata", "name"))
+        try:
+            with suppress(NotFoundError, ConflictError):  # gone, or another object has the name by now
+                await tools.cluster.delete(key, uid=find_str(obj, "metadata", "uid"))
+                log.info("%s: deleted %s, which it left behind", instance.id, key)
+        except ClusterError as error:
+            problems.append(error)
+
+
+def _is_orphan(obj: JsonObject, instance: Instance) -> bool:
+    """Nobody keeps it, it is not on its way out, and it is no other release's."""
+    owner = owner_of(obj)
+    foreign = bool(owner.name) and (owner.name, owner.namespace) != (instance.id.release, instance.id.namespace)
+    return not find_str(obj, "metadata", "deletionTimestamp") and not is_kept(obj) and not foreign
+
+
+async def _kinds(instance: Instance, tools: Tools) -> list[ResourceType]:
+    """The namespaced kinds that the declaration names and the server has."""
+    served = await tools.cluster.api_versions()
+    found: dict[ResourceType, None] = {}
+    for kind, version in _declared(instance):
+        wanted = [entry for entry in served if _names(entry, kind, version)]
+        for entry in wanted or [f"{version}/{kind}"]:
+            with suppress(UnknownKindError):
+                resource = await tools.cluster.resource_type(entry.rpartition("/")[0], kind)
+                if resource.namespaced:
+                    found[resource] = None
+    return list(found)
+
+
+def _names(served: str, kind: str, version: str) -> bool:
+    """Whether ``apps/v1/Deployment`` is a kind in a version (``v1``: of any group; ``apps/v1``: of that group)."""
+    api_version, _, name = served.rpartition("/")
+    return name == kind and (
+        api_version == version or ("/" not in version and api_version.rpartition("/")[2] == version)
+    )
+
+
+def _declared(instance: Instance) -> Iterator[tuple[str, str]]:
+    try:
+        entries = find_list(instance.values, DECLARATION)
+    except FormatError as error:
+        log.warning("%s: %s; it is passed over", instance.id, error)
+        return
+    for number, entry in enumerate(entries[:MAX_KINDS]):
+        try:
+            kind, version = find_str(entry, "kind"), find_str(entry, "version")
+        except FormatError as error:
+            log.warning("%s: %s[%d]: %s; it is passed over", instance.id, DECLARATION, number, error)
+            continue
+        if not kind or not version:
+            log.warning(
+                "%s: %s[%d]: kind and version are required; it is passed over", instance.id, DECLARATION, number
+            )
+            continue
+        yield kind, version

@@ -1,0 +1,188 @@
+"""The render that a release record holds: what a chart rendered to once stays with the record of its release.
+
+A chart may draw lots (``randAlphaNum``, ``genCA``), so rendering it again for the same inputs gives other passwords. The record
+has the manifest and the hooks, in the cluster, whatever becomes of the daemon's own files. A label on it seals them: a
+fingerprint of the inputs, and one of what they rendered to. A record whose inputs are those of now is used, and nothing is
+rendered.
+
+What the user and the maintenance say over a render (``spec.resourceRequests``, ``spec.maintenance``) is no input of it. Where it
+changes anything, the record has the render itself as well, beside the manifest that was applied; that is what is sealed, and what
+other overrides go over later.
+
+The label says nothing about who wrote a record: Helm copies it to a person's revision, where it does not fit the manifest unless
+that is the same. So the newest record that its label fits counts. Annotations would not do, since Helm drops them when it writes
+a record anew; labels and the chart's files it keeps. Whoever may write the Secret can write a label that fits, too.
+"""
+
+import hashlib
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.cluster.records.release import MAX_DOCUMENT_BYTES, Release, ReleaseStatus
+from wharfinger.cluster.releases.hooks import hook_entry, parse_hooks, read_hooks
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import (
+    JsonObject,
+    ShapeError,
+    as_object,
+    canonical_json,
+    decode_json,
+    encode_json,
+    find_list,
+    find_str,
+)
+from wharfinger.packages.definition.definition import Layout
+from wharfinger.packages.rendering.chart_use import ChartUse
+from wharfinger.packages.rendering.helm_output import read_output
+from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
+
+RENDER_LABEL: Final = "wharfinger.dev/render"
+FORMAT: Final = 1
+"""To be raised where equal inputs come to something else than before: then every chart is rendered anew once."""
+PLATFORM: Final = ("global", "Platform")
+"""Keys of the values below which the daemon says what is on; not of a plain chart, whose values are all the user's."""
+OF_THE_PLATFORM: Final = ("enabledModules", "discovery", "modules")
+
+_DIGEST_BYTES: Final = 15
+"""Two of them in hexadecimal, and the mark, are as long as a label's value may be."""
+_LOOKED: Final = ".l"
+_SEAL: Final = re.compile(r"([0-9a-f]{30})\.([0-9a-f]{30})(\.l)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A render, with the values and the label ("": none) that its record has or is going to have.
+
+    ``base`` is the render as its record keeps it beside the manifest; b"": the record has none.
+    """
+
+    rendered: Rendered
+    values: JsonObject
+    label: str
+    base: bytes = b""
+
+
+def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
+    """Return the fingerprint of everything that a render depends on, as far as the chart's templates can ask for it.
+
+    Whether it is an install or an upgrade does not count, nor which Helm renders: what is installed is not drawn again for
+    either. Nor do versions of the cluster's API and values of the platform that no template reads, which change with every
+    package beside this one; nor does what is put over a render afterwards. Raises FormatError for values that have no canonical
+    form.
+    """
+    use = use.with_values(request.values)
+    parts: JsonObject = {
+        "format": FORMAT,
+        "chart": [request.chart_digest, request.chart_file],
+        "release": [request.release, request.namespace],
+        "values": request.values if layout is Layout.CHART else _read_values(request.values, use),
+        "kubernetes": [request.kube_version if use.kube_version else "", *use.versions(request.api_versions)],
+    }
+    return _digest([canonical_json(parts)])
+
+
+def seal(inputs: str, rendered: Rendered) -> str:
+    """Return the label of a record that is going to hold this render of these inputs. Raises ReleaseError."""
+    return f"{inputs}.{_content(rendered.manifest, _hook_texts(rendered))}{_LOOKED if rendered.looked else ''}"
+
+
+def pack_base(rendered: Rendered) -> bytes:
+    """A render as a record keeps it whose manifest is another, as something was put over it. Blocking. Raises ReleaseError."""
+    return zlib.compress(encode_json({"manifest": rendered.manifest, "hooks": [*_hook_texts(rendered)]}))
+
+
+def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
+    """Yield the revisions that bear the label of these inputs, newest first; they may be summaries.
+
+    Revisions of ours that were deployed since count: what was rendered before them is out of date. Those of people do not.
+    """
+    for release in reversed(history):
+        found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))
+        if found is not None and found[1] == inputs:
+            yield release
+        elif release.holder and release.status in {ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED}:
+            return
+
+
+def unsealed(history: Sequence[Release]) -> Release | None:
+    """Return the last revision if an older daemon deployed it, which put no label on it."""
+    last = history[-1] if history else None
+    is_ours = last is not None and last.holder and last.status is ReleaseStatus.DEPLOYED
+    return last if last is not None and is_ours and RENDER_LABEL not in last.labels else None
+
+
+def has_looked(release: Release) -> bool:
+    """Whether the chart looked into the cluster when it was rendered."""
+    return release.labels.get(RENDER_LABEL, "").endswith(_LOOKED)
+
+
+def is_sealed(release: Release) -> bool:
+    """Whether the render in a record is what the label was made for. Blocking."""
+    found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))
+    try:
+        return found is not None and found[2] == _content(*_render_of(release))
+    except FormatError:
+        return False  # somebody else's, under the name of ours
+
+
+def read_recorded(release: Release, crds: tuple[JsonObject, ...]) -> Recorded:
+    """Read the render out of a record. ``crds`` are not in it. Blocking. Raises RenderError and FormatError."""
+    manifest, texts = _render_of(release)
+    what = f"hook of release {release.namespace}/{release.name}"
+    rendered = Rendered(
+        crds=crds,
+        hooks=tuple(hook.obj for hook in read_hooks(texts, what)),
+        objects=read_output(manifest).objects,
+        manifest=manifest,
+        notes=find_str(release.document, "info", "notes"),
+        looked=has_looked(release),
+    )
+    return Recorded(rendered, release.values, release.labels.get(RENDER_LABEL, ""), release.base)
+
+
+def _render_of(release: Release) -> tuple[str, tuple[str, ...]]:
+    """The manifest that the chart rendered to, and the manifests of its hooks. Raises FormatError."""
+    if not release.base:
+        return release.manifest, tuple(find_str(hook, "manifest") for hook in release.hooks)
+    what = f"render of release {release.namespace}/{release.name}"
+    unzip = zlib.decompressobj()
+    try:
+        text = unzip.decompress(release.base, MAX_DOCUMENT_BYTES)
+    except zlib.error as error:
+        raise ShapeError(f"{what}: {error}") from error
+    if not unzip.eof:
+        raise ShapeError(f"{what}: it breaks off, or is over {MAX_DOCUMENT_BYTES} bytes")
+    whole = as_object(decode_json(text, max_bytes=MAX_DOCUMENT_BYTES, what=what), what)
+    return find_str(whole, "manifest"), tuple(
+        find_str(whole, "hooks", at) for at in range(len(find_list(whole, "hooks")))
+    )
+
+
+def _hook_texts(rendered: Rendered) -> tuple[str, ...]:
+    return tuple(find_str(hook_entry(hook), "manifest") for hook in parse_hooks(rendered.hooks))
+
+
+def _read_values(values: JsonObject, use: ChartUse) -> JsonObject:
+    """The values without what the daemon says of the platform and no template reads."""
+    unread = [word for word in OF_THE_PLATFORM if not use.reads(word)]
+    kept = dict(values)
+    for key in PLATFORM:
+        section = values.get(key)
+        if isinstance(section, dict):
+            kept[key] = {name: value for name, value in section.items() if name not in unread}
+    return kept
+
+
+def _content(manifest: str, hooks: Iterable[str]) -> str:
+    return _digest([manifest.encode(), *(hook.encode() for hook in hooks)])
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    made = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for part in parts:
+        made.update(len(part).to_bytes(8, "big"))
+        made.update(part)
+    return made.hexdigest()

@@ -1,0 +1,324 @@
+"""What a package would have in the cluster: the request that its chart is rendered with, and what came of it.
+
+Everything that a render depends on is in the request. Over what the chart says go the user's overrides of replicas and resources
+(`spec.resourceRequests`), and under maintenance the label that says that nobody looks after the objects (`overlaid`).
+
+A render that a record of the release holds is used again as long as its inputs are the same, whatever goes over it
+(:mod:`wharfinger.runtime.tasks.recorded_render`). The exception is a chart that looked into the cluster, which may find
+something else: it is rendered anew each time, but for the first time after a start of the daemon.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.objects.ownership import Owner
+from wharfinger.cluster.records.release import Release, ReleaseStatus
+from wharfinger.cluster.releases.request import ReleaseRequest
+from wharfinger.cluster.watch.object_waits import Laggards, Progress
+from wharfinger.cluster.watch.readiness import InProgress
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, checksum, find_object
+from wharfinger.packages.definition.crd_files import read_crds
+from wharfinger.packages.definition.definition import Definition, Layout
+from wharfinger.packages.errors import PackageError
+from wharfinger.packages.registry.address import RepositoryAddress
+from wharfinger.packages.registry.source import RegistrySource, source_text
+from wharfinger.packages.rendering.chart_use import ChartUse, chart_use
+from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
+from wharfinger.packages.rendering.resource_overrides import override_rendered, overrides_checksum
+from wharfinger.packages.rendering.rewriting import rewritten
+from wharfinger.packages.rendering.subchart_crds import subchart_crds
+from wharfinger.packages.settings.values import RenderContext, helm_values
+from wharfinger.queue.slots_machine import Kind
+from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL
+from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.resources.resources import Directives
+from wharfinger.runtime.status.reasons import Reason
+from wharfinger.runtime.tasks.recorded_render import (
+    RENDER_LABEL,
+    Recorded,
+    has_looked,
+    is_sealed,
+    matching,
+    pack_base,
+    read_recorded,
+    render_inputs,
+    seal,
+    unsealed,
+)
+
+MAINTENANCE_LABEL: Final = "wharfinger.dev/maintenance"
+UNMANAGED_LABEL: Final = "wharfinger.dev/no-resource-reconciliation"
+SHOWN_LAGGARDS: Final = 5
+
+
+async def left_to_people(instance: Instance, tools: Tools) -> bool:
+    """Whether nothing of the package is to be applied: it is under maintenance, and its objects say so (spec/runtime §8.2)."""
+    if not instance.wanted.maintenance:
+        return False
+    history = await tools.releases.history(instance.id.release, instance.id.namespace)
+    return bool(history) and is_unmanaged(history[-1])
+
+
+def is_unmanaged(release: Release) -> bool:
+    """It was applied under maintenance, to its end."""
+    return release.status is ReleaseStatus.DEPLOYED and release.labels.get(MAINTENANCE_LABEL) == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A request for a render, and the fingerprint of its inputs; "" where they have none.
+
+    ``directives`` are those of the same moment: others may be there before all is applied.
+    """
+
+    request: RenderRequest
+    inputs: str
+    directives: Directives
+    use: ChartUse
+    layout: Layout
+
+    @property
+    def brought_by(self) -> str:
+        """A fingerprint also of what goes over it, and how the objects are looked after; "" where the inputs have none."""
+        if not self.inputs:
+            return ""
+        over, upkeep = overrides_checksum(self.directives.overrides), self.directives.upkeep.digest
+        return checksum([self.inputs, over, self.directives.maintenance, upkeep])
+
+    def fits(self, values: JsonObject) -> bool:
+        """Whether other values come to the same inputs. Blocking."""
+        try:
+            inputs = render_inputs(replace(self.request, values=values), self.use, self.layout)
+        except FormatError:
+            return False
+        return inputs == self.inputs
+
+
+async def rendered(instance: Instance, tools: Tools, reporter: Reporter) -> Rendered:
+    """The manifests that the package would have now. Raises PackageError or ClusterError."""
+    history = await tools.releases.history(instance.id.release, instance.id.namespace)
+    wanted = await wanted_render(instance, tools, reporter, history)
+    found = await recorded(wanted, instance, tools, history)
+    bare = found.rendered if found is not None else await render(wanted.request, instance, tools)
+    return await overlaid(bare, wanted.directives, instance)
+
+
+async def wanted_render(instance: Instance, tools: Tools, reporter: Reporter, history: Sequence[Release]) -> Wanted:
+    """What is to be rendered now. Raises PackageError or ClusterError."""
+    directives = instance.wanted
+    deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
+    request = await render_request(instance, tools, reporter, upgrade=deployed)
+    use = await _chart_use(instance, tools)
+    layout = instance.loaded().layout
+    try:
+        inputs = await trio.to_thread.run_sync(render_inputs, request, use, layout)
+    except FormatError:
+        inputs = ""
+    return Wanted(request, inputs, directives, use, layout)
+
+
+async def recorded(
+    wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release], *, unchanged: bool = False
+) -> Recorded | None:
+    """The render that a record of the release holds for the same inputs; None where there is none.
+
+    ``unchanged``: nothing is asked for that was not applied before, so a last revision without a label counts, too, if it has
+    the same values. Raises PackageError or ClusterError.
+    """
+    release = await _newest_sealed(wanted, instance, tools, history)
+    if release is not None:
+        return await trio.to_thread.run_sync(_read, instance, release, wanted.request)
+    last = unsealed(history) if unchanged else None
+    return await trio.to_thread.run_sync(_adopted, instance, last, wanted) if last is not None else None
+
+
+async def _newest_sealed(
+    wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release]
+) -> Release | None:
+    """The newest record of these inputs that holds what its label says: Helm copies the label to what people wrote since."""
+    for found in matching(history, wanted.inputs) if wanted.inputs else ():
+        is_first_look = not instance.verified and found is history[-1] and found.status is ReleaseStatus.DEPLOYED
+        if has_looked(found) and not is_first_look:
+            return None
+        release = await tools.releases.whole(found)
+        if release is not None and await trio.to_thread.run_sync(is_sealed, release):
+            return release
+    return None
+
+
+async def bring_subchart_crds(instance: Instance, tools: Tools, wanted: Wanted, progress: Progress) -> bool:
+    """Apply the CRDs of the charts in the chart, and wait until they are established; return whether there are any.
+
+    As `helm install` does before it renders, since templates may ask for kinds, or look them up. Raises PackageError or
+    ClusterError.
+    """
+    request, releases = wanted.request, tools.releases
+    find = partial(subchart_crds, request.chart, request.values, is_package=request.chart_file is not None)
+    async with tools.slots.use(Kind.LOAD, instance.id.name):
+        crds = await trio.to_thread.run_sync(find, abandon_on_cancel=True)
+    drift = drift_of(wanted.directives)
+    await releases.ensure_crds(
+        request.release, request.namespace, crds, step="charts in the chart", drift=drift, progress=progress
+    )
+    return bool(crds)
+
+
+def _read(instance: Instance, release: Release, request: RenderRequest) -> Recorded:
+    crds = read_crds(request.chart) if instance.loaded().crds else ()
+    more = subchart_crds(request.chart, request.values, is_package=request.chart_file is not None)
+    return read_recorded(release, (*crds, *more))
+
+
+def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded | None:
+    """The render in a record without a label, if it is of these inputs, with the label that it should have.
+
+    There is none where something went over the render: what that was before, the record does not say.
+    """
+    looked = wanted.use.looks(wanted.request.values) if wanted.inputs else False
+    if not wanted.fits(release.values) or (looked and instance.verified):
+        return None
+    found = _read(instance, release, wanted.request)
+    render = replace(found.rendered, looked=looked)
+    is_bare = not wanted.directives.overrides and not wanted.directives.maintenance
+    label = seal(wanted.inputs, render) if is_bare and wanted.inputs else ""
+    return replace(found, rendered=render, label=label)
+
+
+async def _chart_use(instance: Instance, tools: Tools) -> ChartUse:
+    """What the chart can depend on; it is looked through once for each digest."""
+    digest, tree = instance.fetched().descriptor.digest.text, instance.tree
+    if tree is None:
+        raise PackageError(f"package {instance.package} is not unpacked")
+    if instance.chart_use is None or instance.chart_use[0] != digest:
+        look = partial(chart_use, tree, is_package=instance.loaded().chart_file is not None)
+        async with tools.slots.use(Kind.LOAD, instance.id.name):
+            instance.chart_use = digest, await trio.to_thread.run_sync(look, abandon_on_cancel=True)
+    return instance.chart_use[1]
+
+
+async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Rendered:
+    """Render a request. Raises PackageError."""
+    async with tools.slots.use(Kind.RENDER, instance.id.name):
+        return await tools.renderer.render(request)
+
+
+async def overlaid(found: Rendered, wanted: Directives, instance: Instance) -> Rendered:
+    """A render with what the user and the maintenance say put over it. Raises RenderError."""
+    if wanted.overrides:
+        over = partial(override_rendered, found, wanted.overrides)
+        found, instance.unmatched = await trio.to_thread.run_sync(over)
+    else:
+        instance.unmatched = ()
+    return await trio.to_thread.run_sync(rewritten, found, _unmanaged) if wanted.maintenance else found
+
+
+async def render_request(instance: Instance, tools: Tools, reporter: Reporter, *, upgrade: bool) -> RenderRequest:
+    """What the package's chart is rendered with now. Raises PackageError or ClusterError."""
+    definition, tree = instance.loaded(), instance.tree
+    if tree is None or definition.chart is None:
+        raise PackageError(f"package {instance.package} has no Helm chart")
+    digest = instance.fetched().descriptor.digest.text
+    context = RenderContext(
+        name=instance.id.release,
+        namespace=instance.id.namespace,
+        registry=_registry(instance),
+        version=instance.version,
+        digest=digest,
+    )
+    values = helm_values(definition, context, reporter.global_values(), instance.settings, instance.values)
+    return RenderRequest(
+        chart=tree,
+        chart_digest=digest,
+        release=instance.id.release,
+        namespace=instance.id.namespace,
+        values=values,
+        kube_version=await tools.cluster.server_version(),
+        api_versions=await tools.cluster.api_versions(),
+        is_upgrade=upgrade,
+        chart_file=definition.chart_file,
+        confined=tools.releases.is_confined(Owner(instance.id.release, instance.id.namespace)),
+    )
+
+
+def drift_of(wanted: Directives) -> DriftPolicy:
+    """How drift is treated: what is left to people is not looked at."""
+    return replace(wanted.upkeep.drift, mode=DriftMode.OFF) if wanted.maintenance else wanted.upkeep.drift
+
+
+def new_recorded(wanted: Wanted, found: Rendered) -> Recorded:
+    """A render that no record holds yet, with the label that its record is going to have. Raises ReleaseError."""
+    return Recorded(found, wanted.request.values, seal(wanted.inputs, found) if wanted.inputs else "")
+
+
+def release_request(
+    wanted: Wanted, found: Recorded, over: Rendered, definition: Definition, instance: Instance
+) -> ReleaseRequest:
+    """What the release engine is asked for; ``over`` is ``found`` overlaid. Blocking. Raises ReleaseError."""
+    request, directives = wanted.request, wanted.directives
+    labels = {PACKAGE_LABEL: instance.id.name}
+    if directives.maintenance:
+        labels[MAINTENANCE_LABEL] = "true"
+    changed = (over.manifest, over.hooks) != (found.rendered.manifest, found.rendered.hooks)
+    return ReleaseRequest(
+        name=request.release,
+        namespace=request.namespace,
+        chart=definition.recorded_chart,
+        values=found.values,
+        manifest=over.manifest,
+        crds=over.crds,
+        objects=over.objects,
+        hooks=over.hooks,
+        labels=labels,
+        marks={RENDER_LABEL: found.label} if found.label else {},
+        base=(found.base or pack_base(found.rendered)) if changed and found.label else b"",
+        notes=over.notes,
+        drift=drift_of(directives),
+        health=directives.upkeep.health,
+        prune_to_empty=directives.upkeep.allow_empty,
+    )
+
+
+def of_foreign_revision(revision: int, by: str) -> str:
+    """What is told of a revision that somebody else made, or took away."""
+    return (
+        f"release: {by} had it last (revision {revision}), not Wharfinger; it is left as it is until the package changes, or "
+        "the annotation wharfinger.dev/force-requested-at asks for it"
+    )
+
+
+def is_of_revision(warning: str, revision: int) -> bool:
+    """Whether that is what a warning is about."""
+    return f"(revision {revision})" in warning
+
+
+def applying_reason(laggards: Laggards, reason: str) -> str:
+    """The word for work that waits for these: ``reason``, unless the API server leaves definitions unestablished."""
+    overdue = any(isinstance(state, InProgress) and state.overdue for state in laggards.values())
+    return Reason.DEFINITIONS_NOT_ESTABLISHED if overdue else reason
+
+
+def waiting_for(laggards: Laggards) -> str:
+    """``Deployment.apps prod/web: 1 of 2 available; ...``, sorted, at most SHOWN_LAGGARDS of them."""
+    lines = [f"{key}: {state.message}" for key, state in sorted(laggards.items())]
+    more = len(lines) - SHOWN_LAGGARDS
+    return "; ".join(lines[:SHOWN_LAGGARDS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _unmanaged(obj: JsonObject) -> JsonObject:
+    metadata = find_object(obj, "metadata")
+    labels: JsonObject = {**find_object(metadata, "labels"), UNMANAGED_LABEL: ""}
+    return {**obj, "metadata": {**metadata, "labels": labels}}
+
+
+def _registry(instance: Instance) -> str:
+    source = instance.source
+    if isinstance(source, RegistrySource):
+        address: RepositoryAddress = source.address
+        return str(address)
+    return source_text(source) if source is not None else ""

@@ -1,0 +1,52 @@
+"""A package's values as they are now: every layer, those that hooks have patched on top (spec/runtime §8.5)."""
+
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object
+from wharfinger.hooks.running.values_patch import reapplied
+from wharfinger.packages.settings.values import merged_values
+from wharfinger.runtime.package.instance import Instance
+from wharfinger.runtime.resources.identity import is_global
+
+MAX_PATHS: Final = 5
+_SHOWN: Final = ("discovery", "modules")
+"""Of what every package sees under ``global``: objects that are there also where nobody has said anything of them."""
+
+
+def values_of(instance: Instance, settings: JsonObject) -> JsonObject:
+    """All layers of the values (spec/runtime §8.5): the package's, the user's, the schemas' defaults, what hooks have patched."""
+    definition = instance.loaded()
+    values = merged_values(definition, settings)
+    if not instance.patches:
+        return values
+    document = reapplied({definition.camel: opened(instance, values)}, instance.patches)
+    return closed(instance, as_object(document[definition.camel], definition.camel), values)
+
+
+def opened(instance: Instance, values: JsonObject) -> JsonObject:
+    """The values as patches are applied to them: a global hook is shown two objects that are ours, and may add to them."""
+    return {**{key: {} for key in _SHOWN}, **values} if is_global(instance.id) else values
+
+
+def closed(instance: Instance, values: JsonObject, before: JsonObject) -> JsonObject:
+    """What is left of `opened` values: without what nobody has added to."""
+    if not is_global(instance.id):
+        return values
+    return {key: value for key, value in values.items() if value != {} or key not in _SHOWN or key in before}
+
+
+def changed_paths(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
+    """Where two documents differ, as paths of names (``web.replicas``), at most MAX_PATHS; no value is in them."""
+    found: list[str] = []
+
+    def look(old: JsonValue, new: JsonValue, path: str) -> None:
+        if len(found) == MAX_PATHS or old == new:
+            return
+        if isinstance(old, dict) and isinstance(new, dict):
+            for key in sorted({*old, *new}):
+                look(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+        else:
+            found.append(path)
+
+    look(before, after, "")
+    return tuple(found)

@@ -1,0 +1,155 @@
+"""What hooks do to values and settings, made true: checked against the schemas first, then recorded, then seen by others.
+
+A *values patch* is kept in the package's record and put over everything else from then on. A *configuration values patch* changes
+what the user set, and so the resource: of addon-operator's module folders that is what the contract promises, and it is written
+into ``spec.settings`` of the Module, or into the ConfigMap that its settings come from. Packages with a ``package.yaml`` have no
+such right: their settings belong to whoever wrote the resource.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.cluster.api.errors import ConflictError, NotFoundError
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, checksum, find_object, find_str
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.formats.yaml.writer import write_yaml
+from wharfinger.hooks.running.values_patch import apply_values_patch, compacted
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.packages.definition.definition import Definition, Layout
+from wharfinger.packages.settings.values import SettingsError, check_settings, check_values_rules
+from wharfinger.runtime.lifecycle.package_state import StateRecord
+from wharfinger.runtime.package.instance import Instance, Tools
+from wharfinger.runtime.resources.identity import is_global
+from wharfinger.runtime.resources.resources import CONFIG_MAP, MODULE, SETTINGS_MAP
+from wharfinger.runtime.scheduler.global_flags import flag_document
+from wharfinger.runtime.status.failures import HookRunError
+from wharfinger.runtime.tasks.values import closed, opened
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS: Final = 4
+"""To write settings that somebody else writes, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Patched:
+    """What a values patch makes of a package; ``changed``: whether that is anything else than before."""
+
+    values: JsonObject
+    patches: tuple[JsonValue, ...]
+    changed: bool
+
+
+async def check_values_patch(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> None:
+    """Whether a values patch could be made true now; nothing is. Raises HookRunError, ClusterError."""
+    record = await instance.recorded(tools.cluster)
+    async with instance.values_lock:
+        await _patched(instance, tools, record, hook, patch)
+
+
+async def patch_values(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> bool:
+    """Record a values patch and make it true; True if it changed anything.
+
+    Raises HookRunError where it cannot be, ClusterError where it is not recorded.
+    """
+    record = await instance.recorded(tools.cluster)
+    async with instance.values_lock:  # hooks of several queues may end at once
+        patched = await _patched(instance, tools, record, hook, patch)
+        if patched.changed:
+            await record.update(lambda state: state.patched(patched.patches))
+            instance.values = patched.values
+        return patched.changed
+
+
+async def _patched(
+    instance: Instance, tools: Tools, record: StateRecord, hook: str, patch: Sequence[JsonValue]
+) -> _Patched:
+    """Raises HookRunError."""
+    definition = instance.loaded()
+    root = definition.camel
+    flags = flag_document(record.state.patches) if is_global(instance.id) else {}  # a module may be called as a flag is
+    before: JsonObject = {**flags, root: opened(instance, instance.values)}
+    try:
+        document = apply_values_patch(before, patch, root=root, flags=is_global(instance.id))
+        values = closed(instance, as_object(document[root], root), instance.values)
+        report = await check_values_rules(definition, values, instance.values, tools.rules)
+        if report.problems:
+            raise SettingsError(report.problems, subject="values")
+        patches = compacted(record.state.patches, patch, before)
+    except (FormatError, SettingsError) as error:
+        raise HookRunError(hook, f"cannot apply values patch: {error}") from error
+    return _Patched(values, patches, changed=checksum(document) != checksum(before))  # true is not 1
+
+
+async def patch_settings(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> None:
+    """Change what the user set, where the package may; what follows from that begins when the resource is seen to have changed.
+
+    Raises HookRunError where it may not, or the outcome is refused; ClusterError where it cannot be written.
+    """
+    definition = instance.loaded()
+    if definition.layout is not Layout.MODULE_FOLDER:
+        raise HookRunError(
+            hook, "it patches the configuration values, which are the resource's spec.settings and are not a hook's"
+        )
+    for attempt in range(ATTEMPTS):
+        try:
+            await _patch_once(instance, tools, definition, hook, patch)
+        except ConflictError:
+            if attempt == ATTEMPTS - 1:
+                raise
+        else:
+            return
+
+
+async def _patch_once(
+    instance: Instance, tools: Tools, definition: Definition, hook: str, patch: Sequence[JsonValue]
+) -> None:
+    root = definition.camel
+    key = ObjectKey(MODULE, "", instance.id.name)
+    source = await tools.cluster.get(key)
+    place = find_object(source, "metadata", "annotations").get(SETTINGS_MAP)
+    if isinstance(place, str) and place:
+        namespace, _, name = place.partition("/")
+        source = await _config_map(tools, ObjectKey(CONFIG_MAP, namespace, name))
+        before = _section(source, root)
+    else:
+        before = find_object(source, "spec", "settings")
+    try:
+        after = as_object(apply_values_patch({root: before}, patch, root=root)[root], root)
+        report = await check_settings(definition, after, None, tools.rules)
+        if report.problems:
+            raise SettingsError(report.problems, subject="configuration values")
+    except (FormatError, SettingsError) as error:
+        raise HookRunError(hook, f"cannot apply configuration values patch: {error}") from error
+    if checksum(after) == checksum(before):
+        return
+    log.info("%s: %s changes its settings", instance.id, hook)
+    if source.get("kind") == CONFIG_MAP.kind:
+        changed: JsonObject = {**source, "data": {**find_object(source, "data"), root: write_yaml(after)}}
+    else:
+        changed = {**source, "spec": {**find_object(source, "spec"), "settings": after}}
+    if find_str(changed, "metadata", "resourceVersion"):
+        await tools.cluster.replace(changed)
+    else:
+        await tools.cluster.create(changed)
+
+
+async def _config_map(tools: Tools, key: ObjectKey) -> JsonObject:
+    """The ConfigMap; where there is none yet, one to be created."""
+    try:
+        return await tools.cluster.get(key)
+    except NotFoundError:
+        metadata: JsonObject = {"namespace": key.namespace, "name": key.name}
+        return {"apiVersion": "v1", "kind": CONFIG_MAP.kind, "metadata": metadata}
+
+
+def _section(config_map: JsonObject, root: str) -> JsonObject:
+    """A Module's section of the ConfigMap that settings come from. Raises FormatError where it is no mapping."""
+    text = find_object(config_map, "data").get(root)
+    if not isinstance(text, str) or not text.strip():
+        return {}
+    found = read_yaml(text.encode(), what=f"data.{root}")
+    return {} if found is None else as_object(found, f"data.{root}")

@@ -1,0 +1,236 @@
+"""What the scheduler says about why a package is not ready: the votes that keep it off, and what it is parked on.
+
+A vote against a package is a cause of its own, in the order of the rules; a missing dependency comes through the package that is
+missing. What a node is parked on comes through that: a package, the members of a tier that has not been released, its own
+script. Where neither is told (by a node of another version), the message of the decision is all there is.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from wharfinger.formats.version_constraint import ConstraintError, parse_constraint
+from wharfinger.runtime.inspector import (
+    ConditionSnapshot,
+    DependencySnapshot,
+    LackSnapshot,
+    NodeSnapshot,
+    PackageSnapshot,
+    VoteSnapshot,
+)
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason, explanation
+from wharfinger.runtime.why.causes import Cause, Known, listed
+from wharfinger.runtime.why.remedies import (
+    PAUSE,
+    UNTAKEN,
+    WAIT,
+    Member,
+    of_absence,
+    of_closing,
+    of_group,
+    of_reason,
+    of_version,
+)
+
+PAUSED: Final = (
+    "nothing is decided before the cluster has said whether the ConfigMap is there that --bootstrapped-by names"
+)
+"""Nothing but that pauses a daemon's scheduler."""
+RESTING: Final = "it is paused: its hooks rest, nothing is deleted"
+AGAIN: Final = "it is ready as it is installed, and is to be run again"
+_MOST_LOOKED_AT: Final = 1_000
+_FORBID: Final = "Forbid"
+_DISABLE: Final = "Disable"
+_ON: Final = "Enable"
+
+
+def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Iterator[Cause]:
+    """Why it may not be on; nothing where it may, or where nobody has decided yet."""
+    if node is None:
+        return
+    condition = _required(package)
+    since = condition.last_transition if condition is not None else None
+    resting = RESTING if package.installed_version else ""
+    for vote in _against(node):
+        if vote.reason in (Reason.DEPENDENCY_NOT_ENABLED, Reason.DEPENDENCY_VERSION_MISMATCH):
+            found = tuple(replace(each, since=since) for each in _unmet(known, node, resting))
+            yield from found or (_root(package.name, vote, since),)
+        elif vote.reason == Reason.ANY_OF_UNMET:
+            root = _root(package.name, vote, _since(node, vote) or since)
+            yield replace(root, remedy=of_group(_members(known, node, vote)))
+        else:
+            yield _root(package.name, vote, _since(node, vote) or since)
+
+
+def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Cause | None:
+    """What the scheduler was told and has refused, which its node does not know and the condition does.
+
+    A package that would close a cycle does not become a node; one whose resource would have it close one goes on as it was.
+    """
+    condition = _required(package)
+    if condition is None or condition.status != "False" or (node is not None and node.decision != _ON):
+        return None
+    name = package.name
+    cause = _root(name, VoteSnapshot(_FORBID, condition.reason, condition.message), condition.last_transition)
+    if node is not None:
+        cause = replace(cause, state="goes on as it was before its resource changed")
+    if condition.reason != Reason.DEPENDENCY_CYCLE:
+        return cause
+    closing = tuple(each for each in known.by_resource(name) if _needs(known, each, name))
+    return replace(cause, remedy=of_closing(name, closing))
+
+
+def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
+    """What a node waits for that may be on, or whose script is still being asked."""
+    if node.state != "idle" or node.decision not in (_ON, "Undefined"):
+        return
+    for lack in node.lacks:
+        yield _lack(known, node, lack)
+    if not node.lacks:
+        yield Cause("waits for its turn", node.message, node.since, remedy=WAIT, by_hand=False)
+
+
+def again_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
+    """What the next run of a package waits for that is ready; that it is to be run again is mostly for a subscription."""
+    for cause in lack_causes(known, node):
+        yield replace(cause, message="; ".join(filter(None, (cause.message, AGAIN))))
+
+
+def absence_cause(known: Known, name: str, needed_by: NodeSnapshot | None) -> Cause:
+    """Of a package that nobody knows; ``needed_by`` is the node that names it, if it is known."""
+    remedy = of_absence(name, "", "")
+    if needed_by is not None:
+        constraint = next((each.constraint for each in needed_by.dependencies if each.name == name), "")
+        asked = name in known.by_resource(needed_by.name)
+        remedy = of_absence(name, constraint, needed_by.name, by_resource=asked)
+    if known.asks_daemon:
+        return Cause("is not known", "the daemon knows none of that name", remedy=f"{remedy}; {UNTAKEN}")
+    return Cause("is not installed", "there is no resource of that name", remedy=remedy)
+
+
+def _required(package: PackageSnapshot) -> ConditionSnapshot | None:
+    return next((each for each in package.conditions if each.type == Stage.REQUIREMENTS), None)
+
+
+def _needs(known: Known, start: str, name: str) -> bool:
+    """Whether a package needs another in the end, as far as it is looked at."""
+    seen, to_see = {start}, [start]
+    while to_see and len(seen) <= _MOST_LOOKED_AT:
+        each = to_see.pop()
+        if each == name:
+            return True
+        node = known.node(each)
+        needed = {other.name for other in node.dependencies} - seen if node is not None else set[str]()
+        seen |= needed
+        to_see += sorted(needed)
+    return False
+
+
+def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
+    """The votes that keep it off: all that forbid, and what the others come to, unless somebody's word settles that, too.
+
+    The one that was decided by comes first: mostly it is the first of the rules, but before them all is the user's no.
+    """
+    if node.decision not in (_FORBID, _DISABLE):
+        return ()
+    decided = (node.reason, node.message)
+    forbidding = tuple(
+        sorted(
+            (vote for vote in node.votes if vote.verdict == _FORBID),
+            key=lambda vote: (vote.reason, vote.message) != decided,
+        )
+    )
+    standing = [vote for vote in node.votes if vote.verdict in (_ON, _DISABLE)]
+    settled = any(vote.reason == Reason.DYNAMICALLY_DISABLED for vote in forbidding)
+    last = tuple(vote for vote in standing[-1:] if vote.verdict == _DISABLE and not settled)
+    return forbidding + last or (VoteSnapshot(node.decision, node.reason, node.message),)
+
+
+def _since(node: NodeSnapshot, vote: VoteSnapshot) -> datetime | None:
+    """Since when a vote is what was decided; None where another is, or nothing is known of that.
+
+    The condition's moment is older where it was off for another reason before.
+    """
+    return node.since if (vote.reason, vote.message) == (node.reason, node.message) else None
+
+
+def _root(name: str, vote: VoteSnapshot, since: datetime | None) -> Cause:
+    state = "is off" if vote.verdict == _DISABLE or vote.reason in _UNWANTED else "may not be on"
+    message = f"{vote.reason}: {vote.message or explanation(vote.reason)}"
+    return Cause(state, message, since, remedy=of_reason(name, vote.reason))
+
+
+_UNWANTED: Final = (Reason.DYNAMICALLY_DISABLED, Reason.DISABLED_BY_SCRIPT)
+
+
+def _unmet(known: Known, node: NodeSnapshot, message: str) -> Iterator[Cause]:
+    for each in node.dependencies:
+        there = known.node(each.name)
+        if there is None or not known.is_on(each.name):
+            if not each.optional:
+                yield Cause(f"needs {_member(each)}", message, through=(each.name,))
+        elif not _allows(each.constraint, there.version):
+            text = f"{each.name} is there as {there.version}"
+            asked = each.name in known.by_resource(node.name)
+            remedy = of_version(each.name, each.constraint, node.name, by_resource=asked)
+            yield Cause(f"needs {_member(each)}", "; ".join(filter(None, (text, message))), remedy=remedy)
+
+
+def _members(known: Known, node: NodeSnapshot, vote: VoteSnapshot) -> tuple[Member, ...]:
+    """The members of the group that a vote is about, of which one must be on."""
+    groups = [group for group in node.groups if group.kind == "anyOf"]
+    own = next((group for group in groups if f"one of {group.name!r}:" in vote.message), None)
+    return tuple(
+        member
+        for group in (groups if own is None else [own])
+        for each in group.members
+        if (member := _member_of(known, node, each)) is not None
+    )
+
+
+def _member_of(known: Known, node: NodeSnapshot, each: DependencySnapshot) -> Member | None:
+    """None of a member that cannot be what helps: the package itself, and one that would do as it is."""
+    there = known.node(each.name)
+    version = there.version if there is not None and known.is_on(each.name) else ""
+    if each.name == node.name or (version and _allows(each.constraint, version)):
+        return None
+    return Member(each.name, each.constraint.strip(), version, known.package(each.name) is not None)
+
+
+def _lack(known: Known, node: NodeSnapshot, lack: LackSnapshot) -> Cause:
+    match lack.kind:
+        case "package":
+            return Cause(f"waits for {lack.name}", "", node.since, through=(lack.name,))
+        case "tier":
+            others = _holders(known, node, lack.name)
+            held = f"held by {listed(others)}" if others else ""
+            return Cause(f"waits for order {lack.name}", held, node.since, through=others, remedy=WAIT, by_hand=False)
+        case "vote":
+            text = explanation(Reason.SCRIPT_PENDING)
+            return Cause("waits for its enabled script", text, node.since, remedy=WAIT, by_hand=False)
+        case _:
+            return Cause("waits", PAUSED, node.since, remedy=PAUSE, by_hand=False)
+
+
+def _holders(known: Known, node: NodeSnapshot, order: str) -> tuple[str, ...]:
+    try:
+        return tuple(name for name in known.holders(int(order)) if name != node.name)
+    except ValueError:  # a tier of a node of another version
+        return ()
+
+
+def _member(dependency: DependencySnapshot) -> str:
+    constraint = dependency.constraint.strip()
+    return f"{dependency.name} ({constraint})" if constraint else dependency.name
+
+
+def _allows(constraint: str, version: str) -> bool:
+    """As the gates see it: no constraint is met by whatever is there, any other not by what is no version."""
+    if not constraint.strip():
+        return True
+    try:
+        return parse_constraint(constraint).allows(version)
+    except ConstraintError:
+        return False

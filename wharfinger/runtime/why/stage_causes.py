@@ -1,0 +1,210 @@
+"""What a package's own stages and tasks say about why it is not ready: what failed, what is at work, what it waits for meanwhile.
+
+Over all stages stand a removal, a resource that cannot be acted on, and ``spec.suspend``. Then the first stage that is not done
+counts: what failed in it; or, where it is at work, the task that does it. What failed in a lane of its own beside that (event
+hooks, definitions) is told as well. A workload that is not ready counts only once everything before it is done: before that it
+is of what is about to be replaced.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from wharfinger.runtime.inspector import ConditionSnapshot, PackageSnapshot, ProgressSnapshot, TaskSnapshot
+from wharfinger.runtime.status import reasons
+from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason, explanation
+from wharfinger.runtime.status.summary import State
+from wharfinger.runtime.why.causes import Cause, Known, listed, moment_after
+from wharfinger.runtime.why.remedies import WAIT, of_failed_hook, of_hook, of_reason, of_shares, of_slots, of_work
+
+ACCEPTED: Final = "Accepted"
+REMOVED: Final = "Removed"
+"""Conditions of a package that only snapshots have: False where the resource cannot be acted on, and while it is removed."""
+SUSPENDED: Final = "spec.suspend is true: nothing is reconciled, nothing is deleted"
+_HELD: Final = "a slot"
+_OF_GATES: Final = {"Disable": "cannot be put to rest", "EnabledScript": "cannot ask its enabled script"}
+"""Tasks that fail in the stage of the requirements (:mod:`~wharfinger.runtime.tasks.pipeline`), and what that means."""
+_OF_HOOKS: Final = (Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED)
+_BOUND: Final = ("onStartup", "beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm")
+
+
+def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
+    """What stands over all stages; None where nothing does."""
+    if (removal := _condition(package, REMOVED)) is not None:
+        return _removal(known, package, removal)
+    if (blocked := _condition(package, ACCEPTED)) is not None:
+        remedy = of_reason(package.name, blocked.reason, permanent=True)
+        message = f"{blocked.reason}: {blocked.message}"
+        first = _gone_first(known, package, blocked)
+        return Cause("is not acted on", message, blocked.last_transition, through=first, remedy=remedy)
+    if package.suspended:
+        return Cause("is suspended", SUSPENDED, remedy=of_reason(package.name, Reason.SUSPENDED))
+    return None
+
+
+def is_being_brought(package: PackageSnapshot) -> bool:
+    """Whether the version that is wanted is not read yet: what the scheduler says is about the one before, if about any."""
+    return any(each.status != "True" for each in package.conditions if each.type in (Stage.FETCHED, Stage.LOADED))
+
+
+def open_stages(package: PackageSnapshot) -> list[ConditionSnapshot]:
+    """Return the conditions of the stages that are not done, in the order of the pipeline."""
+    return [each for each in package.conditions if each.status != "True" and each.type in set(Stage)]
+
+
+def gate_failure(known: Known, package: PackageSnapshot) -> Cause | None:
+    """What failed in the scheduler's own stage: the work that takes off what may not be on, or that asks its script.
+
+    Until that has succeeded, whoever may not be on is not at rest, so it comes before the reason why.
+    """
+    condition = _condition(package, Stage.REQUIREMENTS)
+    failed = next((each for each in package.queue.tasks if each.name in _OF_GATES and each.error), None)
+    if condition is None or condition.status == "True" or failed is None:
+        return None
+    reason, colon, message = failed.error.partition(": ")
+    said = replace(condition, reason=reason, message=message) if colon and reasons.known(reason) else condition
+    cause = _failure(known, package, said)
+    return replace(cause, state=_OF_GATES[failed.name]) if not failed.parked else cause
+
+
+def stage_causes(known: Known, package: PackageSnapshot) -> Iterator[Cause]:
+    """What is said by the stages but the requirements; that it is at work only where nothing failed."""
+    opened = open_stages(package)
+    failed = [
+        each
+        for index, each in enumerate(opened)
+        if each.status == "False" and each.type != Stage.REQUIREMENTS and (index == 0 or each.type != Stage.SCALED)
+    ]
+    for condition in failed:
+        yield _failure(known, package, condition)
+    if not failed:
+        yield _work(known, package, opened[0] if opened else None)
+
+
+def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot) -> Cause:
+    since = removal.last_transition
+    if first := _gone_first(known, package, removal):
+        return Cause(f"is removed after {listed(first)}", removal.message, since, through=first)
+    if removal.reason != Reason.REMOVING:
+        message = f"{removal.reason}: {removal.message}{_attempt(known, package, removal)}"
+        return Cause("cannot be removed", message, since, remedy=of_reason(package.name, removal.reason))
+    if (slot := _slot(known, package, _running(package), since)) is not None:
+        return slot
+    hook = _hook_of(package, removal.message)
+    return Cause("is being removed", removal.message, since, remedy=of_hook(hook) if hook else WAIT, by_hand=False)
+
+
+def _gone_first(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> tuple[str, ...]:
+    """Those that need a package, and go before it; none where it waits for nobody."""
+    if condition.reason != Reason.WAITING_FOR_DEPENDENTS:
+        return ()
+    node = known.node(package.name)
+    named = node.dependents if node is not None else ()
+    states = {name: each.state for name in named if (each := known.package(name)) is not None}
+    going = {name for name, state in states.items() if state in (State.REMOVING, State.DISABLING)}
+    return tuple(sorted({*going, *known.leaving(package.name)}))
+
+
+def _failure(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> Cause:
+    if condition.reason == Reason.NOT_READY:
+        message = f"{_done(package.progress)}{condition.message}"
+        remedy = of_reason(package.name, condition.reason)
+        return Cause("is applied and not ready", message, condition.last_transition, remedy=remedy)
+    task = _task_of(package, condition)
+    parked = task is not None and task.parked
+    remedy = of_reason(package.name, condition.reason, permanent=parked)
+    if condition.reason in _OF_HOOKS and not parked and (hook := _hook_of(package, condition.message)):
+        remedy = of_failed_hook(hook)
+    return Cause(
+        "failed for good" if parked else "fails",
+        f"{condition.reason}: {condition.message}{_attempt(known, package, condition)}",
+        condition.last_transition,
+        remedy=remedy,
+    )
+
+
+def _work(known: Known, package: PackageSnapshot, condition: ConditionSnapshot | None) -> Cause:
+    """What it is at; a definition of another that it waits for, or a slot, is the reason rather than the task."""
+    task = _running(package)
+    since = condition.last_transition if condition is not None else None
+    if condition is not None and condition.reason == Reason.WAITING_FOR_CRDS:
+        others = tuple(name for name in known.trying_crds if name != package.name)
+        if others:
+            return Cause(f"waits for the definitions of {listed(others)}", "", since, through=others)
+    if (slot := _slot(known, package, task, since)) is not None:
+        return slot
+    text = condition.message or explanation(condition.reason) if condition is not None else package.message
+    if (hook := _hook_of(package, text)) and "running" not in text:
+        text = f"{text}; running {hook}".lstrip("; ")
+    doing = f"{task.name}, attempt {task.attempt}" if task is not None else _queued(package)
+    message = "; ".join(each for each in (f"{_done(package.progress)}{text}", doing) if each)
+    if condition is not None and condition.reason == Reason.DEFINITIONS_NOT_ESTABLISHED:
+        return Cause("waits for the API server", message, since, remedy=of_reason(package.name, condition.reason))
+    remedy = of_hook(hook) if hook else of_work(task.name if task is not None else "")
+    return Cause("is at work", message, since, remedy=remedy, by_hand=False)
+
+
+def _slot(known: Known, package: PackageSnapshot, task: TaskSnapshot | None, since: datetime | None) -> Cause | None:
+    if task is None or not task.waits_for.startswith(_HELD) or not package.waits_for:
+        return None
+    limits = [
+        f"{each.kind}: {each.used} of {each.limit} in use, {each.waiting} waiting"
+        for each in known.slots
+        if each.kind in (*package.waits_for, "work")
+    ]
+    scarce = [
+        each.kind for each in known.slots if each.used >= each.limit and each.kind in (*package.waits_for, "work")
+    ]
+    full = next((kind for kind in scarce if kind != "work"), scarce[0] if scarce else "")
+    remedy = of_slots(full) if full else of_shares()
+    message = "; ".join([task.name, *limits])
+    return Cause(f"waits for {task.waits_for}", message, since, remedy=remedy, by_hand=False)
+
+
+def _attempt(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> str:
+    """``; attempt 4, next at 12:07:20 UTC (in 3 s)``; empty where nothing is known of a task."""
+    task = _task_of(package, condition)
+    if task is None:
+        return ""
+    if task.parked:
+        return f"; attempt {task.attempt}, parked until something changes"
+    if task.retry_in_s is not None:
+        return f"; attempt {task.attempt}, next at {moment_after(known.now, task.retry_in_s)}"
+    return f"; attempt {task.attempt} is running"
+
+
+def _task_of(package: PackageSnapshot, condition: ConditionSnapshot) -> TaskSnapshot | None:
+    """The task that failed with what a condition says; or, for want of it, the first that failed."""
+    tried = [task for task in package.queue.tasks if task.error]
+    exact = (f"{condition.reason}: {condition.message}", condition.message)
+    return next((task for task in tried if task.error in exact), tried[0] if tried else None)
+
+
+def _running(package: PackageSnapshot) -> TaskSnapshot | None:
+    running = [task for task in package.queue.tasks if task.running]
+    return next((task for task in running if task.waits_for), running[0] if running else None)
+
+
+def _queued(package: PackageSnapshot) -> str:
+    waiting = [task.name for task in package.queue.tasks]
+    return f"next {waiting[0]}" if waiting else ""
+
+
+def _hook_of(package: PackageSnapshot, text: str) -> str:
+    """The hook that runs: one that the journal has in flight, or the first that a text names; empty: none is known."""
+    steps = (step.split("/", 2) for operation in package.operations for step in operation.in_flight)
+    in_flight = [step[2] for step in steps if len(step) == 3 and step[0] in _BOUND]
+    names = sorted((hook.name for hook in package.hooks), key=len, reverse=True)
+    return next(iter(in_flight), next((name for name in names if name in text), ""))
+
+
+def _done(progress: ProgressSnapshot | None) -> str:
+    if progress is None:
+        return ""
+    return f"{progress.completed} of {progress.completed + progress.remaining} objects are ready; "
+
+
+def _condition(package: PackageSnapshot, kind: str) -> ConditionSnapshot | None:
+    return next((each for each in package.conditions if each.type == kind), None)
