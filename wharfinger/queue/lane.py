@@ -1,7 +1,7 @@
 """One lane at work: executes the runs the machine starts, one after the other, and reports what came of them.
 
 The shape. A lane is at work as long as it has something to do: from its first run, through every backoff, until it is empty or
-parked. Then it is gone, and the trio task that did the work (`queue.crew`) with it or on to another lane. Between two runs there
+parked. Then it is gone, and the trio task that did the work (`worker_pool`) with it or on to another lane. Between two runs there
 is nothing but the machine's step; one cancel scope serves run after run, until a run of it was cancelled.
 
 What a run may not leave to the next: a used-up cancel scope, the loop to itself (a checkpoint after every few runs, however they

@@ -20,7 +20,6 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from wharfinger.queue.crew import Crew
 from wharfinger.queue.dump import QueueDump, QueuesStatistics, merge
 from wharfinger.queue.events import MAIN_LANE, Draining, InputChanged
 from wharfinger.queue.lane import Counters
@@ -28,6 +27,7 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.state import BackingOff, Parked, Rules
 from wharfinger.queue.task import Task
 from wharfinger.queue.worker import QueueWorker, Yard
+from wharfinger.queue.worker_pool import WorkerPool
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +38,8 @@ class Queues:
     def __init__(self, nursery: trio.Nursery, rules: Rules, draw: Callable[[], float]) -> None:
         """Private to `open_queues`, which owns the nursery."""
         self._counters = Counters()
-        self._crew = Crew(nursery)
-        self._yard = Yard(rules, draw, self._counters, self._crew, self._over)
+        self._pool = WorkerPool(nursery)
+        self._yard = Yard(rules, draw, self._counters, self._pool, self._over)
         self._workers: dict[str, QueueWorker] = {}
         self._ending: dict[str, QueueWorker] = {}
         self._closing: str | None = None
@@ -131,7 +131,7 @@ class Queues:
         self._closing = self._closing or cause
         for worker in tuple(self._workers.values()):
             worker.post(Draining(cause, interrupt=False))
-        self._crew.dismiss()
+        self._pool.dismiss()
 
     def _known(self, name: str) -> tuple[QueueWorker, ...]:
         """The queues of that name, oldest first."""

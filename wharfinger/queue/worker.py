@@ -18,7 +18,6 @@ from typing import assert_never
 
 import trio
 
-from wharfinger.queue.crew import Crew
 from wharfinger.queue.dump import QueueDump, dump_queue
 from wharfinger.queue.events import (
     CallDone,
@@ -37,6 +36,7 @@ from wharfinger.queue.machine import step
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.state import Parked, QueueState, Rules, is_backing_off, is_idle, next_wake
 from wharfinger.queue.task import Task
+from wharfinger.queue.worker_pool import WorkerPool
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Yard:
     rules: Rules
     draw: Callable[[], float]
     counters: Counters
-    crew: Crew
+    pool: WorkerPool
     over: Callable[["QueueWorker"], None]
 
 
@@ -199,7 +199,7 @@ class QueueWorker:
         else:
             lane = LaneWork(work.lane, self, self._yard.counters, self._yard.draw, run, work)
             self._lanes[work.lane] = lane
-            self._yard.crew.begin(lane)
+            self._yard.pool.begin(lane)
 
     def _call_done(self, run: int, work: Work) -> None:
         try:

@@ -7,7 +7,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.queue.tasks import AT_REST, Calls, Diary, Work, hands
-from wharfinger.queue import crew
+from wharfinger.queue import worker_pool
 from wharfinger.queue.lane import current_package
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import open_queues
@@ -23,7 +23,7 @@ def scope() -> WorkScope:
 async def test_no_more_rest_than_may_and_all_end_with_the_queues(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "SPARES", 3)
+    monkeypatch.setattr(worker_pool, "MAX_IDLE", 3)
     diary = Diary()
     async with open_queues() as queues:
         for number in range(10):

@@ -2,10 +2,10 @@
 
 Beginning a trio task and entering a cancel scope cost more than everything else on the way of a small task through its queue,
 and a thousand packages whose hooks listen to the same event have a small task each, again and again. So a trio task whose lane
-is done rests, and is given the next lane that begins, of whichever queue. At most SPARES rest, however many packages there are;
+is done rests, and is given the next lane that begins, of whichever queue. At most MAX_IDLE rest, however many packages there are;
 one more ends. That is the whole cost of queues at rest.
 
-A trio task has the context of whoever made the crew, not of whoever enqueued: it must not live on as part of a request.
+A trio task has the context of whoever made the pool, not of whoever enqueued: it must not live on as part of a request.
 """
 
 import contextvars
@@ -15,24 +15,24 @@ import trio
 
 from wharfinger.queue.lane import LaneWork
 
-SPARES: Final = 1024
+MAX_IDLE: Final = 1024
 """Trio tasks that may rest: some 3 MB at most."""
 
 
-class Crew:
+class WorkerPool:
     """All trio tasks of lanes, at work and at rest."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         """They live in ``nursery``, of which the caller is the owner."""
         self._nursery = nursery
         self._context = contextvars.copy_context()
-        self._spares: list[_Hand] = []
+        self._idle: list[_Worker] = []
         self._dismissed = False
 
     def begin(self, lane: LaneWork) -> None:
         """Have the lane served."""
-        if self._spares:
-            self._spares.pop().take(lane)
+        if self._idle:
+            self._idle.pop().take(lane)
         else:
             self.begin_new(lane)
 
@@ -40,36 +40,36 @@ class Crew:
         """Have the lane served by a new trio task, with nothing in its context."""
         self._context.run(self._start, lane)
 
-    def keep(self, hand: "_Hand") -> bool:
+    def keep(self, worker: "_Worker") -> bool:
         """Whether a trio task may rest; it is given a lane later, or ended."""
-        if self._dismissed or len(self._spares) >= SPARES:
+        if self._dismissed or len(self._idle) >= MAX_IDLE:
             return False
-        self._spares.append(hand)
+        self._idle.append(worker)
         return True
 
-    def lose(self, hand: "_Hand") -> None:
+    def lose(self, worker: "_Worker") -> None:
         """A trio task that rests was ended from outside: no lane may be given to it."""
-        if hand in self._spares:
-            self._spares.remove(hand)
+        if worker in self._idle:
+            self._idle.remove(worker)
 
     def dismiss(self) -> None:
         """End those that rest, and each of the others when its lane is done."""
         self._dismissed = True
-        while self._spares:
-            self._spares.pop().take(None)
+        while self._idle:
+            self._idle.pop().take(None)
 
     def _start(self, lane: LaneWork) -> None:
-        self._nursery.start_soon(_Hand(lane, self).work, name=lane.label)
+        self._nursery.start_soon(_Worker(lane, self).work, name=lane.label)
 
 
-class _Hand:
+class _Worker:
     """One trio task: serves lane after lane."""
 
-    __slots__ = ("_called", "_crew", "_lane")
+    __slots__ = ("_called", "_lane", "_pool")
 
-    def __init__(self, lane: LaneWork, crew: Crew) -> None:
+    def __init__(self, lane: LaneWork, pool: WorkerPool) -> None:
         self._lane: LaneWork | None = lane
-        self._crew = crew
+        self._pool = pool
         self._called = trio.Event()
 
     def take(self, lane: LaneWork | None) -> None:
@@ -100,15 +100,15 @@ class _Hand:
             self._lane = None
             if lane.spoiled:
                 lane.begin_anew()
-                self._crew.begin_new(lane)
+                self._pool.begin_new(lane)
                 return
             lane.leave()
             del lane
             self._called = trio.Event()
-            if self._crew.keep(self):
+            if self._pool.keep(self):
                 task.name = "queue (at rest)"
                 try:
                     await self._called.wait()
                 except trio.Cancelled:
-                    self._crew.lose(self)
+                    self._pool.lose(self)
                     raise
