@@ -64,6 +64,38 @@ def test_only_who_serves_it_loads_the_control_plane(act: str, tmp_path: Path) ->
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("version",),
+        ("--help",),
+        ("run", "--help"),
+        ("completion", "bash"),
+        ("hook", "shell-lib"),
+        ("package", "check", "examples/web-service"),
+        ("package", "lint", "examples/web-service", "--no-templates"),
+        ("plan", "--help"),
+    ],
+    ids=" ".join,
+)
+def test_a_full_disk_is_one_line(arguments: tuple[str, ...], unbuffered: str) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-m", "wharfinger", *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "error: the answer cannot be written: no space is left where standard output goes\n"
+
+
 def test_no_command_prints_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     out = capsys.readouterr().out

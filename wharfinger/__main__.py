@@ -7,6 +7,7 @@ sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 
 
 import argparse
 import difflib
+import errno
 import importlib
 import io
 import os
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 import wharfinger
 
 if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
     from wharfinger.formats.json.value import JsonObject
     from wharfinger.packages.author.package_check import CheckFinding
     from wharfinger.packages.definition.conversions import JqRunner
@@ -116,6 +119,9 @@ def _guarded(argv: Sequence[str] | None) -> int:
             return EXIT_INTERRUPTED
         if group.split(StdoutClosedError)[1] is None:
             return _stdout_is_closed()
+        full, others = group.split(_is_full)
+        if full is not None and others is None:
+            return _disk_is_full()
         raise
     except StdoutClosedError:
         return _stdout_is_closed()
@@ -123,6 +129,25 @@ def _guarded(argv: Sequence[str] | None) -> int:
         # The reader (head, less) went away; nothing more can be said on stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
+    except OSError as error:
+        if not _is_full(error):
+            raise
+        return _disk_is_full()
+
+
+def _is_full(error: BaseException) -> bool:
+    """Return whether an error is that of a full disk behind an open file, standard output say."""
+    return (
+        isinstance(error, OSError)
+        and error.filename is None
+        and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+    )
+
+
+def _disk_is_full() -> int:
+    sys.stderr.write("error: the answer cannot be written: no space is left where standard output goes\n")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again at its end
+    return EXIT_FAILED
 
 
 def _stdout_is_closed() -> int:
@@ -152,6 +177,13 @@ def _open_closed_streams() -> None:
 
 
 def _run(arguments: list[str]) -> int:
+    try:
+        return _run_command(arguments)
+    finally:
+        sys.stdout.flush()
+
+
+def _run_command(arguments: list[str]) -> int:
     parser = build_parser(asked_for=_first_word(arguments))
     args, rest = parser.parse_known_args(arguments)
     # argparse takes an optional NAME only beside what it belongs to; people write it last: `get packages -o yaml NAME`.
@@ -168,6 +200,10 @@ def _run(arguments: list[str]) -> int:
 
 class _Parser(argparse.ArgumentParser):
     """A parser that guesses what a wrong word was meant to be; the parsers of its commands are of this class, too."""
+
+    def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
+        """Print, and let an error come out that the overridden one would swallow."""
+        (file or sys.stderr).write(message)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, with the nearest known word instead of all of them, and end with exit code 2."""

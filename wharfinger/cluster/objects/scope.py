@@ -117,7 +117,11 @@ def only_inside(owner: Owner, rows: Sequence[DesiredObject]) -> tuple[DesiredObj
 
 def _named(keys: Sequence[ObjectKey]) -> str:
     more = f" and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else ""
-    return ", ".join(str(key) for key in keys[:MAX_NAMED]) + more
+    return ", ".join(f"{key}{_scope_of(key)}" for key in keys[:MAX_NAMED]) + more
+
+
+def _scope_of(key: ObjectKey) -> str:
+    return "" if key.resource.namespaced else " (cluster-scoped)"
 
 
 def _refusal(owner: Owner, outside: Sequence[ObjectKey]) -> OutsideNamespaceError:

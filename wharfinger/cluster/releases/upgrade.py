@@ -184,7 +184,7 @@ class Upgrade:
         view.leaving = tuple(row for identity, row in there.items() if identity not in wanted)
         if not objects and view.leaving and not request.prune_to_empty:
             raise EmptyReleaseError(
-                f"release {self._owner}: its manifest is empty, which would delete all {len(view.leaving)} objects of it; "
+                f"release {self._owner}: its manifest is empty, which would delete all that it has ({len(view.leaving)}); "
                 "that is refused unless it is asked for"
             )
         return view
