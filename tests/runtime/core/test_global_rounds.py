@@ -1,9 +1,11 @@
 """Global hooks around all packages: who runs before whom, what a global value changes, who is switched on and off by a hook."""
 
+import os
 from pathlib import Path
 
 from tests.packages.support.charts import write
-from tests.runtime.support.world import World, open_world
+from tests.runtime.support.world import World, open_ground, open_world
+from tests.runtime.tasks.test_hook_runs import hooked
 from tests.runtime.tasks.test_install_tasks import has_reason
 from wharfinger.formats.json.value import find, find_str
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
@@ -145,3 +147,29 @@ async def test_global_hooks_add_to_what_they_are_shown(tmp_path: Path) -> None:
         await world.request("", "global")
         await world.until_state("", "global", "Ready")
         assert find(world.runtime.global_values(), "discovery", "clusterDomain") == "cluster.local"
+
+
+async def test_after_a_restart_the_after_all_hooks_wait_for_packages_that_are_still_loaded(tmp_path: Path) -> None:
+    notes, gate = tmp_path / "notes", tmp_path / "gate"
+    global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1, "afterAll": 1')})
+    slow = f"[[ -p {gate} ]] && cat {gate} >/dev/null\nset -e\n"
+    hooked(
+        tmp_path / "modules" / "slow", {"own.sh": hook(notes, '"onStartup": 1').replace("set -e\n", slow)}, name="slow"
+    )
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await begin(world)
+            await world.create("prod", "shop", package="slow")
+            await world.until_state("prod", "shop", "Ready")
+            await world.until_notes(notes, {"all.sh:afterAll"})
+        notes.unlink()
+        os.mkfifo(gate)
+        async with ground.open_world() as world:
+            await world.until_notes(notes, {"all.sh:beforeAll"})
+            await world.runtime.queues.wait_idle("global")
+            held_back = noted(notes)
+            opened = os.open(gate, os.O_RDWR)
+            gate.unlink()
+            os.close(opened)
+            await world.until_notes(notes, {"all.sh:afterAll"})
+        assert held_back == ["all.sh:beforeAll"]

@@ -64,6 +64,7 @@ class Statements:
         self._restate_for(sorted(heard))
         if heard:
             self.runtime.operations.ask_scripts_again()
+            self.runtime.rounds.look()
 
     def missing(self, name: str) -> bool:
         """Whether anything beside ``name`` is installed and was not read by this process, be it that it cannot be."""

@@ -7,7 +7,8 @@ Where there is such a Module, it is the first of all in the order, and its recon
 A round begins when the Module is loaded or its settings change, when one of its hooks changed the global values or switched a
 Module on or off, and when the set of Modules that are on has changed otherwise. Packages run again in a round where the global
 values are not those that they were run with. The round ends when nobody runs, or may yet run by itself, and who was switched off
-is gone; a run that has failed is not waited for, or one broken package would keep the afterAll hooks from ever running. AfterAll
+is gone; a run that has failed is not waited for, or one broken package would keep the afterAll hooks from ever running. After a
+restart the first round also waits until each installed package was loaded, or has failed to load. AfterAll
 hooks that changed the global values or a switch begin another round, up to MAX_ROUNDS in a row, after which the loop is named
 instead of being run for ever.
 
@@ -137,7 +138,7 @@ class Rounds:
         elif self._running or instance.started is None:
             return
         elif self._settling:
-            if self.runtime.scheduler.at_rest:
+            if self.runtime.scheduler.at_rest and not self.runtime.statements.unheard:
                 self._end(instance)
         elif self._after_all is None and self._turned:
             self._on_now()
