@@ -12,7 +12,7 @@ from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError, Filters
 from wharfinger.hooks.hook_files import FOLDER, HookFiles, find_hook_files
 from wharfinger.packages.chart import CHART_FILE
-from wharfinger.packages.definition import Layout, read_definition
+from wharfinger.packages.definition import Layout, PackageType, read_definition
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.global_folder import GLOBAL_PACKAGE, read_global_definition
 from wharfinger.packages.module_folder import GLOBAL_NAME, VALUES_FILE
@@ -20,6 +20,8 @@ from wharfinger.packages.package_check import CheckFinding, Severity, own_name
 from wharfinger.packages.package_file import MODULE_FILE, PACKAGE_FILE
 from wharfinger.packages.values import hook_values, merged_values
 
+SAMPLE_NAMESPACE: Final = "default"
+"""The namespace of the Application that a hook of a sample run belongs to."""
 _END_OF_LINE: Final = "\n"
 _WITH_VALUES: Final = (PACKAGE_FILE, MODULE_FILE, CHART_FILE, VALUES_FILE, "openapi")
 """The files and folders of a package that say something of its values."""
@@ -37,6 +39,25 @@ def section_of_hook(hook: Path) -> str:
         return "" if folder is None else read_definition(folder, name=own_name(folder), version="").camel
     except PackageError:
         return ""
+
+
+def sample_identity(hook: Path) -> dict[str, str]:
+    """Return the variables that name a hook's package, as for one that is installed under its own name. Blocking.
+
+    There are none for a hook outside of any package, or if the package cannot be read.
+    """
+    folder = package_around(hook)
+    if folder is None:
+        return {}
+    if folder.name == GLOBAL_PACKAGE:
+        return {"MODULE_NAME": GLOBAL_NAME}
+    try:
+        definition = read_definition(folder, name=own_name(folder), version="")
+    except PackageError:
+        return {}
+    if definition.type is PackageType.APPLICATION:
+        return {"APPLICATION_NAME": definition.name, "APPLICATION_NAMESPACE": SAMPLE_NAMESPACE}
+    return {"MODULE_NAME": definition.name}
 
 
 @dataclass(frozen=True, slots=True)
