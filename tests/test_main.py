@@ -145,9 +145,42 @@ def test_a_closed_stdout_is_one_line(arguments: str, closed: str, tmp_path: Path
     done = run("bash", "-c", f"{environment} {sys.executable} -m wharfinger {arguments} {closed}")
     assert done.returncode == 1
     assert done.stdout == ""
-    reasons = ("error: the answer cannot be written: standard output is closed\n", "error: no daemon")
+    reasons = ("error: the answer cannot be written to stdout: it is closed\n", "error: no daemon")
     assert done.stderr.startswith(reasons)
     assert done.stderr.count("\n") == 1
+
+
+FULL = [
+    "--help",
+    "--version",
+    "get --help",
+    "version",
+    "completion bash",
+    "package check examples/web-service",
+    "package lint --no-templates examples/web-service",
+    "hook shell-lib",
+    "hook config examples/namespace-defaults",
+    "hook context examples/namespace-defaults/hooks/namespaces.py",
+    "hook run HOOK",
+    "plan --packages examples -f examples/application.yaml",
+]
+
+
+@pytest.mark.parametrize("arguments", FULL)
+def test_a_stdout_that_is_full_is_one_line(arguments: str, tmp_path: Path) -> None:
+    hook = tmp_path / "hook.sh"
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    arguments = arguments.replace("HOOK", str(hook))
+    done = run("bash", "-c", f"{sys.executable} -m wharfinger {arguments} >/dev/full")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: the answer cannot be written to stdout: No space left on device\n"
+
+
+def test_a_full_stdout_without_a_buffer_is_one_line() -> None:
+    done = run("bash", "-c", f"PYTHONUNBUFFERED=1 {sys.executable} -m wharfinger version >/dev/full")
+    said = "error: the answer cannot be written to stdout: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
 
 
 @pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
@@ -177,7 +210,7 @@ def test_an_answer_of_a_daemon_that_nobody_takes_is_one_line(tmp_path: Path) -> 
         ["scheduler", "dump"],
     ):
         done = run(sys.executable, "-c", code, *command, "--socket", str(tmp_path / "socket"))
-        assert done.stdout == "1 error: the answer cannot be written: standard output is closed\n", (
+        assert done.stdout == "1 error: the answer cannot be written to stdout: it is closed\n", (
             command,
             done.stderr,
         )

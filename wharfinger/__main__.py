@@ -16,11 +16,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, NoReturn, cast
 
 import wharfinger
 
 if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
     from wharfinger.packages.conversions import JqRunner
     from wharfinger.packages.package_check import CheckFinding
     from wharfinger.runtime.inspector import Inspector
@@ -79,22 +81,38 @@ COMMANDS: Final = (
 )
 
 
-class StdoutClosedError(Exception):
-    """A command wrote to a standard output that was closed before the start."""
+class StdoutError(Exception):
+    """The answer of a command cannot be written; not an OSError, which argparse ignores when it prints a help text."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the answer cannot be written to stdout: {why}")
 
 
 class _ClosedStdout(io.TextIOBase):
-    """Standard output where nobody wants any; not an OSError, which argparse ignores when it prints a help text."""
+    """Standard output that was closed before the start."""
 
     encoding = "utf-8"
 
     def write(self, _text: str, /) -> int:
-        raise StdoutClosedError
+        raise StdoutError("it is closed")
+
+
+class _StdoutFile(io.FileIO):
+    """The descriptor of standard output, whose errors name it. BrokenPipeError stays: the reader has gone, which is no fault."""
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise StdoutError(error.strerror or str(error)) from error
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     _open_closed_streams()
+    _name_stdout_in_errors()
     code = _guarded(argv)
     try:
         sys.stderr.flush()
@@ -106,27 +124,58 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _guarded(argv: Sequence[str] | None) -> int:
     try:
-        return _run(list(sys.argv[1:] if argv is None else argv))
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            sys.stdout.flush()  # now, while an error can still be reported
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BaseExceptionGroup as group:
         # What ends a command among tasks comes out of their nurseries wrapped.
         if group.split(KeyboardInterrupt)[1] is None:
             return EXIT_INTERRUPTED
-        if group.split(StdoutClosedError)[1] is None:
-            return _stdout_is_closed()
+        if group.split(StdoutError)[1] is None:
+            return _stdout_failed(_first_of(group))
         raise
-    except StdoutClosedError:
-        return _stdout_is_closed()
+    except StdoutError as error:
+        return _stdout_failed(error)
     except BrokenPipeError:
         # The reader (head, less) went away; nothing more can be said on stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
         return EXIT_FAILED
 
 
-def _stdout_is_closed() -> int:
-    sys.stderr.write("error: the answer cannot be written: standard output is closed\n")
+def _first_of(group: BaseException) -> BaseException:
+    while isinstance(group, BaseExceptionGroup):
+        group = group.exceptions[0]
+    return group
+
+
+def _stdout_failed(error: BaseException) -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        _drop_stdout()
+    sys.stderr.write(f"error: {error}\n")
     return EXIT_FAILED
+
+
+def _drop_stdout() -> None:
+    """Drop what is still in the buffer, which Python would write at the end, with an exit code of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _name_stdout_in_errors() -> None:
+    """Tell errors of the process's standard output (a full disk) from those of other files."""
+    old = sys.stdout
+    if not isinstance(old, io.TextIOWrapper) or old is not sys.__stdout__:
+        return
+    raw = _StdoutFile(old.fileno(), "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        cast("BinaryIO", raw) if old.write_through else io.BufferedWriter(raw),
+        encoding=old.encoding,
+        errors=old.errors,
+        line_buffering=old.line_buffering,
+        write_through=old.write_through,
+    )
 
 
 def _open_closed_streams() -> None:

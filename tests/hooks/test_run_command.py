@@ -181,7 +181,7 @@ print(*(f"{name}={os.environ[name]}" for name in told if name in os.environ))
             "APPLICATION_NAME=till APPLICATION_NAMESPACE=prod",
         ),
         ({"package.yaml": "name: shop\ntype: Module\n"}, (), "MODULE_NAME=shop"),
-        ({"module.yaml": "name: shop\n"}, (), "MODULE_NAME=shop"),
+        ({"package.yaml": "name: shop\n"}, (), "MODULE_NAME=shop"),
         ({"package.yaml": "tpye: Module\n"}, ("--values", "none.yaml"), ""),
     ],
 )
