@@ -53,6 +53,10 @@ def remedy(namespace: str) -> str:
     )
 
 
+CLUSTER_SCOPED: Final = " (cluster-scoped)"
+"""Follows the name of an object that lies in no namespace."""
+
+
 def is_outside(key: ObjectKey, owner: Owner) -> bool:
     """Return whether an object lies outside of the namespace of its release."""
     return not key.resource.namespaced or key.namespace != owner.namespace
@@ -118,7 +122,7 @@ def only_inside(owner: Owner, rows: Sequence[DesiredObject]) -> tuple[DesiredObj
 
 def _named(keys: Sequence[ObjectKey]) -> str:
     more = f" and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else ""
-    return ", ".join(str(key) for key in keys[:MAX_NAMED]) + more
+    return ", ".join(f"{key}{'' if key.resource.namespaced else CLUSTER_SCOPED}" for key in keys[:MAX_NAMED]) + more
 
 
 def _refusal(owner: Owner, outside: Sequence[ObjectKey]) -> OutsideNamespaceError:

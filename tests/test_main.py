@@ -76,7 +76,9 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
         ("hook rn", "did you mean 'run'?"),
         ("get package -o jsn", "did you mean 'json'?"),
         ("get repos", "`kubectl get packagerepositories.wharfinger.dev` lists them"),
-        ("frobnicate", "choose from 'run', 'plan'"),
+        ("get nonsense", "there is no 'nonsense'; known are 'packages', 'applications', 'modules'"),
+        ("queues nonsense", "there is no 'nonsense'; known are 'dump'"),
+        ("frobnicate", "there is no 'frobnicate'; known are 'run', 'plan'"),
         (f"{'get' * 100}", "choose from 'run', 'plan'"),
     ],
 )

@@ -224,6 +224,7 @@ class _Parser(argparse.ArgumentParser):
             word, known = wrong["word"], re.findall(r"'([^']*)'", wrong["known"])
             close = _MEANT.get(word.lower(), "") if self.prog == _PROGRAM else ""
             close = close or next(iter(difflib.get_close_matches(word.lower(), known, n=1)), "")
+            message = f"{wrong['argument']}: there is no {word!r}; known are {', '.join(map(repr, known))}"
             if close:
                 message = f"{wrong['argument']}: no {word!r} here; did you mean {close!r}?"
         super().error(message)

@@ -62,6 +62,10 @@ def test_a_key() -> None:
     check_key(inside, OWNER)
     with pytest.raises(OutsideNamespaceError, match="ConfigMap kube-system/a is outside of the namespace default"):
         check_key(other, OWNER)
+    with pytest.raises(
+        OutsideNamespaceError, match=r"Namespace default \(cluster-scoped\) is outside of the namespace"
+    ):
+        check_key(cluster_wide, OWNER)
 
 
 async def test_a_kind_that_nobody_serves_is_not_judged(autojump_clock: MockClock) -> None:
@@ -80,7 +84,7 @@ async def test_at_most_some_are_named(autojump_clock: MockClock) -> None:
 
 async def test_a_release_is_refused_before_its_first_write(autojump_clock: MockClock) -> None:
     async with confined() as (client, engine, free):
-        with pytest.raises(OutsideNamespaceError, match="ConfigMap kube-system/far, Namespace made are outside"):
+        with pytest.raises(OutsideNamespaceError, match=r"far, Namespace made \(cluster-scoped\) are outside"):
             await engine.upgrade(request(config_map("a"), FAR, NAMESPACE))
         assert await engine.history("web", "default") == []
         with pytest.raises(NotFoundError):
@@ -182,7 +186,10 @@ async def test_a_hook_whose_kind_is_served_only_later_is_refused_at_its_write(au
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(serve)
-            with pytest.raises(OutsideNamespaceError, match=r"Widget\.example\.test early is outside of the namespace"):
+            with pytest.raises(
+                OutsideNamespaceError,
+                match=r"Widget\.example\.test early \(cluster-scoped\) is outside of the namespace",
+            ):
                 await engine.upgrade(
                     replace(request(config_map("a")), hooks=tuple(hooks)), progress=lambda _laggards: waits.set()
                 )

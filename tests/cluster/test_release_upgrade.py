@@ -336,6 +336,9 @@ async def test_nothing_is_not_a_wish(autojump_clock: MockClock) -> None:
         assert len(done.pruned) == 2
         assert await at.config_maps() == {}
         await at.engine.upgrade(request(name="other"))
+        await at.engine.upgrade(request(config_map("a")))
+        with pytest.raises(EmptyReleaseError, match="would delete its only object; "):
+            await at.engine.upgrade(request())
 
 
 # -- definitions
