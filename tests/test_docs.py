@@ -132,8 +132,9 @@ def test_every_manifest_shown_is_one_that_the_daemon_takes() -> None:
         READERS[kind](manifest)
 
 
-def test_the_reconciler_of_your_own_prints_what_the_page_says() -> None:
-    text = (ROOT / "docs" / "reconciler.md").read_text()
+@pytest.mark.parametrize("page", ["reconciler.md", "tables.md"])
+def test_the_program_of_a_page_prints_what_the_page_says(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text()
     [(program, said)] = PROGRAM.findall(text)
     assert run(sys.executable, "-c", program) == said
 

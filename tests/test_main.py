@@ -64,38 +64,6 @@ def test_only_who_serves_it_loads_the_control_plane(act: str, tmp_path: Path) ->
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("version",),
-        ("--help",),
-        ("run", "--help"),
-        ("completion", "bash"),
-        ("hook", "shell-lib"),
-        ("package", "check", "examples/web-service"),
-        ("package", "lint", "examples/web-service", "--no-templates"),
-        ("plan", "--help"),
-    ],
-    ids=" ".join,
-)
-def test_a_full_disk_is_one_line(arguments: tuple[str, ...], unbuffered: str) -> None:
-    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
-    with open("/dev/full", "w") as full:  # noqa: PTH123
-        done = subprocess.run(
-            [sys.executable, "-m", "wharfinger", *arguments],
-            cwd=ROOT,
-            env=environment,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-    assert done.returncode == 1
-    assert done.stderr == "error: the answer cannot be written: no space is left where standard output goes\n"
-
-
 def test_no_command_prints_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     out = capsys.readouterr().out
@@ -129,7 +97,9 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
         ("hook rn", "did you mean 'run'?"),
         ("get package -o jsn", "did you mean 'json'?"),
         ("get repos", "`kubectl get packagerepositories.wharfinger.dev` lists them"),
-        ("frobnicate", "choose from 'run', 'plan'"),
+        ("get nonsense", "there is no 'nonsense'; known are 'packages', 'applications', 'modules'"),
+        ("queues nonsense", "there is no 'nonsense'; known are 'dump'"),
+        ("frobnicate", "there is no 'frobnicate'; known are 'run', 'plan'"),
         (f"{'get' * 100}", "choose from 'run', 'plan'"),
     ],
 )
@@ -198,9 +168,42 @@ def test_a_closed_stdout_is_one_line(arguments: str, closed: str, tmp_path: Path
     done = run("bash", "-c", f"{environment} {sys.executable} -m wharfinger {arguments} {closed}")
     assert done.returncode == 1
     assert done.stdout == ""
-    reasons = ("error: the answer cannot be written: standard output is closed\n", "error: no daemon")
+    reasons = ("error: the answer cannot be written to stdout: it is closed\n", "error: no daemon")
     assert done.stderr.startswith(reasons)
     assert done.stderr.count("\n") == 1
+
+
+FULL = [
+    "--help",
+    "--version",
+    "get --help",
+    "version",
+    "completion bash",
+    "package check examples/web-service",
+    "package lint --no-templates examples/web-service",
+    "hook shell-lib",
+    "hook config examples/namespace-defaults",
+    "hook context examples/namespace-defaults/hooks/namespaces.py",
+    "hook run HOOK",
+    "plan --packages examples -f examples/application.yaml",
+]
+
+
+@pytest.mark.parametrize("arguments", FULL)
+def test_a_stdout_that_is_full_is_one_line(arguments: str, tmp_path: Path) -> None:
+    hook = tmp_path / "hook.sh"
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    arguments = arguments.replace("HOOK", str(hook))
+    done = run("bash", "-c", f"{sys.executable} -m wharfinger {arguments} >/dev/full")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: the answer cannot be written to stdout: No space left on device\n"
+
+
+def test_a_full_stdout_without_a_buffer_is_one_line() -> None:
+    done = run("bash", "-c", f"PYTHONUNBUFFERED=1 {sys.executable} -m wharfinger version >/dev/full")
+    said = "error: the answer cannot be written to stdout: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
 
 
 @pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
@@ -230,7 +233,7 @@ def test_an_answer_of_a_daemon_that_nobody_takes_is_one_line(tmp_path: Path) -> 
         ["scheduler", "dump"],
     ):
         done = run(sys.executable, "-c", code, *command, "--socket", str(tmp_path / "socket"))
-        assert done.stdout == "1 error: the answer cannot be written: standard output is closed\n", (
+        assert done.stdout == "1 error: the answer cannot be written to stdout: it is closed\n", (
             command,
             done.stderr,
         )

@@ -7,7 +7,6 @@ sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 
 
 import argparse
 import difflib
-import errno
 import importlib
 import io
 import os
@@ -17,12 +16,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, NoReturn, cast
 
 import wharfinger
 
 if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
+    from _typeshed import ReadableBuffer
 
     from wharfinger.formats.json.value import JsonObject
     from wharfinger.packages.author.package_check import CheckFinding
@@ -83,22 +82,38 @@ COMMANDS: Final = (
 )
 
 
-class StdoutClosedError(Exception):
-    """A command wrote to a standard output that was closed before the start."""
+class StdoutError(Exception):
+    """The answer of a command cannot be written; not an OSError, which argparse ignores when it prints a help text."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the answer cannot be written to stdout: {why}")
 
 
 class _ClosedStdout(io.TextIOBase):
-    """Standard output where nobody wants any; not an OSError, which argparse ignores when it prints a help text."""
+    """Standard output that was closed before the start."""
 
     encoding = "utf-8"
 
     def write(self, _text: str, /) -> int:
-        raise StdoutClosedError
+        raise StdoutError("it is closed")
+
+
+class _StdoutFile(io.FileIO):
+    """The descriptor of standard output, whose errors name it. BrokenPipeError stays: the reader has gone, which is no fault."""
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise StdoutError(error.strerror or str(error)) from error
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     _open_closed_streams()
+    _name_stdout_in_errors()
     code = _guarded(argv)
     try:
         sys.stderr.flush()
@@ -110,49 +125,58 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _guarded(argv: Sequence[str] | None) -> int:
     try:
-        return _run(list(sys.argv[1:] if argv is None else argv))
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            sys.stdout.flush()  # now, while an error can still be reported
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BaseExceptionGroup as group:
         # What ends a command among tasks comes out of their nurseries wrapped.
         if group.split(KeyboardInterrupt)[1] is None:
             return EXIT_INTERRUPTED
-        if group.split(StdoutClosedError)[1] is None:
-            return _stdout_is_closed()
-        full, others = group.split(_is_full)
-        if full is not None and others is None:
-            return _disk_is_full()
+        if group.split(StdoutError)[1] is None:
+            return _stdout_failed(_first_of(group))
         raise
-    except StdoutClosedError:
-        return _stdout_is_closed()
+    except StdoutError as error:
+        return _stdout_failed(error)
     except BrokenPipeError:
         # The reader (head, less) went away; nothing more can be said on stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
         return EXIT_FAILED
-    except OSError as error:
-        if not _is_full(error):
-            raise
-        return _disk_is_full()
 
 
-def _is_full(error: BaseException) -> bool:
-    """Return whether an error is that of a full disk behind an open file, standard output say."""
-    return (
-        isinstance(error, OSError)
-        and error.filename is None
-        and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+def _first_of(group: BaseException) -> BaseException:
+    while isinstance(group, BaseExceptionGroup):
+        group = group.exceptions[0]
+    return group
+
+
+def _stdout_failed(error: BaseException) -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        _drop_stdout()
+    sys.stderr.write(f"error: {error}\n")
+    return EXIT_FAILED
+
+
+def _drop_stdout() -> None:
+    """Drop what is still in the buffer, which Python would write at the end, with an exit code of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _name_stdout_in_errors() -> None:
+    """Tell errors of the process's standard output (a full disk) from those of other files."""
+    old = sys.stdout
+    if not isinstance(old, io.TextIOWrapper) or old is not sys.__stdout__:
+        return
+    raw = _StdoutFile(old.fileno(), "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        cast("BinaryIO", raw) if old.write_through else io.BufferedWriter(raw),
+        encoding=old.encoding,
+        errors=old.errors,
+        line_buffering=old.line_buffering,
+        write_through=old.write_through,
     )
-
-
-def _disk_is_full() -> int:
-    sys.stderr.write("error: the answer cannot be written: no space is left where standard output goes\n")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again at its end
-    return EXIT_FAILED
-
-
-def _stdout_is_closed() -> int:
-    sys.stderr.write("error: the answer cannot be written: standard output is closed\n")
-    return EXIT_FAILED
 
 
 def _open_closed_streams() -> None:
@@ -177,13 +201,6 @@ def _open_closed_streams() -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    try:
-        return _run_command(arguments)
-    finally:
-        sys.stdout.flush()
-
-
-def _run_command(arguments: list[str]) -> int:
     parser = build_parser(asked_for=_first_word(arguments))
     args, rest = parser.parse_known_args(arguments)
     # argparse takes an optional NAME only beside what it belongs to; people write it last: `get packages -o yaml NAME`.
@@ -201,15 +218,12 @@ def _run_command(arguments: list[str]) -> int:
 class _Parser(argparse.ArgumentParser):
     """A parser that guesses what a wrong word was meant to be; the parsers of its commands are of this class, too."""
 
-    def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
-        """Print, and let an error come out that the overridden one would swallow."""
-        (file or sys.stderr).write(message)
-
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, with the nearest known word instead of all of them, and end with exit code 2."""
         wrong = _WRONG_WORD.match(message)
         if wrong is not None and len(wrong["word"]) <= _LONGEST_GUESS:
             word, known = wrong["word"], re.findall(r"'([^']*)'", wrong["known"])
+            message = f"{wrong['argument']}: there is no {word!r}; known are {', '.join(map(repr, known))}"
             close = _MEANT.get(word.lower(), "") if self.prog == _PROGRAM else ""
             close = close or next(iter(difflib.get_close_matches(word.lower(), known, n=1)), "")
             if close:

@@ -368,3 +368,11 @@ def test_check_says_which_hooks_the_daemon_would_leave_out(tmp_path: Path, capsy
     (tmp_path / "web" / "package.yaml").write_text("name: web\nversion: 1.0.0\nbatchHooks: [hooks/a.sh]\n")
     assert main(["package", "check", str(tmp_path / "web")]) == 1
     assert "declared in batchHooks" in capsys.readouterr().out
+
+
+def test_check_refuses_values_that_contradict_their_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path / "web", {**FILES, "values.yaml": "{size: huge}"})
+    assert run("check", str(folder)) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert [line for line in said if line.startswith("error: values.yaml: size: ")]
+    assert said[-1] == "web (Package, Module): 1 error, 1 warning"

@@ -19,7 +19,3 @@ class NoDaemonError(DebugError):
 
 class DebugAnswerError(DebugError):
     """A daemon answers what this client does not understand."""
-
-
-class OutputError(DebugError):
-    """There is an answer, and it cannot be written where it was to go."""

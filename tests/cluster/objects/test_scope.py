@@ -62,6 +62,10 @@ def test_a_key() -> None:
     check_key(inside, OWNER)
     with pytest.raises(OutsideNamespaceError, match="ConfigMap kube-system/a is outside of the namespace default"):
         check_key(other, OWNER)
+    with pytest.raises(
+        OutsideNamespaceError, match=r"Namespace default \(cluster-scoped\) is outside of the namespace"
+    ):
+        check_key(cluster_wide, OWNER)
 
 
 async def test_a_kind_that_nobody_serves_is_not_judged(autojump_clock: MockClock) -> None:

@@ -72,13 +72,13 @@ REFUSED = {
     CROWN: "Secret victimns/crown",
     '(lookup "v1" "Secret" "victimns" "").items': "all Secret objects of the namespace victimns",
     '(lookup "v1" "Secret" "" "").items': "all Secret objects",
-    '(lookup "v1" "Namespace" "" "").items': "all Namespace objects",
-    '(lookup "v1" "Namespace" "" "tenant").metadata': "Namespace tenant",
-    '(lookup "v1" "Namespace" "" "victimns").metadata': "Namespace victimns",
+    '(lookup "v1" "Namespace" "" "").items': "all Namespace objects (cluster-scoped)",
+    '(lookup "v1" "Namespace" "" "tenant").metadata': "Namespace tenant (cluster-scoped)",
+    '(lookup "v1" "Namespace" "" "victimns").metadata': "Namespace victimns (cluster-scoped)",
     '(lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" "admin").rules': (
-        "ClusterRole.rbac.authorization.k8s.io admin"
+        "ClusterRole.rbac.authorization.k8s.io admin (cluster-scoped)"
     ),
-    '(lookup "v1" "Node" "tenant" "").items': "all Node objects",
+    '(lookup "v1" "Node" "tenant" "").items': "all Node objects (cluster-scoped)",
 }
 
 

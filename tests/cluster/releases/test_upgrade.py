@@ -330,13 +330,16 @@ async def test_nothing_is_not_a_wish(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b")))
         at.transport.requests.clear()
-        with pytest.raises(EmptyReleaseError, match=r"would delete all that it has \(2\)"):
+        with pytest.raises(EmptyReleaseError, match="would delete all of its 2 objects; "):
             await at.engine.upgrade(request())
         assert at.transport.writes == []
         done = await at.engine.upgrade(replace(request(), prune_to_empty=True))
         assert len(done.pruned) == 2
         assert await at.config_maps() == {}
         await at.engine.upgrade(request(name="other"))
+        await at.engine.upgrade(request(config_map("a")))
+        with pytest.raises(EmptyReleaseError, match="would delete its only object; "):
+            await at.engine.upgrade(request())
 
 
 # -- definitions

@@ -22,7 +22,10 @@ CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
         ({"images_digests.json": "{}"}, []),
         (
             {"templates/a.yaml": PAGE, "values.yaml": "Application: 1\n"},
-            [".: warning: the templates were not rendered: "],
+            [
+                ".: warning: the templates were not rendered: ",
+                "values.yaml:1: error: Application: a name that the runtime uses",
+            ],
         ),
     ],
 )

@@ -159,3 +159,50 @@ def test_a_hook_does_not_command_the_terminal(tmp_path: Path, capsys: pytest.Cap
         out, err = capsys.readouterr()
         assert not [letter for letter in out + err if letter in "\x1b\x07\x9b\u202e"]
         assert "\\x1b]0;owned\\x07\\x1b[2J\\x9b31m\\u202e\na\tb\n" in err
+
+
+NAMES = """
+told = ("APPLICATION_NAME", "APPLICATION_NAMESPACE", "MODULE_NAME")
+print(*(f"{name}={os.environ[name]}" for name in told if name in os.environ))
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "told"),
+    [
+        (
+            {"package.yaml": "name: shop\ntype: Application\n"},
+            (),
+            "APPLICATION_NAME=shop APPLICATION_NAMESPACE=default",
+        ),
+        (
+            {"package.yaml": "name: shop\ntype: Application\n"},
+            ("--hook-env", "APPLICATION_NAMESPACE=prod", "--hook-env", "APPLICATION_NAME=till"),
+            "APPLICATION_NAME=till APPLICATION_NAMESPACE=prod",
+        ),
+        ({"package.yaml": "name: shop\ntype: Module\n"}, (), "MODULE_NAME=shop"),
+        ({"package.yaml": "name: shop\n"}, (), "MODULE_NAME=shop"),
+        ({"package.yaml": "tpye: Module\n"}, ("--values", "none.yaml"), ""),
+    ],
+)
+def test_a_hook_is_given_a_sample_of_the_names_that_the_daemon_gives_it(
+    files: dict[str, str],
+    options: tuple[str, ...],
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "none.yaml").write_text("")
+    hook = python(package(tmp_path, {**files, "hooks/x.md": ""}, name="folder") / "hooks", NAMES)
+    assert main(["hook", "run", str(hook), *options]) == 0
+    assert capsys.readouterr().err.strip() == told
+
+
+def test_a_global_hook_is_given_the_name_of_the_global_module(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = python(package(tmp_path, {"hooks/x.md": ""}, name="global-hooks") / "hooks", NAMES)
+    assert main(["hook", "run", str(hook)]) == 0
+    assert capsys.readouterr().err == "MODULE_NAME=global\n"

@@ -143,7 +143,8 @@ async def test_traps_for_whoever_changes_it_next(tmp_path: Path) -> None:
     warning = "warning: openapi/conversions/v2.yaml: no example in testcases.yaml converts to version 2"
     assert told(report) == [warning]
     assert report.passed
-    silent = {**GOOD, "openapi/settings.yaml": "type: object", "openapi/values.yaml": "type: object"}
+    schemas = {"openapi/settings.yaml": "type: object", "openapi/values.yaml": "type: object"}
+    silent = {**GOOD, **schemas, "values.yaml": "{}"}
     report = await check(tmp_path / "silent", silent)
     assert told(report) == [
         "warning: the settings schema: says no x-config-version, and conversions lead to 2; say so, beside its type"
@@ -214,3 +215,56 @@ def test_a_finding_without_a_place_is_its_message() -> None:
     finding = CheckFinding(Severity.ERROR, "", "bad")
     assert str(finding) == "bad"
     assert str(replace(finding, where="a")) == "a: bad"
+
+
+VALUES_SCHEMA = (
+    "type: object\nrequired: [token]\n"
+    "properties: {token: {type: string}, size: {type: string}, list: {type: array, items: {type: integer}}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("schema", "values", "said"),
+    [
+        (
+            "openapi/values.yaml",
+            "{size: 3, list: [1, b]}",
+            [
+                "error: values.yaml: size: expected a string, found an integer",
+                "error: values.yaml: list[1]: expected an integer, found a string",
+            ],
+        ),
+        ("openapi/values.yaml", "{web: {size: 3}}", ["error: values.yaml: size: expected a string, found an integer"]),
+        ("openapi/values.yaml", "{size: big}", []),
+        ("openapi/settings.yaml", "{size: 3}", ["error: values.yaml: size: expected a string, found an integer"]),
+        ("openapi/settings.yaml", "{size: big, internal: {a: 1}}", []),
+        (
+            "README",
+            "{Platform: {}}",
+            [
+                "error: values.yaml: Platform: a name that the runtime uses for what it tells templates; choose another",
+            ],
+        ),
+    ],
+)
+async def test_the_packages_own_values_fit_its_schemas(
+    schema: str, values: str, said: list[str], tmp_path: Path
+) -> None:
+    text = f"x-config-version: 1\n{VALUES_SCHEMA}" if schema == "openapi/settings.yaml" else VALUES_SCHEMA
+    report = await check(tmp_path / "web", {"package.yaml": "{}", "values.yaml": values, schema: text})
+    assert sorted(told(report)) == sorted(said)
+    assert report.passed is not bool(said)
+
+
+async def test_settings_that_replace_a_wrong_value_are_checked_with_it(tmp_path: Path) -> None:
+    files = {
+        "package.yaml": "{}",
+        "values.yaml": "{size: 3}",
+        "openapi/settings.yaml": "{type: object, x-config-version: 1, properties: {size: {type: string}}}",
+        "openapi/values.yaml": "{x-extend: {schema: settings.yaml}, type: object}",
+    }
+    assert told(await check(tmp_path / "web", files)) == [
+        "error: values.yaml: size: expected a string, found an integer"
+    ]
+    assert told(await check(tmp_path / "web", files, GivenSettings({"size": "big"}))) == []
+    assert not (await check(tmp_path / "web", files, GivenSettings({}))).passed

@@ -52,6 +52,10 @@ def remedy(namespace: str) -> str:
     )
 
 
+CLUSTER_SCOPED: Final = " (cluster-scoped)"
+"""Follows the name of an object that lies in no namespace."""
+
+
 def is_outside(key: ObjectKey, owner: Owner) -> bool:
     """Return whether an object lies outside of the namespace of its release."""
     return not key.resource.namespaced or key.namespace != owner.namespace
@@ -117,11 +121,7 @@ def only_inside(owner: Owner, rows: Sequence[DesiredObject]) -> tuple[DesiredObj
 
 def _named(keys: Sequence[ObjectKey]) -> str:
     more = f" and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else ""
-    return ", ".join(f"{key}{_scope_of(key)}" for key in keys[:MAX_NAMED]) + more
-
-
-def _scope_of(key: ObjectKey) -> str:
-    return "" if key.resource.namespaced else " (cluster-scoped)"
+    return ", ".join(f"{key}{'' if key.resource.namespaced else CLUSTER_SCOPED}" for key in keys[:MAX_NAMED]) + more
 
 
 def _refusal(owner: Owner, outside: Sequence[ObjectKey]) -> OutsideNamespaceError:

@@ -27,7 +27,7 @@ from wharfinger.cluster.api.errors import ApiError, ClusterError
 from wharfinger.cluster.api.http_client import HttpClusterClient
 from wharfinger.cluster.api.http_session import Call, ClientOptions, HttpSession, open_session
 from wharfinger.cluster.api.kubeconfig_document import kubeconfig_document
-from wharfinger.cluster.objects.scope import remedy
+from wharfinger.cluster.objects.scope import CLUSTER_SCOPED, remedy
 from wharfinger.cluster.releases.lookup_paths import NotAllowed, Place, judge
 from wharfinger.formats.json.value import JsonObject, encode_json, find_str
 from wharfinger.httpd.messages import Request, Response
@@ -104,12 +104,13 @@ class Look:
     async def _name(self, place: Place) -> str:
         """Return the place as it is named in messages: ``Secret web/login``, ``all objects of Secret``."""
         try:
-            kind = (await self._client.find_resource(place.plural, place.api_version)).group_kind
+            resource = await self._client.find_resource(place.plural, place.api_version)
+            kind, scope = resource.group_kind, "" if resource.namespaced else CLUSTER_SCOPED
         except ClusterError:
-            kind = place.plural
+            kind, scope = place.plural, ""
         if not place.name:
-            return f"all {kind} objects" + (f" of the namespace {place.namespace}" if place.namespace else "")
-        return f"{kind} {place.namespace}/{place.name}" if place.namespace else f"{kind} {place.name}"
+            return f"all {kind} objects" + (f" of the namespace {place.namespace}" if place.namespace else scope)
+        return f"{kind} {place.namespace}/{place.name}" if place.namespace else f"{kind} {place.name}{scope}"
 
     @staticmethod
     def _words(what: str, namespace: str) -> str:

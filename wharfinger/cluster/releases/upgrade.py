@@ -183,8 +183,10 @@ class Upgrade:
         view.before = {identity: row.body for identity, row in there.items()}
         view.leaving = tuple(row for identity, row in there.items() if identity not in wanted)
         if not objects and view.leaving and not request.prune_to_empty:
+            count = len(view.leaving)
+            lost = "its only object" if count == 1 else f"all of its {count} objects"
             raise EmptyReleaseError(
-                f"release {self._owner}: its manifest is empty, which would delete all that it has ({len(view.leaving)}); "
+                f"release {self._owner}: its manifest is empty, which would delete {lost}; "
                 "that is refused unless it is asked for"
             )
         return view

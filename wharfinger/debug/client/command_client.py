@@ -1,18 +1,16 @@
 """How a command asks a running daemon, and says what came of it: the answer on stdout, a failure in one line on stderr."""
 
 import argparse
-import os
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar, cast
 
 import trio
 
 from wharfinger.debug.client.client import DebugClient, open_debug_client
-from wharfinger.debug.errors import DebugError, OutputError
+from wharfinger.debug.errors import DebugError
 from wharfinger.formats.encodable import encodable
 from wharfinger.formats.terminal_text import printable
 from wharfinger.runtime.paths import SOCKET_VARIABLE, default_socket
@@ -73,18 +71,10 @@ def say(line: str) -> None:
 def show(text: str) -> None:
     """The answer; what the terminal's encoding has not is escaped.
 
-    Raises OutputError where it cannot be written (a full disk), and BrokenPipeError where nobody reads it any more.
+    Raises BrokenPipeError where nobody reads it any more, and what the command line makes of other errors of stdout.
     """
-    try:
-        sys.stdout.write(encodable(text, _encoding()))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        with suppress(OSError, ValueError):
-            # What is still in the buffer would be tried once more at the end, and make an exit code of its own.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise OutputError(f"the answer cannot be written to stdout: {error.strerror}") from error
+    sys.stdout.write(encodable(text, _encoding()))
+    sys.stdout.flush()
 
 
 def terminal_columns() -> int | None:

@@ -20,7 +20,7 @@ from wharfinger.hooks.author.lint_sources import LintFinding, Sources, finding
 from wharfinger.packages.author.package_check import Severity
 from wharfinger.packages.definition.definition import SETTINGS_SCHEMAS, VALUES_SCHEMA, Definition
 from wharfinger.packages.definition.module_folder import VALUES_FILE
-from wharfinger.packages.settings.values import SettingsError, check_values, effective_settings, merged_values
+from wharfinger.packages.settings.values import default_problems
 
 MAX_SCHEMAS: Final = 20_000
 """Schemas inside each other that are looked at."""
@@ -100,23 +100,11 @@ def _complaint(word: str) -> str:
 
 def _wrong_values(sources: Sources, definition: Definition) -> Iterator[LintFinding]:
     """What is in values.yaml and is refused."""
-    if not definition.static_values:
-        return
-    try:
-        values = merged_values(definition, {})
-        if definition.values_schema is not None:
-            check_values(definition, values)
-        elif definition.settings_schema is not None:
-            effective_settings(definition, definition.static_values)
-    except SettingsError as error:
-        for problem in error.problems:
-            if (line := _line_of(sources, definition, problem)) is not None:
-                yield finding(VALUES_FILE, line, Severity.ERROR, str(problem))
+    for problem in default_problems(definition):
+        yield finding(VALUES_FILE, _line_of(sources, definition, problem), Severity.ERROR, str(problem))
 
 
-def _line_of(sources: Sources, definition: Definition, problem: Problem) -> int | None:
-    """Where a value is written; None where it is not there, and somebody else has to say it."""
-    for where in (f"{definition.camel}.{problem.path}", problem.path):
-        if problem.path and (line := sources.line(VALUES_FILE, where)) is not None:
-            return line
-    return None
+def _line_of(sources: Sources, definition: Definition, problem: Problem) -> int:
+    """Return the line that sets a value, in either spelling of ``values.yaml``."""
+    lines = (sources.line(VALUES_FILE, where) for where in (f"{definition.camel}.{problem.path}", problem.path))
+    return next((line for line in lines if line is not None), 1)

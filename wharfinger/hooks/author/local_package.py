@@ -17,10 +17,12 @@ from wharfinger.packages.charts.chart import CHART_FILE
 from wharfinger.packages.definition.definition import Layout, read_definition
 from wharfinger.packages.definition.global_folder import GLOBAL_PACKAGE, read_global_definition
 from wharfinger.packages.definition.module_folder import GLOBAL_NAME, VALUES_FILE
-from wharfinger.packages.definition.package_file import MODULE_FILE, PACKAGE_FILE
+from wharfinger.packages.definition.package_file import MODULE_FILE, PACKAGE_FILE, PackageType
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.settings.values import hook_values, merged_values
 
+SAMPLE_NAMESPACE: Final = "default"
+"""The namespace of the Application that a hook of a sample run belongs to."""
 _END_OF_LINE: Final = "\n"
 _WITH_VALUES: Final = (PACKAGE_FILE, MODULE_FILE, CHART_FILE, VALUES_FILE, "openapi")
 """The files and folders of a package that say something of its values."""
@@ -38,6 +40,25 @@ def section_of_hook(hook: Path) -> str:
         return "" if folder is None else read_definition(folder, name=own_name(folder), version="").camel
     except PackageError:
         return ""
+
+
+def sample_identity(hook: Path) -> dict[str, str]:
+    """Return the variables that name a hook's package, as for one that is installed under its own name. Blocking.
+
+    There are none for a hook outside of any package, or if the package cannot be read.
+    """
+    folder = package_around(hook)
+    if folder is None:
+        return {}
+    if folder.name == GLOBAL_PACKAGE:
+        return {"MODULE_NAME": GLOBAL_NAME}
+    try:
+        definition = read_definition(folder, name=own_name(folder), version="")
+    except PackageError:
+        return {}
+    if definition.type is PackageType.APPLICATION:
+        return {"APPLICATION_NAME": definition.name, "APPLICATION_NAMESPACE": SAMPLE_NAMESPACE}
+    return {"MODULE_NAME": definition.name}
 
 
 @dataclass(frozen=True, slots=True)

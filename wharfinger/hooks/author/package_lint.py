@@ -62,7 +62,7 @@ async def lint_package(folder: Path, tools: LintTools, given: GivenSettings | No
     """Look a package's folder over. Raises PackageError, HookError or FilterError, transient, where that cannot be done now."""
     sources = await trio.to_thread.run_sync(_sources, folder)
     folder = sources.files.root
-    checked = await check_package(folder, SettingsChecker(tools.filters, tools.rules), given)
+    checked = await check_package(folder, SettingsChecker(tools.filters, tools.rules), given, defaults=False)
     definition = checked.definition
     found = [sources.located(each.severity, each.message, each.where) for each in checked.findings]
     found += await trio.to_thread.run_sync(lint_schemas, sources, definition)

@@ -20,7 +20,7 @@ import trio
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object
 from wharfinger.formats.yaml.reader import read_yaml
-from wharfinger.hooks.author.local_package import OwnValues, section_of_hook, values_of_hook
+from wharfinger.hooks.author.local_package import OwnValues, sample_identity, section_of_hook, values_of_hook
 from wharfinger.hooks.author.printing import add_output, refuse, rendered, say, tell
 from wharfinger.hooks.containment.hook_environment import AskedVariable, add_environment_option, hook_environment
 from wharfinger.hooks.errors import HookError
@@ -88,7 +88,8 @@ def _run(args: argparse.Namespace) -> int:
     try:
         run = _read_run(args)
         given = hook_environment(os.environ, cast("list[AskedVariable]", args.hook_env)).variables
-        outcome = trio.run(_execute, run, cast("float", args.timeout), given)
+        environment = {**sample_identity(cast("Path", args.executable)), **given}
+        outcome = trio.run(_execute, run, cast("float", args.timeout), environment)
     except PackageError as error:
         return refuse(f"the values of the hook's package: {error}; correct that, or give values with --values")
     except (FormatError, OSError) as error:

@@ -1,8 +1,9 @@
-"""A package looked over before anybody installs it: everything that the daemon would refuse, and what it would not say.
+"""The check of a package before anybody installs it: files and default values that the daemon would refuse, and more.
 
 `check_package` reads a folder as the daemon does when it loads a package (definition, schemas with their rules, conversions,
-CRDs), then goes further: every program of a conversion is compiled, the examples that the package brings are converted, and
-settings that are given are checked as an Application's would be. Hooks are not run; ``wharfinger hook config`` asks one.
+CRDs), checks ``values.yaml`` as for a user who sets nothing, then goes further: every program of a conversion is compiled, the
+examples that the package brings are converted, and settings that are given are checked as an Application's would be. Hooks are
+not run; ``wharfinger hook config`` asks one.
 
 What is found is a list of `CheckFinding`; nothing is raised for a bad package, only for what cannot be told now (a worker died).
 A program that takes too long is found, too: the daemon would try it again, in case that the machine was busy, but an author must
@@ -24,7 +25,7 @@ from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.definition.conversions import X_CONFIG_VERSION, program_problems
 from wharfinger.packages.definition.crd_files import read_crds
 from wharfinger.packages.definition.definition import Definition, Layout, read_definition
-from wharfinger.packages.definition.module_folder import split_weight
+from wharfinger.packages.definition.module_folder import VALUES_FILE, split_weight
 from wharfinger.packages.definition.package_file import (
     MAX_BYTES,
     MODULE_FILE,
@@ -36,7 +37,7 @@ from wharfinger.packages.errors import ArtifactError, ConversionError, PackageEr
 from wharfinger.packages.files.package_files import open_files
 from wharfinger.packages.settings.check import SettingsChecker
 from wharfinger.packages.settings.conversion_cases import ConversionCase, read_cases, run_case
-from wharfinger.packages.settings.values import MAX_VALUES, check_package_rules
+from wharfinger.packages.settings.values import MAX_VALUES, check_package_rules, default_problems
 
 _SCHEMA: Final = "the settings schema"
 _CHECKED_BY_HELM: Final = (
@@ -95,10 +96,16 @@ class CheckReport:
 
 
 async def check_package(
-    folder: Path, checker: SettingsChecker, given: GivenSettings | None = None, *, hooks: HookCheck | None = None
+    folder: Path,
+    checker: SettingsChecker,
+    given: GivenSettings | None = None,
+    *,
+    hooks: HookCheck | None = None,
+    defaults: bool = True,
 ) -> CheckReport:
     """Look a package's folder over, its hooks' files as well if there is who does that.
 
+    Without ``given``, its values are checked as they are for a user who sets nothing; ``defaults=False`` leaves that out.
     Raises PackageError, transient, where that cannot be done now.
     """
     try:
@@ -122,6 +129,8 @@ async def check_package(
         found = await trio.to_thread.run_sync(hooks, folder)
         findings += found
         sound = sound and not any(finding.severity is Severity.ERROR for finding in found)
+    if given is None and defaults:
+        findings += [CheckFinding(Severity.ERROR, VALUES_FILE, str(each)) for each in default_problems(definition)]
     if given is None or not sound:
         return CheckReport(definition, tuple(findings), len(cases))
     try:

@@ -23,13 +23,14 @@ A plain chart has no schema of ours: Helm merges its ``values.yaml`` itself and 
 Everything given is left as it was, and what comes back shares parts with it: treat all of them as unchangeable.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, type_name
 from wharfinger.formats.merge_patch import overlaid
+from wharfinger.formats.schemas.document import ValuePath, path_text
 from wharfinger.formats.schemas.openapi_schema import Schema
 from wharfinger.formats.schemas.problems import Problem
 from wharfinger.packages.definition.definition import Definition, Layout
@@ -112,6 +113,29 @@ def check_values(definition: Definition, values: JsonObject) -> None:
         _check(definition.values_schema, values, "values")
 
 
+def default_problems(definition: Definition) -> tuple[Problem, ...]:
+    """Return the problems of fields that ``values.yaml`` sets, as long as no settings replace them.
+
+    They are checked against the values schema or, without one, the settings schema. The daemon does not use the latter for
+    them, so fields that it does not know are no problem. A required field that is absent is no problem either: the user may
+    set it. Rules are not evaluated.
+    """
+    static = definition.static_values
+    problems: tuple[Problem, ...] = ()
+    try:
+        values = merged_values(definition, {})
+        if definition.values_schema is not None:
+            check_values(definition, values)
+        elif definition.settings_schema is not None and static:
+            known = _object(definition.settings_schema.pruned(static), "values")
+            effective_settings(definition, known)
+    except SettingsError as error:
+        problems = error.problems
+    written = set(_paths(static, ()))
+    taken = _taken(static) if definition.layout is Layout.PACKAGE else ()
+    return (*taken, *(problem for problem in problems if problem.path in written))
+
+
 async def check_package_rules(definition: Definition, rules: Rules) -> None:
     """Compile the rules of the package's schemas; once, when it is loaded.
 
@@ -182,10 +206,8 @@ def helm_values(
         _check(definition.helm_schema, values, "values for the templates")
     if definition.layout is Layout.MODULE_FOLDER:
         return hook_values(definition, global_values, values)
-    taken = sorted(_RUNTIMES & values.keys())
-    if taken:
-        why = "a name that the runtime uses for what it tells templates; choose another"
-        raise SettingsError([Problem(key, why) for key in taken], subject="values for the templates")
+    if taken := _taken(values):
+        raise SettingsError(taken, subject="values for the templates")
     if definition.type is PackageType.APPLICATION:
         told = _application(definition, context, settings)
     else:
@@ -230,6 +252,24 @@ def _module(definition: Definition, context: RenderContext) -> JsonObject:
 
 def _repository(definition: Definition, context: RenderContext) -> str:
     return f"{context.registry}/{definition.name}" if context.registry else definition.name
+
+
+def _taken(values: JsonObject) -> tuple[Problem, ...]:
+    """Return a problem for each key that the runtime sets itself."""
+    why = "a name that the runtime uses for what it tells templates; choose another"
+    return tuple(Problem(key, why) for key in sorted(_RUNTIMES & values.keys()))
+
+
+def _paths(value: JsonValue, at: ValuePath) -> Iterator[str]:
+    """Yield the path of each field and item below ``at``, as problems name it."""
+    inside: Iterable[tuple[str | int, JsonValue]] = ()
+    if isinstance(value, dict):
+        inside = value.items()
+    elif isinstance(value, list):
+        inside = enumerate(value)
+    for step, inner in inside:
+        yield path_text((*at, step))
+        yield from _paths(inner, (*at, step))
 
 
 def _merged(below: JsonObject, above: JsonObject) -> JsonObject:
