@@ -140,7 +140,7 @@ def server_context(authority: Authority, host: str, now: datetime) -> ssl.SSLCon
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    # OpenSSL reads chains from files only; this one lives for the time of a call, in a folder of mode 0700.
+    # OpenSSL reads chains from files only; this file exists only during the call, in a folder with mode 0700.
     with tempfile.TemporaryDirectory(prefix="wharfinger-tls-") as folder:
         path = Path(folder) / "server.pem"
         write_secret_file(path, _pem_of(key) + certificate.public_bytes(Encoding.PEM))
@@ -157,7 +157,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now.astimezone(UTC) - timedelta(hours=1))  # clocks differ
+        .not_valid_before(now.astimezone(UTC) - timedelta(hours=1))  # tolerates clocks that differ
         .not_valid_after(now.astimezone(UTC) + timedelta(days=days))
     )
 

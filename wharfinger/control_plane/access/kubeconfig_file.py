@@ -78,7 +78,7 @@ def write_secret_file(path: Path, content: bytes) -> None:
     missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700)
-    # mkstemp makes the file 0600 from the start, under a name nobody can have prepared.
+    # mkstemp creates the file with mode 0600, under a name that no other process can have prepared.
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
