@@ -96,5 +96,5 @@ def _resource_fits(item: str, plural: str, subresource: str) -> bool:
 
 
 def match_of(holder: JsonObject, name: str) -> JsonObject | None:
-    """Return the matching rules of a policy (``matchConstraints``) or binding (``matchResources``); None if it has none."""
+    """Return the matching rules of a policy (``matchConstraints``) or binding (``matchResources``), or None."""
     return part(holder, "spec", name)
