@@ -217,7 +217,7 @@ def _version(group_kind: str, row: JsonObject) -> KindVersion:
 
 
 def _subresource(name: str, entry: JsonValue) -> Subresource:
-    """Read a subresource: ``["Scale", ["get"]]``, or with group and version before the kind: ``autoscaling/v1/Scale``."""
+    """Read a subresource: ``["Scale", ["get"]]``, or with group and version: ``autoscaling/v1/Scale``."""
     said, verbs = entry if isinstance(entry, list) and len(entry) == 2 else ("", [])
     *api, kind = str(said).split("/")
     group, version = api if len(api) == 2 else ("", "")

@@ -1,6 +1,6 @@
 """CustomResourceDefinitions: the kinds that they define, and the status that the server writes into them. Pure.
 
-A definition goes through these states: created (no conditions) → names accepted and established, from then on served → being
+A definition has these states in turn: created (no conditions) → names accepted and established, from then on served → being
 deleted (``Terminating``; its instances are deleted, new ones refused) → deleted, once the last instance is deleted.
 """
 

@@ -1,4 +1,4 @@
-"""The ``scale`` of an object: a view of its replicas and its selector, with the same form for every kind that has one."""
+"""The ``scale`` of an object: a view of its replicas and selector, with the same form for every kind."""
 
 from wharfinger.control_plane.api.common.cells import format_selector
 from wharfinger.control_plane.kinds.json_path import evaluate, parse_json_path
