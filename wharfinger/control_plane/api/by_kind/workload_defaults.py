@@ -65,7 +65,7 @@ def _daemon_set(obj: JsonObject) -> None:
     fill(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
         _counts(inner(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
-    if isinstance(rolling := strategy.get("rollingUpdate"), dict):  # these are no pointers in the server's internal type
+    if isinstance(rolling := strategy.get("rollingUpdate"), dict):  # no pointers in the server's internal type
         _counts(rolling, maxUnavailable=0, maxSurge=0)
 
 
