@@ -1,6 +1,7 @@
-"""Who asks, and what they may do: users and their tokens' checks, RBAC, impersonation, the authority's certificates and the
+"""Authentication and authorization: users and their tokens, RBAC, impersonation, the authority's certificates and the
 kubeconfig.
 
-Roles and bindings are read through a ``ClusterView``; nothing is written here. Reviews and service account tokens, which need
+Roles and bindings are read through a ``ClusterView``; nothing is written here. Reviews and service account tokens, which
+need
 the verbs, are in ``special_endpoints``. May import ``objects``, ``wire`` and ``kinds``.
 """

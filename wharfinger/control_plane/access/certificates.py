@@ -1,8 +1,11 @@
-"""The control plane's own certificates: an authority of one server, made at the first start and kept beside the data.
+"""The control plane's own certificates: a certificate authority for one server, made at the first start and kept beside the
+data.
 
-Clients trust the authority (the kubeconfig carries it), so the server's certificate is made anew at each start, for the address
-it listens on and the names by which a cluster's inside knows its API server. Keys are P-256 and never leave their files, which
-are 0600; the authority lasts ten years, the server's certificate one.
+Clients trust the authority, because the kubeconfig carries its certificate. The server's certificate is made anew at each
+start, for the address on which it listens and for the names by which processes inside a cluster know its API server. Keys
+are
+P-256 and never leave their files, which have mode 0600. The authority is valid for ten years, the server's certificate for
+one.
 """
 
 import ipaddress
@@ -31,7 +34,7 @@ AUTHORITY_KEY: Final = "ca.key"
 AUTHORITY_DAYS: Final = 3650
 SERVER_DAYS: Final = 365
 RENEW_DAYS: Final = 30
-"""An authority that ends sooner is made anew."""
+"""The remaining validity, in days, below which the authority is made anew."""
 SERVICE_ADDRESS: Final = "10.0.0.1"
 """The cluster IP of the Service ``kubernetes``."""
 NAMES: Final = (
@@ -44,26 +47,26 @@ NAMES: Final = (
 
 
 class CertificateError(Exception):
-    """The kept authority cannot be used; the message says which file, why, and what to do."""
+    """The kept authority cannot be used. The message names the file, the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Who signs the server's certificate."""
+    """The certificate authority that signs the server's certificate."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
 
     @property
     def pem(self) -> str:
-        """The certificate as kubeconfigs and ``kube-root-ca.crt`` carry it."""
+        """The certificate in the PEM form that kubeconfigs and ``kube-root-ca.crt`` carry."""
         return self.certificate.public_bytes(Encoding.PEM).decode()
 
 
 def kept_authority(folder: Path, now: datetime) -> Authority:
-    """The authority in a folder; a new one is made and kept there where there is none, or where it ends soon.
+    """Return the authority kept in a folder; make and keep a new one if there is none or if it expires soon.
 
-    Raises CertificateError for files that hold something else, OSError.
+    Raises CertificateError if the files hold anything else, and OSError.
     """
     certificate_path, key_path = folder / AUTHORITY_CERTIFICATE, folder / AUTHORITY_KEY
     if certificate_path.exists() and key_path.exists():
@@ -90,7 +93,7 @@ def _read(certificate_path: Path, key_path: Path) -> Authority:
 
 
 def new_authority(now: datetime) -> Authority:
-    """An authority that nobody knows yet."""
+    """Return a new self-signed authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "wharfinger control plane")])
     usage = x509.KeyUsage(
@@ -115,7 +118,7 @@ def new_authority(now: datetime) -> Authority:
 
 
 def server_context(authority: Authority, host: str, now: datetime) -> ssl.SSLContext:
-    """TLS for a server at ``host`` (an IP address): a certificate made for it, HTTP/1.1, TLS 1.2 or newer."""
+    """Return TLS settings with a new certificate for ``host`` (an IP address); HTTP/1.1, TLS 1.2 or newer."""
     key = ec.generate_private_key(ec.SECP256R1())
     addresses = {ipaddress.ip_address(text) for text in (host, "127.0.0.1", "::1", SERVICE_ADDRESS)}
     names: list[x509.GeneralName] = [x509.DNSName(name) for name in NAMES]
@@ -137,7 +140,7 @@ def server_context(authority: Authority, host: str, now: datetime) -> ssl.SSLCon
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    # OpenSSL reads chains from files only; this one lives for the time of a call, in a folder of mode 0700.
+    # OpenSSL reads chains from files only; this file exists only during the call, in a folder with mode 0700.
     with tempfile.TemporaryDirectory(prefix="wharfinger-tls-") as folder:
         path = Path(folder) / "server.pem"
         write_secret_file(path, _pem_of(key) + certificate.public_bytes(Encoding.PEM))
@@ -154,7 +157,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now.astimezone(UTC) - timedelta(hours=1))  # clocks differ
+        .not_valid_before(now.astimezone(UTC) - timedelta(hours=1))  # tolerates clocks that differ
         .not_valid_after(now.astimezone(UTC) + timedelta(days=days))
     )
 

@@ -1,4 +1,4 @@
-"""Acting as somebody else: the ``Impersonate-*`` headers, each of which has to be allowed by itself."""
+"""Impersonation of another user with the ``Impersonate-*`` headers, each of which needs a permission of its own."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -28,9 +28,11 @@ _GROUP_NAME: Final = "authentication.k8s.io"
 
 
 def impersonated(view: ClusterView, user: User, headers: Mapping[str, str], asked: Attributes) -> User:
-    """Who the request is from: ``user``, or whom he acts as to do what he asks.
+    """Return the user as which the request runs: ``user``, or the user that it impersonates.
 
-    Raises StatusError: 403, or 400 for groups and the like without a user to be.
+    Raises StatusError: 403 if the impersonation is not allowed, and 400 if there are groups, a UID or extra fields without a
+    user
+    name.
     """
     if not impersonates(headers):
         return user
@@ -47,7 +49,7 @@ def impersonated(view: ClusterView, user: User, headers: Mapping[str, str], aske
 
 
 def impersonates(headers: Mapping[str, str]) -> bool:
-    """Whether any header says to act as somebody else."""
+    """Return whether any header asks for impersonation."""
     return any([name.startswith("impersonate-") for name in headers])  # noqa: C419 - a list is quicker
 
 
@@ -68,7 +70,7 @@ def _wanted(headers: Mapping[str, str]) -> User | None:
 
 
 def _values(header: str) -> tuple[str, ...]:
-    """Several headers of one name come joined by line feeds."""
+    """Return the values of a header that may occur several times; they come joined by line feeds."""
     return tuple(value.strip() for value in header.split("\n"))
 
 
@@ -82,7 +84,10 @@ def _go_map(extra: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _modes(user: User, wanted: User) -> tuple[str, ...]:
-    """The ways to act as somebody, the narrow ones first ("": the old one, which may be everybody): KEP-5284."""
+    """Return the modes of impersonation to try, the narrow ones first (KEP-5284).
+
+    "" is the original mode, in which any user may be impersonated.
+    """
     if user.administrator:
         return ("",)
     alone = not (wanted.groups or wanted.uid or wanted.extra)
@@ -94,7 +99,7 @@ def _modes(user: User, wanted: User) -> tuple[str, ...]:
 
 
 def _allowed(view: ClusterView, asked: Attributes, wanted: User, mode: str) -> User:
-    """Whom he acts as, if he may in this way. Raises StatusError."""
+    """Return the impersonated user, if this mode allows it. Raises StatusError."""
     if mode:
         authorize(view, replace(asked, verb=f"impersonate-on:{mode}:{asked.verb}"))
     for part in _parts(asked.user, wanted, mode):
@@ -113,7 +118,7 @@ def _allowed(view: ClusterView, asked: Attributes, wanted: User, mode: str) -> U
 
 
 def _parts(user: User, wanted: User, mode: str) -> Iterator[Attributes]:
-    """What has to be allowed: the user, and whatever else is said of him."""
+    """Yield everything that has to be allowed: the user name, and then the UID, each group and each extra field."""
     group = _GROUP_NAME if mode else ""
     act = Attributes(user=user, verb=f"impersonate:{mode}" if mode else "impersonate", group=group, version="v1")
     account = service_account_of(wanted.name)

@@ -1,7 +1,10 @@
-"""The kubeconfig that gives clients access to a served control plane, and its token: secrets, and written like ones.
+"""The kubeconfig that gives clients access to a served control plane, and its token. Both are secrets and are written as
+secrets.
 
-kubectl and helm drop tokens where the server is plain HTTP, but send what stands in its URL; so there the token is in both
-places. That is as good as the file's permissions: readable by its owner only, replaced as a whole, never half written.
+kubectl and helm do not send tokens to a plain HTTP server, but they do send the credentials in its URL. For such a server
+the
+token is therefore in both places. This is as safe as the permissions of the file: only its owner can read it, and it is
+replaced as a whole, so it is never half written.
 """
 
 import base64
@@ -20,9 +23,9 @@ MAX_TOKEN_CHARS: Final = 512
 
 
 def kubeconfig(host: str, port: int, token: str, authority: str = "") -> JsonObject:
-    """A kubeconfig with one context; ``host`` as it stands in a URL (IPv6 in brackets). Its JSON is YAML too.
+    """Return a kubeconfig with one context; ``host`` is written as in a URL (IPv6 in brackets). Its JSON is YAML too.
 
-    ``authority`` is the certificate (PEM) that signed the server's; "" for a server without TLS.
+    ``authority`` is the certificate (PEM) that signed the server's certificate; "" for a server without TLS.
     """
     cluster: JsonObject = {"server": f"http://{USER}:{quote(token, safe='')}@{host}:{port}"}
     if authority:
@@ -39,7 +42,7 @@ def kubeconfig(host: str, port: int, token: str, authority: str = "") -> JsonObj
 
 
 def default_path() -> Path:
-    """Where the file goes when nobody says: beside the daemon's state."""
+    """Return the path of the kubeconfig if none is given: beside the daemon's state."""
     state = os.environ.get("WHARFINGER_STATE_DIR")
     if state:
         return Path(state) / "embedded" / "kubeconfig"
@@ -48,12 +51,12 @@ def default_path() -> Path:
 
 
 def new_token() -> str:
-    """A token that nobody can guess."""
+    """Return a random token that cannot be guessed."""
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 
 def read_token(path: Path) -> str:
-    """The token in a file. Raises OSError, and ValueError for what is no token."""
+    """Return the token in a file. Raises OSError, and ValueError if the file does not hold a token."""
     token = path.read_text().strip()
     if not token.isascii() or not token.isprintable() or " " in token or not 0 < len(token) <= MAX_TOKEN_CHARS:
         raise ValueError(f"{path} does not hold one token of at most {MAX_TOKEN_CHARS} ASCII characters")
@@ -61,7 +64,7 @@ def read_token(path: Path) -> str:
 
 
 def kept_token(path: Path) -> str:
-    """The token in a file; where there is no file one is drawn and kept there. Raises OSError and ValueError."""
+    """Return the token in a file; if there is no file, create one with a new token. Raises OSError and ValueError."""
     try:
         return read_token(path)
     except FileNotFoundError:
@@ -71,11 +74,11 @@ def kept_token(path: Path) -> str:
 
 
 def write_secret_file(path: Path, content: bytes) -> None:
-    """Write with mode 0600, atomically; missing folders are made with mode 0700. Raises OSError."""
+    """Write a file with mode 0600, atomically; missing folders are made with mode 0700. Raises OSError."""
     missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700)
-    # mkstemp makes the file 0600 from the start, under a name nobody can have prepared.
+    # mkstemp creates the file with mode 0600, under a name that no other process can have prepared.
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:

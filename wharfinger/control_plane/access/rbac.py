@@ -1,8 +1,9 @@
-"""What a user's bindings allow. Pure but for reading the stored roles and bindings.
+"""Role-based access control: what a user's bindings allow. Pure, except that it reads the stored roles and bindings.
 
-An administrator (``system:masters``) may do everything without being asked; everybody else what a rule of a role allows that is
-bound to him, to one of his groups, or to the service account that he is: by a ClusterRoleBinding anywhere, by a RoleBinding in
-its namespace. Nothing is ever forbidden by a rule.
+An administrator (``system:masters``) may do everything; no rule is consulted. Any other user may do what a rule of a bound
+role
+allows. A role is bound to the user, to one of its groups, or to the service account that it is: by a ClusterRoleBinding
+everywhere, by a RoleBinding in its namespace. Rules only allow; no rule forbids anything.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,9 @@ _PLURALS: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether something is allowed, and by what; of a refusal, what kept rules from being found."""
+    """An RBAC decision: whether the request is allowed, and by which rule. A refusal lists the roles that could not be
+    found.
+    """
 
     allowed: bool
     reason: str = ""
@@ -28,14 +31,14 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A rule that applies to a user, or (``rule`` None) a role that is bound to him and not there."""
+    """A rule that applies to a user, or (``rule`` is None) a role that is bound to the user but does not exist."""
 
     source: str
     rule: JsonObject | None
 
 
 def decide(view: ClusterView, asked: Attributes) -> Decision:
-    """Whether it is allowed."""
+    """Return whether the user may do this, and why."""
     if asked.user.administrator:
         return Decision(allowed=True)
     missing = []
@@ -53,7 +56,7 @@ def _aggregate(messages: list[str]) -> str:
 
 
 def grants(view: ClusterView, user: User, namespace: str) -> Iterator[Grant]:
-    """The rules that apply to a user, everywhere and in a namespace ("" for none)."""
+    """Yield the rules that apply to a user, everywhere and in a namespace ("" for none)."""
     for binding in reversed(view.objects(RBAC, "clusterrolebindings")):
         yield from _granted(view, user, binding, "")
     if namespace:
@@ -80,7 +83,7 @@ def _granted(view: ClusterView, user: User, binding: JsonObject, namespace: str)
 
 
 def bound_role(view: ClusterView, reference: JsonObject, namespace: str) -> JsonObject | None:
-    """The role that a ``roleRef`` names."""
+    """Return the role that a ``roleRef`` names, or None."""
     plural = _PLURALS.get(find_str(reference, "kind"))
     if plural is None:
         return None
@@ -102,7 +105,7 @@ def _is(user: User, subject: JsonObject, namespace: str) -> bool:
 
 
 def _source(binding: JsonObject, reference: JsonObject, subject: JsonObject, namespace: str) -> str:
-    """``RoleBinding "b/ns" of Role "r" to Group "g"``: how a review names what allowed it."""
+    """Return the source of a permission as a review names it: ``RoleBinding "b/ns" of Role "r" to Group "g"``."""
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"
     name = find_str(binding, "metadata", "name")
     who = find_str(subject, "name")

@@ -1,4 +1,4 @@
-"""Asks for each request whether its user may make it, before anything else is looked at. Raises StatusError (403)."""
+"""Authorization of requests: each is checked before anything else is done with it. Raises StatusError (403)."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _NAME_TERM: Final = "metadata.name="
 
 
 def attributes_of(user: User, route: ResourceRoute, verb: str, field_selector: str = "") -> Attributes:
-    """What a request for a resource wants; a list or watch of one name is about that name."""
+    """Return the attributes of a request for a resource; a list or watch that selects one name has that name."""
     namespaces = route.plural == "namespaces" and not route.group
     name = route.name
     if not name and verb in {"list", "watch", "deletecollection"}:
@@ -34,7 +34,7 @@ def attributes_of(user: User, route: ResourceRoute, verb: str, field_selector: s
 
 
 def authorize_resource(view: ClusterView, asked: Attributes) -> None:
-    """Refuse what is not allowed."""
+    """Refuse a request for a resource that is not allowed. Raises StatusError (403)."""
     if asked.user.administrator:
         return
     decision = decide(view, asked)
@@ -47,14 +47,14 @@ def authorize_resource(view: ClusterView, asked: Attributes) -> None:
 
 
 def authorize_creation(view: ClusterView, user: User, kind: Kind, version: str, namespace: str, name: str) -> None:
-    """Refuse an update or apply of what is not there to who may not create it."""
+    """Refuse an update or apply of an absent object if the user may not create it. Raises StatusError (403)."""
     if not user.administrator:
         route = ResourceRoute(kind.group, version, namespace, kind.plural, name)
         authorize_resource(view, attributes_of(user, route, "create"))
 
 
 def authorize(view: ClusterView, asked: Attributes) -> None:
-    """Refuse what is not allowed, be it a resource or a path."""
+    """Refuse a request that is not allowed, for a resource or for a path. Raises StatusError (403)."""
     if not asked.path:
         authorize_resource(view, asked)
     elif not decide(view, asked).allowed:
@@ -62,7 +62,7 @@ def authorize(view: ClusterView, asked: Attributes) -> None:
 
 
 def forbidden(asked: Attributes, why: str) -> status.StatusError:
-    """403 of a resource, which need not be one that is served."""
+    """Return a 403 error about a resource, which need not be a served one."""
     qualified = f"{asked.resource}.{asked.group}" if asked.group else asked.resource
     what = f'{qualified} "{asked.name}"' if asked.name else qualified
     named: JsonObject = {"name": asked.name} if asked.name else {}

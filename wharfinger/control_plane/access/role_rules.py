@@ -1,4 +1,4 @@
-"""Rules of roles: what one allows (``rbac.authorization.k8s.io/v1`` PolicyRule). Pure."""
+"""The matching of one rule of a role (``rbac.authorization.k8s.io/v1`` PolicyRule). Pure."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +11,7 @@ ALL: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What somebody wants to do: to a resource, or, where ``path`` is not empty, to a path that is none."""
+    """The attributes of a request: for a resource or, if ``path`` is not empty, for a path that is no resource."""
 
     user: User
     verb: str
@@ -25,12 +25,12 @@ class Attributes:
 
     @property
     def combined_resource(self) -> str:
-        """``pods/log``, or ``pods``."""
+        """The resource with its subresource: ``pods/log``, or ``pods``."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 def strings(rule: JsonObject, field: str) -> tuple[str, ...]:
-    """A list of strings in a rule; anything else in it says nothing."""
+    """Return a list of strings in a rule; items of other types are ignored."""
     return tuple(item for item in _listed(rule, field) if isinstance(item, str))
 
 
@@ -40,7 +40,7 @@ def _listed(rule: JsonObject, field: str) -> list[JsonValue]:
 
 
 def allows(rule: JsonObject, asked: Attributes) -> bool:
-    """Whether one rule allows it."""
+    """Return whether one rule allows the request."""
     verbs = strings(rule, "verbs")
     if ALL not in verbs and asked.verb not in verbs:
         return False
@@ -55,7 +55,7 @@ def allows(rule: JsonObject, asked: Attributes) -> bool:
 
 
 def _fits_resource(resource: str, asked: Attributes) -> bool:
-    """``*`` is all, ``*/scale`` a subresource of all."""
+    """Return whether a rule's resource matches: ``*`` matches all, ``*/scale`` this subresource of all."""
     if resource in {ALL, asked.combined_resource}:
         return True
     return bool(asked.subresource) and resource == f"*/{asked.subresource}"
@@ -68,5 +68,5 @@ def _fits_path(url: str, path: str) -> bool:
 
 
 def rules_of(role: JsonObject) -> tuple[JsonObject, ...]:
-    """The rules of a Role or ClusterRole."""
+    """Return the rules of a Role or ClusterRole."""
     return tuple(rule for rule in find_list(role, "rules") if isinstance(rule, dict))

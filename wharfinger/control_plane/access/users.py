@@ -1,8 +1,10 @@
-"""Who asks: a token makes a user.
+"""The authentication of users by token.
 
-One token makes an administrator; it comes as a bearer token or as the password of basic authentication (kubectl sends no
-token over plain HTTP, but it sends what stands in the server's URL). Tokens of service accounts make those. A wrong token is
-401, none is ``system:anonymous``. What a user may do is decided in :mod:`~wharfinger.control_plane.access.rbac`.
+One token makes an administrator. It comes as a bearer token or as the password of basic authentication (kubectl sends no
+token
+over plain HTTP, but it sends the credentials in the server's URL). A service account's token makes that service account. A
+wrong token is answered with 401; a request without a token is ``system:anonymous``. What a user may do is decided in
+:mod:`~wharfinger.control_plane.access.rbac`.
 """
 
 import base64
@@ -23,7 +25,7 @@ _ACCOUNTS: Final = "system:serviceaccounts"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks."""
+    """The user that makes a request."""
 
     name: str
     groups: tuple[str, ...]
@@ -32,7 +34,7 @@ class User:
 
     @property
     def administrator(self) -> bool:
-        """Whether everything is allowed."""
+        """True if everything is allowed."""
         return MASTERS in self.groups
 
 
@@ -42,25 +44,25 @@ ByToken = Callable[[str], "User | None"]
 
 
 def service_account_of(name: str) -> tuple[str, str] | None:
-    """Namespace and name of the service account that a user's name is of; None for others."""
+    """Return namespace and name of the service account with this user name; None for other users."""
     parts = name.removeprefix(_ACCOUNT).split(":") if name.startswith(_ACCOUNT) else []
     return (parts[0], parts[1]) if len(parts) == 2 and all(parts) else None
 
 
 def service_account_groups(namespace: str) -> tuple[str, ...]:
-    """The groups of every service account of a namespace."""
+    """Return the groups that every service account of a namespace has."""
     return (_ACCOUNTS, f"{_ACCOUNTS}:{namespace}")
 
 
 def nobody(_token: str) -> User | None:
-    """Knows no tokens."""
+    """Return None: this authenticator knows no tokens."""
     return None
 
 
 class Authenticator:
-    """Tells users by their token; without a token everybody is an administrator (the in-memory transport).
+    """An authenticator by token; without a token of its own every user is an administrator (the in-memory transport).
 
-    ``accounts`` tells the service account of a token, or None.
+    ``accounts`` returns the service account of a token, or None.
     """
 
     def __init__(self, token: str | None, accounts: ByToken = nobody) -> None:
@@ -68,7 +70,7 @@ class Authenticator:
         self._accounts = accounts
 
     def user(self, headers: Mapping[str, str]) -> User:
-        """The user of a request, impersonation left aside. Raises StatusError (401)."""
+        """Return the user of a request, before any impersonation. Raises StatusError (401)."""
         if self._token is None:
             return ADMINISTRATOR
         secret = _secret(headers.get("authorization", ""))
@@ -80,20 +82,20 @@ class Authenticator:
         return found
 
     def by_token(self, token: str) -> User | None:
-        """The user of a token; None for one that nobody has."""
+        """Return the user of a token; None for an unknown token."""
         if self._token is not None and hmac.compare_digest(token.encode(), self._token.encode()):
             return ADMINISTRATOR
         return self._accounts(token)
 
 
 def misplaced_space(authorization: str) -> bool:
-    """Whether a token is not looked at because of more than one space before it."""
+    """Return whether a bearer token is ignored because more than one space precedes it."""
     parts = authorization.strip().split(" ", 2)
     return len(parts) == 3 and parts[0].lower() == "bearer" and not parts[1]
 
 
 def _secret(authorization: str) -> str | None:
-    """The token; None where there is none that is looked at."""
+    """Return the token of an Authorization header; None if there is none of a supported scheme."""
     parts = authorization.strip().split(" ", 2)
     scheme, value = parts[0].lower(), parts[1] if len(parts) > 1 else ""
     if not value or scheme not in _SCHEMES:
@@ -107,4 +109,4 @@ def _secret(authorization: str) -> str | None:
 
 
 _SCHEMES: Final = frozenset({"bearer", "basic"})
-"""What is looked at; anything else is as good as nothing."""
+"""The supported schemes; a header of any other scheme is ignored."""

@@ -1,6 +1,6 @@
-"""What a write depends on, or brings about, beside its object: all admission plugins in kube-apiserver's order (``chain``),
-and ValidatingAdmissionPolicies at work.
+"""Admission: all admission plugins in kube-apiserver's order (``chain``), and the evaluation of
+ValidatingAdmissionPolicies.
 
-A plugin about one kind belongs in that kind's folder in ``api``. Called by the verbs; may import ``backend``, ``catalog`` and
-everything below.
+Admission covers everything on which a write depends, or which it changes, beside its object. A plugin about one kind belongs
+in that kind's folder in ``api``. Called by the verbs; may import ``backend``, ``catalog`` and everything below.
 """

@@ -1,4 +1,6 @@
-"""Which policies are bound: kept from one change of them to the next, so that a write costs nothing where none is."""
+"""The cache of bound policies. It is kept until a policy or binding changes, so that writes cost nothing while no policy is
+bound.
+"""
 
 from typing import Final
 
@@ -19,11 +21,14 @@ _EXEMPT: Final = frozenset(
         "MutatingAdmissionPolicyBinding",
     )
 )  # fmt: skip
-"""Kinds that no policy is asked about, so that a wrong one can be mended."""
+"""Kinds that are exempt from policies, so that a wrong policy can be repaired."""
 
 
 class BoundPolicies:
-    """The policies that have bindings, compiled; a backend has them while there is one. Call it with every change."""
+    """The policies that have bindings, compiled. Call it with every change.
+
+    ``backend.policies`` is set to it while at least one policy is bound.
+    """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -35,7 +40,7 @@ class BoundPolicies:
             self.load()
 
     def load(self) -> None:
-        """Know what is stored."""
+        """Read the stored policies and bindings; compile only policies that changed."""
         compiled = {_state(policy.policy): policy for policy, _ in self._bound}
         by_policy: dict[str, list[JsonObject]] = {}
         for binding in self._backend.storage.list(BINDINGS):
@@ -48,11 +53,11 @@ class BoundPolicies:
         self._backend.policies = self if self._bound else None
 
     def enforce(self, admission: Admission) -> None:
-        """Ask them. Raises StatusError."""
+        """Evaluate the bound policies. Raises StatusError."""
         if admission.kind.group_kind not in _EXEMPT:
             enforce(admission, self._backend.catalog, self._bound)
 
 
 def _state(obj: JsonObject) -> tuple[str, str]:
-    """What two states of objects that are the same have in common."""
+    """Return a key that is equal for equal states of an object."""
     return text(obj, "metadata", "uid"), text(obj, "metadata", "resourceVersion")

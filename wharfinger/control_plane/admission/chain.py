@@ -1,4 +1,4 @@
-"""All plugins, in the order in which kube-apiserver asks them."""
+"""The chain of all plugins, in the order in which kube-apiserver calls them."""
 
 from functools import lru_cache
 from typing import Final
@@ -36,7 +36,7 @@ ORDER: Final = (
     "ResourceQuota",
     "RoleEscalation",
 )
-"""The default plugins of kube-apiserver that exist here or may come to."""
+"""The default plugins of kube-apiserver that exist here or may be added."""
 
 
 def _ask_policies(admission: Admission) -> None:
@@ -55,7 +55,7 @@ PLUGINS: Final[tuple[Plugin, ...]] = tuple(
 
 
 def mutated(admission: Admission, obj: JsonObject) -> JsonObject:
-    """The object with what plugins add. Raises StatusError."""
+    """Return the object with the changes of all mutating plugins. Raises StatusError."""
     for plugin in concerned(admission.operation, admission.kind.group_kind):
         if plugin.mutate is not None:
             obj = plugin.mutate(admission, obj)
@@ -70,7 +70,7 @@ def check(admission: Admission) -> None:
 
 
 def charge(admission: Admission, backend: Backend) -> None:
-    """Write what plugins count the write as. Raises StatusError."""
+    """Record the use that plugins count for this write. Raises StatusError."""
     for plugin in concerned(admission.operation, admission.kind.group_kind):
         if plugin.charge is not None:
             plugin.charge(admission, backend)
@@ -78,7 +78,7 @@ def charge(admission: Admission, backend: Backend) -> None:
 
 @lru_cache(maxsize=1024)
 def concerned(operation: Operation, group_kind: str) -> tuple[Plugin, ...]:
-    """The plugins that look at an operation on a kind."""
+    """Return the plugins that handle an operation on a kind."""
     return tuple(
         plugin
         for plugin in PLUGINS

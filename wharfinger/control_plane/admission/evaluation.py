@@ -1,7 +1,6 @@
-"""Running the expressions of a policy under their budget (``apiserver/pkg/admission/plugin/cel``).
+"""The evaluation of a policy's expressions under their budget (``apiserver/pkg/admission/plugin/cel``).
 
-Variables are evaluated where they are asked for, once for each group of expressions; what they cost is paid out of the
-same budget.
+Variables are evaluated on first use, once for each group of expressions. Their cost is charged to the same budget.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,14 +19,14 @@ from wharfinger.control_plane.cel.values.values import CelError, CelMap, Value
 from wharfinger.control_plane.wire.field_errors import quoted
 
 BUDGET: Final = 10_000_000
-"""What the expressions of a policy may cost for one binding and parameter."""
+"""The cost limit of a policy's expressions, for one binding and parameter."""
 CONDITIONS_BUDGET: Final = 2_500_000
-"""What its match conditions may."""
+"""The cost limit of a policy's match conditions."""
 _SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
 class OutOfBudgetError(Exception):
-    """The expressions cost more than they may."""
+    """The expressions exceeded their cost budget."""
 
     def __init__(self) -> None:
         super().__init__(_SPENT)
@@ -35,7 +34,7 @@ class OutOfBudgetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An expression that can be evaluated, or why it cannot."""
+    """An expression that can be evaluated, or the reason why it cannot."""
 
     text: str
     program: Program | None = None
@@ -44,14 +43,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an expression gave, or the error it ended with."""
+    """The result of an expression: its value, or the error with which it ended."""
 
     value: Value = None
     error: str = ""
 
 
 def step_of(text: str, environment: Environment, *wanted: Type) -> Step:
-    """Compile an expression that is to give one of these types (none given: any)."""
+    """Compile an expression that must have one of these types (none given: any)."""
     found = compiled(text, environment)
     if problem := refusal(found, *wanted):
         return Step(text, problem=problem)
@@ -62,7 +61,7 @@ def step_of(text: str, environment: Environment, *wanted: Type) -> Step:
 
 
 class Variables(CelMap):
-    """The variables of a policy, evaluated where they are asked for."""
+    """The variables of a policy, evaluated on first use."""
 
     __slots__ = ("_known", "_names", "_steps", "spent")
 
@@ -72,22 +71,22 @@ class Variables(CelMap):
         self._names = {**names, VARIABLES: self}
         self._known: dict[str, Outcome] = {}
         self.spent = 0
-        """What they cost since somebody looked."""
+        """The cost of variables since it was last charged to the budget."""
 
     @property
     def names(self) -> Mapping[str, Value]:
-        """All that expressions know, these included."""
+        """All names that expressions know, the variables included."""
         return self._names
 
     def __len__(self) -> int:
         return len(self._steps)
 
     def keys(self) -> Iterator[Value]:
-        """Their names."""
+        """Return the names of the variables."""
         return iter(self._steps)
 
     def find(self, key: Value) -> tuple[bool, Value]:
-        """Whether there is one, and its value. Raises CelError."""
+        """Return whether there is such a variable, and its value. Raises CelError."""
         if not isinstance(key, str) or key not in self._steps:
             return False, None
         if key not in self._known:
@@ -111,7 +110,10 @@ class Variables(CelMap):
 def evaluated(
     steps: Sequence[Step | None], variables: Mapping[str, Step], names: Mapping[str, Value], budget: int
 ) -> tuple[list[Outcome | None], int]:
-    """What each expression gives (None: there is none), and what is left. Raises OutOfBudgetError."""
+    """Return the result of each expression (None: there is no expression) and the rest of the budget.
+
+    Raises OutOfBudgetError.
+    """
     composed = Variables(variables, names)
     found: list[Outcome | None] = []
     for step in steps:

@@ -1,4 +1,4 @@
-"""What expressions of a policy see of a request, by the names they know it by."""
+"""The inputs of a policy's expressions: what they see of a request, by the names that they use for it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ _OF_NAMESPACES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RoleAsker:
-    """Somebody whom roles allow things."""
+    """A user whose permissions expressions can check."""
 
     view: ClusterView
     user: User
 
     def account(self, namespace: str, name: str) -> "RoleAsker":
-        """A service account instead."""
+        """Return the same checker for a service account."""
         groups = (*service_account_groups(namespace), "system:authenticated")
         return RoleAsker(self.view, User(f"system:serviceaccount:{namespace}:{name}", groups))
 
     def decide(self, check: Check, verb: str) -> Verdict:
-        """What roles say."""
+        """Return the decision of RBAC on a check."""
         if check.path:
             asked = Attributes(user=self.user, verb=verb, path=check.path)
         else:
@@ -50,7 +50,7 @@ class RoleAsker:
 
 
 def authorizers(admission: Admission) -> dict[str, Value]:
-    """The variables that answer who may do what."""
+    """Return the variables with which expressions check permissions."""
     asker = RoleAsker(admission.view, admission.user)
     own = Check(
         asker, group=admission.kind.group, resource=admission.kind.plural, subresource=admission.subresource,
@@ -62,7 +62,7 @@ def authorizers(admission: Admission) -> dict[str, Value]:
 def inputs(
     admission: Admission, asked: Resource, matched: Resource, parameter: JsonObject | None
 ) -> Mapping[str, Value]:
-    """All but the authorizers, and the variables that a policy makes itself."""
+    """Return all inputs except the authorizers and the variables that a policy defines itself."""
     return {
         environment.OBJECT: document_value(at_resource(matched, admission.obj, admission.subresource)),
         environment.OLD_OBJECT: document_value(at_resource(matched, admission.old, admission.subresource)),
@@ -73,7 +73,7 @@ def inputs(
 
 
 def _namespace(admission: Admission) -> JsonObject | None:
-    """The namespace of what is written; a Namespace itself has none."""
+    """Return the namespace of the written object; a Namespace itself has none."""
     if not admission.namespace:
         return None
     found = admission.view.object("", "namespaces", "", admission.namespace)

@@ -1,4 +1,4 @@
-"""Which requests a policy or a binding is about (``apiserver/pkg/admission/plugin/policy/matching``)."""
+"""The matching of requests by a policy or a binding (``apiserver/pkg/admission/plugin/policy/matching``)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -16,7 +16,10 @@ _NAMESPACE: Final = "Namespace"
 
 
 def matched(match: JsonObject, admission: Admission, asked: Resource, catalog: Catalog) -> Resource | None:
-    """What a policy takes a request for: what is asked for, or another version of that; None where it is not concerned."""
+    """Return the resource as which a policy sees a request; None if the policy does not match it.
+
+    It is the requested resource or, with ``matchPolicy: Equivalent``, another version of it.
+    """
     if not _namespace_fits(match, admission) or not _object_fits(match, admission):
         return None
     fuzzy = match.get("matchPolicy") == "Equivalent"
@@ -59,7 +62,7 @@ def _by_rules(
 
 
 def equivalents(asked: Resource, catalog: Catalog) -> Iterator[Resource]:
-    """All versions of what a resource is, those of other groups that are the same objects included."""
+    """Yield all versions of a resource, including those of other groups that serve the same objects."""
     for kind in catalog.kinds():
         if kind.collection == asked.kind.collection:
             for version in kind.versions:
@@ -93,5 +96,5 @@ def _resource_fits(item: str, plural: str, subresource: str) -> bool:
 
 
 def match_of(holder: JsonObject, name: str) -> JsonObject | None:
-    """What a policy (``matchConstraints``) or a binding (``matchResources``) is about; None where it does not say."""
+    """Return the matching rules of a policy (``matchConstraints``) or binding (``matchResources``), or None."""
     return part(holder, "spec", name)

@@ -1,4 +1,4 @@
-"""The objects that a policy is parametrised with: by a binding's name or selector (``paramRef``)."""
+"""The parameters of a policy: objects that a binding selects by name or by selector (``paramRef``)."""
 
 from wharfinger.control_plane.catalog.catalog import Catalog, Served
 from wharfinger.control_plane.catalog.conversions import shown
@@ -10,11 +10,11 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class ConfigurationError(Exception):
-    """A policy cannot be asked as it and its binding are."""
+    """A policy cannot be evaluated with its present configuration or that of its binding."""
 
 
 def parameter_kind(policy: JsonObject, catalog: Catalog) -> Served | None:
-    """The kind of a policy's parameters, None for none. Raises ConfigurationError where it is not served."""
+    """Return the kind of a policy's parameters, or None. Raises ConfigurationError if the kind is not served."""
     wanted = part(policy, "spec", "paramKind")
     if wanted is None:
         return None
@@ -30,7 +30,10 @@ def parameter_kind(policy: JsonObject, catalog: Catalog) -> Served | None:
 def parameters(
     served: Served | None, binding: JsonObject, namespace: str, view: ClusterView
 ) -> list[JsonObject | None]:
-    """What a policy is asked with, each in turn; None is no parameter. Raises ConfigurationError."""
+    """Return the parameters with which a policy is evaluated, one after the other; None means no parameter.
+
+    Raises ConfigurationError.
+    """
     reference = part(binding, "spec", "paramRef")
     if served is None or reference is None:
         return [None]

@@ -1,4 +1,7 @@
-"""Who binds a policy to parameters must be allowed to read them; said with what else is wrong with a policy or a binding."""
+"""The permission to bind parameters: a user may bind a policy only to parameters that the user may read.
+
+A violation is reported with the validation errors of the policy or binding.
+"""
 
 from typing import Final
 
@@ -19,14 +22,14 @@ _POLICIES: Final = {
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicies",
     "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicies",
 }
-"""Where the policies are that a kind of bindings binds."""
+"""The resource name of the policies that each kind of binding refers to."""
 _BUILT_IN: Final = {
     (kind.group, version.name, kind.kind): kind.plural for kind in BUILTIN_KINDS for version in kind.versions
 }
 
 
 def check_parameters(admission: Admission) -> None:
-    """Refuse what binds parameters that its user may not read. Raises StatusError (422)."""
+    """Refuse a policy or binding with parameters that its user may not read. Raises StatusError (422)."""
     if admission.user.administrator or admission.obj is None:
         return
     new, old = part(admission.obj, "spec") or {}, part(admission.old, "spec") or {}
@@ -72,13 +75,13 @@ def _binding_problem(admission: Admission, spec: JsonObject) -> str:
     if kind is not None and not plural:
         shown = f"&ParamKind{{APIVersion:{text(kind, 'apiVersion')},Kind:{text(kind, 'kind')},}}"
         return f"unable to resolve paramKind {shown} {lacking} for all groups, versions and resources"
-    if admission.kind.kind.startswith("Mutating"):  # whose words change places there
+    if admission.kind.kind.startswith("Mutating"):  # upstream swaps the two words in this message
         who, verb = verb, who
     return f'user {who} does not have "{verb}" permission on the object referenced by paramRef'
 
 
 def _resource(view: ClusterView, kind: JsonObject) -> tuple[str, str, str]:
-    """Group, version and plural name of a kind, which is "" where it is not served."""
+    """Return group, version and plural name of a kind; the plural is "" if the kind is not served."""
     group, _, version = text(kind, "apiVersion").rpartition("/")
     name = text(kind, "kind")
     if plural := _BUILT_IN.get((group, version, name)):
@@ -92,7 +95,7 @@ def _resource(view: ClusterView, kind: JsonObject) -> tuple[str, str, str]:
 
 
 def _shown(user: User) -> str:
-    """A user as the server prints one."""
+    """Return a user in the form in which kube-apiserver prints one."""
     extra = " ".join(f"{name}:[{' '.join(values)}]" for name, values in sorted(user.extra.items()))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"
 
@@ -103,4 +106,4 @@ PARAMETER_PLUGIN: Final = Plugin(
     frozenset(f"{kind}.{_GROUP}" for kind in ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy", *_POLICIES)),
     check=check_parameters,
 )
-"""No plugin of the server's, where it is a part of these kinds' validation."""
+"""A plugin that kube-apiserver does not have: there this check is part of the validation of these kinds."""

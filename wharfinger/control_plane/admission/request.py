@@ -1,4 +1,4 @@
-"""What a policy is asked about: one write, as admission knows it, and what of it policies see."""
+"""The request that a policy judges: one write, and the parts of it that policies see."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -22,28 +22,28 @@ class Resource:
 
     @property
     def group_version_kind(self) -> JsonObject:
-        """As requests show it."""
+        """The group, version and kind, as ``request`` shows them."""
         return {"group": self.kind.group, "version": self.version.name, "kind": self.kind.kind}
 
     @property
     def group_version_resource(self) -> JsonObject:
-        """As requests show it."""
+        """The group, version and resource, as ``request`` shows them."""
         return {"group": self.kind.group, "version": self.version.name, "resource": self.kind.plural}
 
 
 def resource_of(admission: Admission) -> Resource | None:
-    """The resource that is written, at the version it was asked at; None where that is no longer served."""
+    """Return the written resource at the requested version; None if that version is no longer served."""
     version = admission.kind.version(admission.version or admission.kind.storage_version)
     return None if version is None else Resource(admission.kind, version)
 
 
 def namespace_of(admission: Admission) -> str:
-    """The namespace of a request: of a Namespace its own name."""
+    """Return the namespace of a request; for a Namespace, its own name."""
     return admission.name if admission.kind.group_kind == "Namespace" else admission.namespace
 
 
 def at_resource(resource: Resource, obj: JsonObject | None, subresource: str = "") -> JsonObject | None:
-    """A stored object as a version, or its scale, shows it to expressions."""
+    """Return a stored object as expressions see it: at a version, or as its scale."""
     if obj is None:
         return None
     if subresource == SCALE and resource.version.scale is not None:
@@ -52,7 +52,10 @@ def at_resource(resource: Resource, obj: JsonObject | None, subresource: str = "
 
 
 def request_document(admission: Admission, asked: Resource, matched: Resource) -> JsonObject:
-    """The ``request`` of expressions; what is empty is left out. ``matched`` is what a policy takes the request for."""
+    """Return the ``request`` variable of expressions; empty fields are left out.
+
+    ``matched`` is the resource as which the policy sees the request.
+    """
     user = admission.user
     who: dict[str, JsonValue] = {
         "username": user.name,

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies at work: each binding of a policy that is about a request asks the policy (KEP-3488)."""
+"""The evaluation of ValidatingAdmissionPolicies, once for each of their bindings that matches a request (KEP-3488)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ from wharfinger.control_plane.wire import status
 from wharfinger.formats.json.value import JsonObject
 
 MESSAGE_BYTES: Final = 5 * 1024
-"""A message that is longer is not said."""
+"""The maximum length of a message in bytes; a longer one is replaced by the default message."""
 _CODES: Final = {"Forbidden": 403, "RequestEntityTooLarge": 413}
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """Why a policy is against a request; ``reason`` is one of Status."""
+    """The reason why a policy denies a request; ``reason`` is one of Status."""
 
     message: str
     reason: str = "Invalid"
@@ -65,7 +65,9 @@ class CompiledPolicy:
     def denials(
         self, admission: Admission, asked: Resource, taken: Resource, parameter: JsonObject | None
     ) -> tuple[list[Denial], list[Denial]]:
-        """Why it is against the request, and those of them that no action of a binding lets pass."""
+        """Return the denials of a request, and separately the errors that refuse it whatever the actions of the binding
+        are.
+        """
         known = inputs(admission, asked, taken, parameter)
         asking = {**known, **authorizers(admission)}
         try:
@@ -95,7 +97,7 @@ class CompiledPolicy:
         return found, [denial for error in errors for denial in self._failed(error)]
 
     def _failed(self, why: str) -> list[Denial]:
-        """What comes of an expression that has no value."""
+        """Return the denials for an expression that failed: none if the failure policy is ``Ignore``."""
         return [Denial(why)] if self.strict else []
 
     def _denied(self, index: int, said: Outcome | None) -> Denial:
@@ -109,7 +111,7 @@ class CompiledPolicy:
         return Denial(message, text(validation, "reason") or "Invalid")
 
     def _concerned(self, names: Mapping[str, Value]) -> bool:
-        """Whether all match conditions hold. Raises ConditionError, and OutOfBudgetError."""
+        """Return whether all match conditions hold. Raises ConditionError and OutOfBudgetError."""
         if not self._conditions:
             return True
         try:
@@ -130,7 +132,7 @@ class CompiledPolicy:
 
 
 class ConditionError(Exception):
-    """Match conditions have no value, and none is false."""
+    """The evaluation of match conditions failed, and none of them is false."""
 
     def __init__(self, errors: Sequence[str]) -> None:
         super().__init__(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
@@ -143,7 +145,7 @@ def _steps(items: Sequence[JsonObject], field: str, known: environment.Environme
 def enforce(
     admission: Admission, catalog: Catalog, bound: Sequence[tuple[CompiledPolicy, Sequence[JsonObject]]]
 ) -> None:
-    """Ask all policies, each for its bindings. Raises StatusError for the first denial; warnings are added."""
+    """Evaluate all policies, each for its bindings, and add their warnings. Raises StatusError for the first denial."""
     asked = resource_of(admission)
     if asked is None:
         return
@@ -182,7 +184,7 @@ def _misconfigured(admission: Admission, policy: CompiledPolicy, binding: str, w
 def _acted(
     admission: Admission, policy: CompiledPolicy, binding: JsonObject, denials: Sequence[Denial]
 ) -> list[status.StatusError]:
-    """What a binding makes of denials: refusals, warnings, or nothing (there is no audit log)."""
+    """Return the refusals that a binding's actions make of denials, and add its warnings (there is no audit log)."""
     name, actions = text(binding, "metadata", "name"), texts(binding, "spec", "validationActions")
     refused: list[status.StatusError] = []
     for denial in denials:

@@ -1,5 +1,5 @@
-"""What is in a cluster before anybody writes to it: the roles and objects that every kube-apiserver brings along, and writing
-them at the first start.
+"""The initial content of a cluster: the roles and objects with which every kube-apiserver starts, written at the first
+start.
 
 May import ``backend``, ``catalog`` and ``storage``.
 """

@@ -1,9 +1,9 @@
-"""What is in a cluster before anybody wrote to it: the API's own services, priorities, flow control, the first Service.
+"""The first objects of a cluster: its own APIServices, priority classes, flow control and the first Service.
 
 ``first_objects.json`` (made by ``generate_first_objects.py``) holds them as a kube-apiserver stores them; roles and bindings
-are :mod:`~wharfinger.control_plane.bootstrap.roles`'s. They are there from the first start; what a person changed or deleted
-afterwards stays so: all of them are written once, and none where one of them is there. What the server cannot do without is
-written again by :mod:`~wharfinger.control_plane.controllers.standing_objects`.
+are in :mod:`~wharfinger.control_plane.bootstrap.roles`. All of them are written once, at the first start, and none if the
+marker object is already there. So what a user changed or deleted afterwards is kept. The objects that the server needs are
+restored by :mod:`~wharfinger.control_plane.controllers.standing_objects`.
 """
 
 from functools import cache
@@ -27,29 +27,29 @@ from wharfinger.kube.times import format_time
 DATA: Final = Path(__file__).with_name("first_objects.json")
 _MAX_DATA_BYTES: Final = 100_000
 _MARK: Final = Key(Collection("apiregistration.k8s.io", "apiservices"), "", "v1.")
-"""The object whose presence says that all were written."""
+"""The marker object: if it is stored, all of them were written."""
 
 
 def install(backend: Backend) -> None:
-    """Store them, where the storage is new."""
+    """Store the first objects if the storage is new."""
     if backend.storage.get(_MARK) is None:
         for key in _by_key():
             restore(backend, key)
 
 
 def is_first(key: Key) -> bool:
-    """Whether an object of that name is one of them."""
+    """Return whether this is the key of a first object."""
     return key in _by_key()
 
 
 def restore(backend: Backend, key: Key) -> None:
-    """Store one of them, as if it had not been there before."""
+    """Store one of the first objects as if it were new."""
     obj = _by_key()[key]
     backend.put(key, _stamped(obj, find_object(obj, "metadata"), format_time(backend.now()), backend.new_uid()))
 
 
 def _stamped(obj: JsonObject, metadata: JsonObject, time: str, uid: str) -> JsonObject:
-    """With what is new in each cluster."""
+    """Return the object with the fields that are new in each cluster: UID and times."""
     entries: list[JsonValue] = [
         {**entry, "time": time} for entry in find_list(metadata, "managedFields") if isinstance(entry, dict)
     ]

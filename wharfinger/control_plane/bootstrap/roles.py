@@ -1,6 +1,6 @@
-"""The roles and bindings that every kube-apiserver brings along (``roles.json``, made by generate_bootstrap_roles.py).
+"""The roles and bindings with which every kube-apiserver starts (``roles.json``, made by generate_bootstrap_roles.py).
 
-They are there from the first start; what a person changed in them stays as it is.
+They exist from the first start; what a user changed in them is kept.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ _AGGREGATOR: Final = "clusterrole-aggregation-controller"
 
 
 def install(backend: Backend) -> None:
-    """Store what is not there yet."""
+    """Store the roles and bindings that are absent."""
     time = format_time(backend.now())
     for key, obj in _objects():
         if backend.storage.get(key) is None:
@@ -66,7 +66,10 @@ def _read(listed: JsonValue) -> Iterator[tuple[Key, JsonObject]]:
 
 
 def _entries(labels: JsonObject, fields: JsonObject) -> list[JsonValue]:
-    """Who owns what: the server all of it, but for the rules that are put together from other roles."""
+    """Return the managed fields of a role or binding.
+
+    The server owns all of it, except the rules of an aggregated role: the aggregation controller owns those.
+    """
     owned: JsonObject = {
         "f:metadata": {
             "f:annotations": {".": {}, **{f"f:{name}": {} for name in _AUTOUPDATE}},

@@ -1,5 +1,6 @@
-"""Which kinds are served at this moment: the table of built-in kinds with their columns, the kinds made of
-CustomResourceDefinitions, and how objects convert between served versions.
+"""The catalog of served kinds: the table of built-in kinds with their columns, the kinds that CustomResourceDefinitions
+define,
+and the conversion of objects between served versions.
 
 May import ``api`` and everything below it; it reads no storage.
 """

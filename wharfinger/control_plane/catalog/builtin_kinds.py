@@ -1,11 +1,12 @@
 """The built-in kinds: every kind that a kube-apiserver v1.36 serves by default, each a row of one table.
 
-``builtin_kinds.json`` beside this file holds what discovery says (names, scope, verbs, subresources; made by
-``generate_builtin_kinds.py``). What discovery does not say, and clients see all the same, stands here: how a kind is created,
-counted, deleted and selected. Versions of one kind are one :class:`~wharfinger.control_plane.kinds.kind.Kind`; a kind that is
-served in a second group (events.k8s.io) is a kind of its own over the same stored objects.
+``builtin_kinds.json`` beside this file holds what discovery reports (names, scope, verbs, subresources; made by
+``generate_builtin_kinds.py``). This module holds what discovery does not report but clients still observe: how a kind is
+created, counted, deleted and selected. Versions of one kind are one :class:`~wharfinger.control_plane.kinds.kind.Kind`; a
+kind
+that is served in a second group (events.k8s.io) is a kind of its own over the same stored objects.
 
-A few are virtual: they are asked, and nothing of them is stored (bindings, reviews, component statuses).
+A few kinds are virtual: they answer requests, but none of their objects are stored (bindings, reviews, component statuses).
 """
 
 from pathlib import Path
@@ -64,7 +65,7 @@ _SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
     "CertificateSigningRequest.certificates.k8s.io": ("spec.signerName",),
     "ResourceSlice.resource.k8s.io": ("spec.nodeName", "spec.driver"),
 }
-"""What a field selector may name beside name and namespace."""
+"""The fields that a field selector may use beside name and namespace."""
 
 _GENERATION: Final = frozenset(
     """
@@ -93,7 +94,7 @@ _GIVEN_BACK: Final = frozenset(
     VolumeAttributesClass.storage.k8s.io
     """.split()  # noqa: SIM905
 )
-"""Kinds whose delete answers with the object."""
+"""Kinds whose delete returns the deleted object."""
 
 _CREATED_BY_PUT: Final = frozenset(
     """
@@ -102,7 +103,7 @@ _CREATED_BY_PUT: Final = frozenset(
     RuntimeClass.node.k8s.io Service
     """.split()  # noqa: SIM905
 )
-"""Kinds of which a PUT makes an object that is absent."""
+"""Kinds whose PUT creates an absent object."""
 
 _CONDITIONAL: Final = frozenset(
     """
@@ -114,7 +115,7 @@ _CONDITIONAL: Final = frozenset(
     ValidatingWebhookConfiguration.admissionregistration.k8s.io VolumeAttachment.storage.k8s.io
     """.split()  # noqa: SIM905
 )
-"""Kinds of which a PUT must say the resourceVersion."""
+"""Kinds whose PUT must carry the resourceVersion."""
 
 _INITIAL_STATUS: Final[dict[str, JsonObject]] = {
     "APIService.apiregistration.k8s.io": {},
@@ -153,9 +154,9 @@ _INITIAL_STATUS: Final[dict[str, JsonObject]] = {
     "ValidatingAdmissionPolicy.admissionregistration.k8s.io": {},
     "VolumeAttachment.storage.k8s.io": {"attached": False},
 }
-"""What ``status`` is when an object is created, for the kinds where the server sets one."""
+"""The initial ``status`` of an object, for the kinds whose status the server sets at creation."""
 _STORED_AS: Final = {"Event.events.k8s.io": (Collection("", "events"), "v1")}
-"""Kinds whose objects are those of another kind: where they are, and at which version."""
+"""Kinds that show the objects of another kind: the collection and version in which those are stored."""
 _WARNINGS: Final = {
     "v1/ComponentStatus": "v1 ComponentStatus is deprecated in v1.19+",
     "v1/Endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
@@ -216,7 +217,7 @@ def _version(group_kind: str, row: JsonObject) -> KindVersion:
 
 
 def _subresource(name: str, entry: JsonValue) -> Subresource:
-    """``["Scale", ["get"]]``, or with the kind's own group and version before it: ``autoscaling/v1/Scale``."""
+    """Read a subresource: ``["Scale", ["get"]]``, or with group and version: ``autoscaling/v1/Scale``."""
     said, verbs = entry if isinstance(entry, list) and len(entry) == 2 else ("", [])
     *api, kind = str(said).split("/")
     group, version = api if len(api) == 2 else ("", "")
@@ -236,4 +237,4 @@ def _table() -> list[JsonObject]:
 BUILTIN_KINDS: Final[tuple[Kind, ...]] = _kinds(_table())
 """Every built-in kind, in the order of discovery."""
 GROUP_ORDER: Final = tuple(dict.fromkeys(kind.group for kind in BUILTIN_KINDS))
-"""Built-in groups in the order that discovery gives them; custom groups follow."""
+"""Built-in groups in discovery's order; custom groups follow."""

@@ -1,4 +1,4 @@
-"""What is served at this moment: the built-in kinds and the custom ones, looked up as requests and discovery need them."""
+"""The kinds that are served now: the built-in and the custom ones, looked up as requests and discovery need them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,24 +16,24 @@ class Served:
     kind: Kind
     version: KindVersion
     api_version: str = field(init=False, compare=False)
-    """``apps/v1``."""
+    """The group version: ``apps/v1``."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "api_version", self.kind.api_version(self.version.name))
 
 
 class Catalog:
-    """Kinds by resource name. ``generation`` grows with every change, for documents made of the catalog."""
+    """The served kinds by resource name. ``generation`` grows with every change, for documents made from the catalog."""
 
     def __init__(self, builtin: Iterable[Kind] = BUILTIN_KINDS) -> None:
         self._builtin = {Collection(kind.group, kind.plural): kind for kind in builtin}
         self._custom: dict[Collection, Kind] = {}
         self._found: dict[tuple[str, str, str], Served] = {}
-        """What was asked for and is served."""
+        """Cached results of ``find``; only served resources are cached."""
         self.generation = 0
 
     def find(self, group: str, version: str, plural: str) -> Served | None:
-        """The kind of a resource at a version, or None where it is not served."""
+        """Return the kind of a resource at a version, or None if it is not served."""
         known = self._found.get((group, version, plural))
         if known is not None:
             return known
@@ -46,15 +46,15 @@ class Catalog:
         return served
 
     def find_kind(self, group: str, kind: str) -> Kind | None:
-        """The kind of that name."""
+        """Return the kind with that name, or None."""
         return next((item for item in self.kinds() if item.group == group and item.kind == kind), None)
 
     def kinds(self) -> tuple[Kind, ...]:
-        """All served kinds, built-in ones first."""
+        """Return all served kinds, built-in ones first."""
         return (*self._builtin.values(), *(kind for _, kind in sorted(self._custom.items()) if kind.versions))
 
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Groups in discovery's order, each with its versions, the preferred one first."""
+        """Return the groups in discovery's order, each with its versions, the preferred version first."""
         versions: dict[str, set[str]] = {}
         for kind in self.kinds():
             versions.setdefault(kind.group, set()).update(version.name for version in kind.versions)
@@ -63,12 +63,12 @@ class Catalog:
         return {name: tuple(sorted(versions[name], key=version_rank, reverse=True)) for name in names}
 
     def resources(self, group: str, version: str) -> tuple[Served, ...]:
-        """What a group version serves, by plural name."""
+        """Return the resources of a group version, sorted by plural name."""
         served = (self.find(group, version, kind.plural) for kind in self.kinds() if kind.group == group)
         return tuple(sorted((item for item in served if item is not None), key=lambda item: item.kind.plural))
 
     def set_custom(self, kind: Kind) -> None:
-        """Serve a custom kind, or serve it anew; a built-in kind is never replaced."""
+        """Serve a custom kind, or replace it; a built-in kind is never replaced."""
         if kind.collection not in self._builtin:
             self._custom[kind.collection] = kind
             self._found.clear()

@@ -1,7 +1,8 @@
-"""Which columns each built-in kind is shown with.
+"""The columns with which each built-in kind is shown.
 
-What the columns are called and what they mean is data (``table_columns.json``, made by ``generate_documents.py``: it
-is what a kube-apiserver says); how each is filled stands here, kind by kind, in the same order. A kind without a row here
+Names and descriptions of the columns are data (``table_columns.json``, made by ``generate_documents.py`` from the answers of
+a
+kube-apiserver). This module defines how each column is filled, kind by kind, in the same order. A kind without a row here
 shows its name and creation time.
 """
 
@@ -311,7 +312,7 @@ def _data() -> JsonObject:
 
 
 def columns_of(group_kind: str) -> tuple[Column, ...]:
-    """The columns of a built-in kind (``Deployment.apps``)."""
+    """Return the columns of a built-in kind (``Deployment.apps``)."""
     known = group_kind if group_kind in _CELLS else _DEFAULT
     definitions = find_list(_data(), "kinds", known)
     return tuple(_column(item, cell) for item, cell in zip(definitions, _CELLS.get(known, _DEFAULT_CELLS), strict=True))
@@ -330,4 +331,4 @@ def _first(group_kind: str, index: int) -> Column:
 
 NAME: Final = _first(_DEFAULT, 0)
 AGE: Final = replace(_first("ConfigMap", 2), type="date")
-"""The column of a custom kind that declares none."""
+"""The only column of a custom kind that declares none."""

@@ -1,9 +1,12 @@
-"""Built-in kinds that several versions show in different forms: each version to the stored one and back.
+"""The conversions of built-in kinds that have different forms in different versions: each version to the stored one and
+back.
 
-Two of them: HorizontalPodAutoscalers, stored as autoscaling/v2, which autoscaling/v1 shows with one number of its own and
-annotations for all the rest; and Events, stored as the core group's, which events.k8s.io calls by other names. Pure: an object
-in, another out (itself where there is nothing to convert). Versions of custom kinds are
-:mod:`~wharfinger.control_plane.catalog.custom_versions`'.
+There are two such kinds: HorizontalPodAutoscalers, stored as autoscaling/v2, which autoscaling/v1 shows with one metric as a
+field and the rest as annotations; and Events, stored in the core group's form, whose fields have other names in
+events.k8s.io.
+Pure: each function takes an object and returns another (or the same, if there is nothing to convert). Versions of custom
+kinds
+are in :mod:`~wharfinger.control_plane.catalog.custom_versions`.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,9 +28,9 @@ Convert: TypeAlias = Callable[[JsonObject], JsonObject]
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """How one version of a kind becomes the stored one (``stored``), and how it is shown (``shown``).
+    """The conversion of one version of a kind to the stored version (``stored``) and back (``shown``).
 
-    ``fields`` are the names of fields that selectors may use, beside what the stored form calls them.
+    ``fields`` maps field names that selectors of this version may use to their names in the stored form.
     """
 
     stored: Convert
@@ -36,13 +39,13 @@ class Conversion:
 
 
 def to_stored(served: Served, obj: JsonObject) -> JsonObject:
-    """An object of the served version in the form in which its kind is stored."""
+    """Return an object of the served version in the form in which its kind is stored."""
     conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
     return obj if conversion is None else conversion.stored(obj)
 
 
 def shown(served: Served, obj: JsonObject) -> JsonObject:
-    """A stored object as the served version shows it; itself where it is of that version."""
+    """Return a stored object as the served version shows it; the object itself if it already has that version."""
     if obj.get("apiVersion") == served.api_version:
         return obj
     conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
@@ -50,13 +53,13 @@ def shown(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def settled(served: Served, obj: JsonObject) -> JsonObject:
-    """An object of the served version as it shows once it was stored: what its fields imply is there."""
+    """Return an object of the served version as it is shown after storage, with all that its fields imply."""
     conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
     return obj if conversion is None else conversion.shown(conversion.stored(obj))
 
 
 def check_annotations(served: Served, obj: JsonObject) -> None:
-    """Refuse (400) an annotation that is a number in the server's own type, and reads otherwise."""
+    """Refuse (400) an annotation that holds a number in the server's own type, if its value is not a number."""
     known = _NUMBERS.get(served.kind.group_kind)
     if known is None:
         return
@@ -69,12 +72,14 @@ def check_annotations(served: Served, obj: JsonObject) -> None:
 
 
 def is_converted(served: Served) -> bool:
-    """Whether any version of the kind has another form than the stored one."""
+    """Return whether any version of the kind differs in form from the stored one."""
     return served.kind.group_kind in _CONVERTED
 
 
 def at_version(served: Served, obj: JsonObject, api_version: str) -> tuple[JsonObject, ListTypes] | None:
-    """A stored object as a version of its kind shows it, with that version's types; None where there is no such one."""
+    """Return a stored object as a version of its kind shows it, with that version's types; None if there is no such
+    version.
+    """
     group, name = split_api_version(api_version)
     version = served.kind.version(name) if group == served.kind.group else None
     if version is None:
@@ -83,7 +88,7 @@ def at_version(served: Served, obj: JsonObject, api_version: str) -> tuple[JsonO
 
 
 def with_known_entries(served: Served, obj: JsonObject) -> JsonObject:
-    """The object without entries of managed fields that were made in what is no version of its kind."""
+    """Return the object without the managed fields entries whose version is not a version of its kind."""
     entries = find(obj, "metadata", "managedFields")
     if not isinstance(entries, list):
         return obj
@@ -105,7 +110,7 @@ def _is_version(served: Served, api_version: str) -> bool:
 
 
 def stored_field(served: Served, path: str) -> str:
-    """What a field that a selector names is called in the stored form."""
+    """Return the name that a field of a selector has in the stored form."""
     conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
     return path if conversion is None else conversion.fields.get(path, path)
 
@@ -117,7 +122,7 @@ _NUMBERS: Final = {
         "failed to parse annotation[deprecated.deployment.rollback.to]={} as int64: ",
     ),
 }
-"""Kinds with an annotation that holds a number, and what is said before what is wrong with it."""
+"""Kinds with an annotation that holds a number: its name, and the text that precedes the parse error."""
 _EVENT_NAMES: Final = {
     "regarding": "involvedObject",
     "note": "message",
@@ -127,17 +132,17 @@ _EVENT_NAMES: Final = {
     "deprecatedCount": "count",
     "reportingController": "reportingComponent",
 }
-"""What events.k8s.io/v1 calls a field → what the core group calls it."""
+"""Field names of events.k8s.io/v1 → field names of the core group."""
 
 
 def _stored_event(obj: JsonObject) -> JsonObject:
-    """An Event of events.k8s.io as one of the core group."""
+    """Return an Event of events.k8s.io in the form of the core group."""
     renamed = {_EVENT_NAMES.get(name, name): value for name, value in obj.items()}
     return typed_form({**renamed, "apiVersion": "v1"}, builtin_list_types("", "v1", "Event"))
 
 
 def _shown_event(obj: JsonObject) -> JsonObject:
-    """An Event of the core group as events.k8s.io shows it."""
+    """Return an Event of the core group in the form of events.k8s.io."""
     names = {stored: shown for shown, stored in _EVENT_NAMES.items()}
     renamed = {names.get(name, name): value for name, value in obj.items()}
     shown: JsonObject = {**renamed, "apiVersion": "events.k8s.io/v1"}
@@ -158,5 +163,5 @@ CONVERSIONS: Final[Mapping[tuple[str, str], Conversion]] = {
     ),
     ("HorizontalPodAutoscaler.autoscaling", "autoscaling/v1"): Conversion(autoscaler_v2, autoscaler_v1, {}),
 }
-"""By ``Kind.group_kind`` and apiVersion."""
+"""The conversions by ``Kind.group_kind`` and apiVersion."""
 _CONVERTED: Final = frozenset(group_kind for group_kind, _ in CONVERSIONS)

@@ -1,7 +1,7 @@
-"""CustomResourceDefinitions: the kinds they define, and what the server writes into their status. Pure.
+"""CustomResourceDefinitions: the kinds that they define, and the status that the server writes into them. Pure.
 
-A definition goes through: created (no conditions) → names accepted and established, served from then on → being deleted
-(``Terminating``; its instances are deleted, new ones refused) → gone once the last instance is.
+A definition has these states in turn: created (no conditions) → names accepted and established, from then on served → being
+deleted (``Terminating``; its instances are deleted, new ones refused) → deleted, once the last instance is deleted.
 """
 
 import re
@@ -43,7 +43,9 @@ _STAGES: Final = {"": 2, "beta": 1, "alpha": 0}
 
 
 def version_rank(version: str) -> tuple[int, int, int, int]:
-    """Sorts versions as Kubernetes prefers them when reversed: GA, beta, alpha, each by number; others last."""
+    """Return a sort key for versions; in reverse order, GA comes before beta before alpha, each by number, then other
+    names.
+    """
     found = _VERSION.fullmatch(version)
     if found is None:
         return (0, 0, 0, 0)
@@ -51,7 +53,7 @@ def version_rank(version: str) -> tuple[int, int, int, int]:
 
 
 def kind_of_definition(definition: JsonObject) -> Kind:
-    """The kind that a definition defines. Raises ShapeError for what is no definition."""
+    """Return the kind that a definition defines. Raises ShapeError if it is not a definition."""
     spec = find_object(definition, "spec")
     accepted = find_object(definition, "status", "acceptedNames")
     names = accepted if accepted.get("plural") else find_object(spec, "names")
@@ -82,7 +84,7 @@ def kind_of_definition(definition: JsonObject) -> Kind:
 
 
 def check_definition(definition: JsonObject) -> None:
-    """Read a definition to the depth of its schemas. Raises ShapeError where something in it has the wrong type."""
+    """Read a definition including all of its schemas. Raises ShapeError if something in it has the wrong type."""
     waiting = [version.lists for version in kind_of_definition(definition).versions]
     while waiting:
         lists = waiting.pop()
@@ -99,13 +101,13 @@ def _subresources(kind: str, declared: JsonObject) -> tuple[Subresource, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CustomVersion(KindVersion):
-    """One version of a custom kind, with its schema at work: defaults and validation."""
+    """One version of a custom kind, with the schema that gives defaults and validates."""
 
     custom: CustomSchema | None = field(default=None, compare=False)
 
 
 def custom_of(version: KindVersion) -> CustomSchema | None:
-    """Return the schema of a custom version at work; None for a built-in one."""
+    """Return the schema of a custom version that gives defaults and validates; None for a built-in version."""
     return version.custom if isinstance(version, CustomVersion) else None
 
 
@@ -141,7 +143,7 @@ def _scale_paths(scale: JsonObject) -> ScalePaths:
 def _with_warnings(
     group: str, kind: str, versions: tuple[KindVersion, ...], declared: list[JsonObject]
 ) -> tuple[KindVersion, ...]:
-    """Deprecated versions with their warning: the declared one, or the server's standard words."""
+    """Return the versions, each deprecated one with its warning: the declared one, or the server's standard text."""
     deprecated = {find_str(item, "name"): item for item in declared if item.get("deprecated") is True}
     current = next((version.name for version in versions if version.name not in deprecated), "")
     result = []
@@ -157,7 +159,7 @@ def _with_warnings(
 
 
 def _column(item: JsonObject) -> Column | None:
-    """A printer column, or None where its path cannot be read (the definition says so to nobody, as upstream)."""
+    """Return a printer column, or None if its path cannot be read (the definition does not report this, as upstream)."""
     kind = find_str(item, "type", default="string")
     try:
         steps = parse_json_path(find_str(item, "jsonPath"))
@@ -200,18 +202,18 @@ def _shown(value: JsonValue) -> JsonValue:
 
 
 def created_status(definition: JsonObject) -> JsonObject:
-    """The status a definition is created with."""
+    """Return the status with which a definition is created."""
     return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": _stored([], definition)}
 
 
 def updated_status(definition: JsonObject) -> JsonObject:
-    """The status of a definition whose storage version may have changed: what was ever stored is remembered."""
+    """Return the status of a definition whose storage version may have changed; earlier storage versions are kept."""
     status = find_object(definition, "status")
     return {**status, "storedVersions": _stored(find_list(status, "storedVersions"), definition)}
 
 
 def _stored(known: list[JsonValue], definition: JsonObject) -> list[JsonValue]:
-    """The versions objects may be stored in, with the one they are stored in now."""
+    """Return the versions in which objects may be stored, with the present storage version added."""
     versions = find_list(definition, "spec", "versions")
     storage = next((find_str(item, "name") for item in versions if find(item, "storage") is True), None)
     return known if storage is None or storage in known else [*known, storage]

@@ -1,9 +1,10 @@
-"""Versions of a custom kind: an object is stored in one, and shown in any (conversion strategy None).
+"""The versions of a custom kind: an object is stored in one version and shown in any (conversion strategy None).
 
-What is stored is read by the schema of the version it was stored in: pruned, and given that version's defaults. On the way to
-another version what that does not declare is lost, and no defaults of its own are given. The same happens to what is written on
-its way to the storage version. Only ``managedFields`` are not converted, so entries that were made in another version are kept
-for as long as both versions declare all there is.
+A stored object is read with the schema of the version in which it was stored: it is pruned and gets that version's defaults.
+The conversion to another version drops fields that this version does not declare and adds none of its defaults. The same
+happens to a written object that is converted to the storage version. Only ``managedFields`` are not converted, so entries
+that
+were made in another version are kept as long as both versions declare all of the fields.
 
 Source: apiextensions-apiserver, ``crdConversionRESTOptionsGetter`` and the nop converter; structured-merge-diff's Updater.
 """
@@ -21,7 +22,7 @@ from wharfinger.kube.resource import split_api_version
 
 
 def version_of(kind: Kind, api_version: str) -> KindVersion | None:
-    """The version of a kind that an object says it is of, served or not."""
+    """Return the version of a kind that an object's apiVersion names, served or not; None for an unknown version."""
     group, name = split_api_version(api_version)
     if group != kind.group:
         return None
@@ -29,7 +30,7 @@ def version_of(kind: Kind, api_version: str) -> KindVersion | None:
 
 
 def shown_custom(served: Served, obj: JsonObject) -> JsonObject:
-    """A stored object as the served version shows it; itself where it is so already."""
+    """Return a stored object as the served version shows it; the object itself if nothing changes."""
     api_version = find_str(obj, "apiVersion")
     stored = version_of(served.kind, api_version)
     if stored is not None and (custom := custom_of(stored)) is not None:
@@ -38,12 +39,12 @@ def shown_custom(served: Served, obj: JsonObject) -> JsonObject:
         return obj
     converted = _converted(obj, served.version, served.api_version)
     if (custom := custom_of(served.version)) is not None:
-        custom.is_complete(converted)  # it lacks defaults, and gets none
+        custom.is_complete(converted)  # so that it gets no defaults of this version
     return converted
 
 
 def stored_custom(served: Served, obj: JsonObject) -> JsonObject:
-    """An object in the version in which its kind is stored."""
+    """Return an object in the version in which its kind is stored."""
     version = version_of(served.kind, served.kind.stored_api_version)
     if version is None or obj.get("apiVersion") == served.kind.stored_api_version:
         return obj
@@ -51,7 +52,10 @@ def stored_custom(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def undeclared(served: Served, entries_of: JsonObject, *states: JsonObject) -> str:
-    """What the version of an entry of managed fields does not declare in any state of the object, "" for nothing."""
+    """Return the first problem of any state of the object with a version that its managed fields name, or "".
+
+    A problem is a field that the version does not declare.
+    """
     return next((what for version in _other_versions(served, entries_of) for what in _undeclared(version, states)), "")
 
 

@@ -1,4 +1,4 @@
-"""The ``scale`` of an object: a view of its replicas and its selector, the same for every kind that has it."""
+"""The ``scale`` of an object: a view of its replicas and selector, with the same form for every kind."""
 
 from wharfinger.control_plane.api.common.cells import format_selector
 from wharfinger.control_plane.kinds.json_path import evaluate, parse_json_path
@@ -10,7 +10,7 @@ _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def scale_of(paths: ScalePaths, obj: JsonObject) -> JsonObject:
-    """The Scale (autoscaling/v1) of an object; zero replicas are left out of ``spec``, as Go leaves them."""
+    """Return the Scale (autoscaling/v1) of an object; zero replicas are left out of ``spec``, as in Go."""
     metadata: JsonObject = {name: value for name, value in metadata_of(obj).items() if name in _SHOWN}
     replicas = _number(paths.replicas, obj)
     scale_status: JsonObject = {"replicas": _number(paths.status_replicas, obj)}

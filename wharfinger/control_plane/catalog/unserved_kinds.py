@@ -1,6 +1,6 @@
-"""Kinds the kube-apiserver can read, but serves nothing of: lists, options, and versions that were retired.
+"""Kinds that kube-apiserver can read but does not serve: lists, options, and retired versions.
 
-A body that says it is one of these is refused in other words than a body of a kind nobody has heard of.
+A body of such a kind is refused with a different message than a body of an unknown kind.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ from wharfinger.control_plane.kinds.type_shapes import has_version, is_builtin
 _EVERYWHERE: Final = frozenset(
     {"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions", "WatchEvent"}
 )
-"""Kinds that each version of each group has."""
+"""Kinds that every version of every group has."""
 _UNVERSIONED: Final = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
 _RETIRED: Final = {
     "admissionregistration.k8s.io/v1beta1": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"},
@@ -41,7 +41,7 @@ _RETIRED: Final = {
     "storage.k8s.io/v1alpha1": {"CSIStorageCapacity", "VolumeAttachment", "VolumeAttributesClass"},
     "storage.k8s.io/v1beta1": {"CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass", "VolumeAttachment"},
 }  # fmt: skip
-"""By group version, the kinds that are read from it and never served from it."""
+"""The kinds that are read from a group version but no longer served from it, by group version."""
 _NO_LISTS: Final = frozenset({"DeploymentRollback", "Eviction", "Scale"})
 _PLAIN: Final = frozenset(
     {
@@ -53,7 +53,7 @@ _PLAIN: Final = frozenset(
 
 
 def is_unserved(group: str, version: str, kind: str) -> bool:
-    """Whether a kind is read, though no request can be made of it."""
+    """Return whether a kind can be read although no request can be made for it."""
     api_version = f"{group}/{version}" if group else version
     if f"{api_version}/{kind}" in _PLAIN or _is_retired(api_version, kind):
         return True
@@ -68,12 +68,12 @@ def is_unserved(group: str, version: str, kind: str) -> bool:
 
 
 def is_options(kind: str) -> bool:
-    """Whether a kind is one that each version of each group has."""
+    """Return whether every version of every group has this kind."""
     return kind in _EVERYWHERE
 
 
 def is_former(group: str, version: str, kind: str, now: str) -> bool:
-    """Whether a kind is a retired version of the kind of the same name that group ``now`` serves."""
+    """Return whether a kind is a retired version of the kind of the same name that group ``now`` serves."""
     return group in {now, "extensions"} and _is_retired(f"{group}/{version}", kind)
 
 

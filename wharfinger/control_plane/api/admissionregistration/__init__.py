@@ -1,5 +1,6 @@
 """The group admissionregistration.k8s.io: validation of admission policies, their bindings and webhook configurations, and
-compiling their expressions.
+the
+compilation of their expressions.
 
-Policies at work are in ``admission``.
+The evaluation of policies is in ``admission``.
 """

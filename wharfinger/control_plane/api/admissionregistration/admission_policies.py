@@ -1,4 +1,4 @@
-"""The rules of ValidatingAdmissionPolicies and their bindings (admissionregistration.k8s.io/v1)."""
+"""The validation of ValidatingAdmissionPolicies and their bindings (admissionregistration.k8s.io/v1)."""
 
 import re
 from typing import Final
@@ -42,7 +42,7 @@ _TWICE: Final = (
 
 
 def policy_errors(policy: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """What is wrong with a ValidatingAdmissionPolicy; ``old`` is what it was before."""
+    """Return the errors of a ValidatingAdmissionPolicy; ``old`` is its previous state."""
     spec = part(policy, "spec") or {}
     compiler = Compiler(spec, composition=bool(parts(spec, "variables")))
     errors = shared_errors(spec, part(old, "spec") if old else None, compiler)
@@ -57,9 +57,10 @@ def policy_errors(policy: JsonObject, old: JsonObject | None = None) -> list[Fie
 def shared_errors(
     spec: JsonObject, old: JsonObject | None, compiler: Compiler, operations: tuple[str, ...] = ()
 ) -> list[FieldError]:
-    """What is wrong with those fields of a policy that mutating ones have too, of which ``operations`` are all there are.
+    """Return the errors of the fields that validating and mutating policies share; ``operations`` are the only allowed
+    operations.
 
-    Match conditions that stay as they are, and speak of the same, are let pass.
+    Match conditions are not checked again if they and the parameter kind are unchanged.
     """
     failure, kind, match = spec.get("failurePolicy"), part(spec, "paramKind"), part(spec, "matchConstraints")
     errors = [] if failure is not None else [required("spec.failurePolicy")]
@@ -81,7 +82,7 @@ def shared_errors(
 
 
 def unsupported_operations(match: JsonObject, path: str, operations: tuple[str, ...]) -> list[FieldError]:
-    """The operations of rules that are not among these, where only these are (none given: all are)."""
+    """Return an error for each operation in a rule that is not one of ``operations`` (none given: all are allowed)."""
     return [
         not_supported(f"{path}.resourceRules.operations", operation, operations)
         for rule in parts(match, "resourceRules")
@@ -114,7 +115,7 @@ def _kind_errors(kind: JsonObject, path: str) -> list[FieldError]:
 
 
 def match_errors(match: JsonObject, path: str) -> list[FieldError]:
-    """What is wrong with what a policy or a binding is about."""
+    """Return the errors of the matching rules of a policy or a binding."""
     policy = match.get("matchPolicy")
     errors = [] if policy is not None else [required(f"{path}.matchPolicy")]
     if policy is not None and policy not in _MATCHES:
@@ -151,7 +152,7 @@ def _variable_errors(variable: JsonObject, path: str, compiler: Compiler) -> lis
 
 
 def refused(field: str, expression: str, why: str) -> list[FieldError]:
-    """An expression that may not stand where it stands, if there is a reason."""
+    """Return an error for an expression if there is a reason to refuse it."""
     return [invalid(field, expression, why)] if why else []
 
 
@@ -209,7 +210,7 @@ def _value_errors(annotation: JsonObject, field: str, compiler: Compiler) -> lis
 
 
 def binding_errors(binding: JsonObject) -> list[FieldError]:
-    """What is wrong with a ValidatingAdmissionPolicyBinding."""
+    """Return the errors of a ValidatingAdmissionPolicyBinding."""
     spec = part(binding, "spec") or {}
     name, reference, match = text(spec, "policyName"), part(spec, "paramRef"), part(spec, "matchResources")
     errors = each("spec.policyName", name, subdomain_problems(name)) if name else [required("spec.policyName")]
@@ -226,7 +227,7 @@ def binding_errors(binding: JsonObject) -> list[FieldError]:
 
 
 def reference_errors(reference: JsonObject, path: str) -> list[FieldError]:
-    """What is wrong with where a binding has its parameters."""
+    """Return the errors of a binding's reference to its parameters."""
     name, selector, missing = (
         text(reference, "name"),
         part(reference, "selector"),

@@ -1,4 +1,6 @@
-"""What expressions of policies and webhooks may speak of, and compiling them (``apiserver/pkg/admission/plugin/cel``)."""
+"""The variables that expressions of policies and webhooks may use, and their compilation
+(``apiserver/pkg/admission/plugin/cel``).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,9 +60,9 @@ _RUNTIME_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Which variables there are beside those that always are; ``variables`` None: there is no composition.
+    """The variables of an expression beside those that always exist; if ``variables`` is None, there is no composition.
 
-    ``patches``: whether expressions may make objects and patches.
+    ``patches``: expressions may construct objects and patches.
     """
 
     params: bool = False
@@ -69,7 +71,7 @@ class Environment:
     patches: bool = False
 
     def declared(self) -> tuple[dict[str, Type], Fields]:
-        """The types of the variables, and the fields of those types."""
+        """Return the types of the variables, and the fields of those types."""
         names = dict(ALWAYS)
         if self.params:
             names[PARAMS] = DYN
@@ -83,26 +85,26 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """What an expression compiled to; ``problem``: why it did not, without the words before it."""
+    """The result of compiling an expression; ``problem`` is the reason of a failure, without its prefix."""
 
     problem: str = ""
     checked: Checked | None = None
 
     @property
     def result(self) -> Type:
-        """What it gives."""
+        """The type of its value."""
         return DYN if self.checked is None else self.checked.result
 
 
 def compiled(text: str, environment: Environment) -> Expression:
-    """Compile an expression, whatever it gives."""
+    """Compile an expression; its value may have any type."""
     names, fields = environment.declared()
     checked = judged(text, names, fields, patches=environment.patches)
     return Expression(checked) if isinstance(checked, str) else Expression("", checked)
 
 
 def refusal(expression: Expression, *wanted: Type) -> str:
-    """Why an expression may not stand where one of these types is wanted (none given: any); "" where it may."""
+    """Return the reason why an expression may not be used for a value of one of these types (none given: any), or ""."""
     if expression.problem:
         return f"compilation failed: {expression.problem}"
     if not wanted or expression.result in wanted:
@@ -114,7 +116,7 @@ def refusal(expression: Expression, *wanted: Type) -> str:
 
 
 def runtime_name(kind: Type) -> str:
-    """A type as it calls itself while expressions run."""
+    """Return the name that a type has at run time."""
     name = _RUNTIME_NAMES.get(kind.kind, kind.name)
     return f"{name}({', '.join(map(runtime_name, kind.params))})" if kind.params else name
 
@@ -123,7 +125,9 @@ CONDITION, MESSAGE, ANNOTATION = (BOOL,), (STRING,), (STRING, NULL)
 
 
 def kept_type(kind: Type) -> Type:
-    """What a variable's type is to those who speak of it: more than plain values, lists and maps is not known."""
+    """Return the type of a variable as other expressions see it: plain values, lists and maps only, everything else is
+    dynamic.
+    """
     if kind.kind == "list":
         return listed(kept_type(kind.params[0]))
     if kind.kind == "map":

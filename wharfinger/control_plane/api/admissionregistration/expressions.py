@@ -1,4 +1,4 @@
-"""What is wrong with the expressions of policies, and of the match conditions of webhooks."""
+"""The validation of expressions of policies and of the match conditions of webhooks."""
 
 from wharfinger.control_plane.api.admissionregistration.expression_environment import (
     ANNOTATION,
@@ -16,46 +16,46 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class Compiler:
-    """Compiles the expressions of one policy; each variable is known to those after it."""
+    """A compiler for the expressions of one policy; each variable is known to the variables that follow it."""
 
     def __init__(self, spec: JsonObject, *, composition: bool = True) -> None:
         self._params = part(spec, "paramKind") is not None
         self._variables: dict[str, Type] | None = {} if composition else None
 
     def environment(self, *, authorizer: bool = True, patches: bool = False) -> Environment:
-        """What expressions may speak of now."""
+        """Return the variables that an expression may use at this point."""
         known = None if self._variables is None else tuple(self._variables.items())
         return Environment(self._params, authorizer, known, patches)
 
     def variable(self, name: str, expression: str) -> str:
-        """Why that is no variable, or "" where it is; it is known from then on."""
+        """Add a variable; return the reason why it is invalid, or ""."""
         found = compiled(expression, self.environment())
         if self._variables is not None:
             self._variables[name] = DYN if found.problem else kept_type(found.result)
         return refusal(found)
 
     def validation(self, expression: str) -> str:
-        """The same of a validation: whether what is written may be."""
+        """Return the reason why a validation's expression is invalid, or ""."""
         return refusal(compiled(expression, self.environment()), *CONDITION)
 
     def message(self, expression: str) -> str:
-        """The same of a message."""
+        """Return the reason why a message's expression is invalid, or ""."""
         return refusal(compiled(expression, self.environment(authorizer=False)), *MESSAGE)
 
     def annotation(self, expression: str) -> str:
-        """The same of the value of an audit annotation."""
+        """Return the reason why the value expression of an audit annotation is invalid, or ""."""
         return refusal(compiled(expression, self.environment()), *ANNOTATION)
 
     def mutation(self, expression: str, wanted: Type) -> str:
-        """The same of a mutation, which gives an object or patches."""
+        """Return the reason why a mutation's expression is invalid, or ""; it must give an object or patches."""
         return refusal(compiled(expression, self.environment(patches=True)), wanted)
 
 
 def condition_refusal(expression: str, *, params: bool) -> str:
-    """Why that is no match condition of a webhook or a policy, or "" where it is."""
+    """Return the reason why the match condition of a webhook or a policy is invalid, or ""."""
     return refusal(compiled(expression, Environment(params)), *CONDITION)
 
 
 def own_text(document: JsonObject, name: str) -> str:
-    """A text of a document, without the space around it."""
+    """Return a text of a document, without the space around it."""
     return text(document, name).strip()

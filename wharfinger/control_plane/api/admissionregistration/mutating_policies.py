@@ -1,4 +1,4 @@
-"""The rules of MutatingAdmissionPolicies and their bindings (admissionregistration.k8s.io/v1, KEP-3962)."""
+"""The validation of MutatingAdmissionPolicies and their bindings (admissionregistration.k8s.io/v1, KEP-3962)."""
 
 from typing import Final
 
@@ -22,17 +22,17 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject
 
 OPERATIONS: Final = ("*", "CONNECT", "CREATE", "UPDATE")
-"""What can be mutated: there is nothing to change in a delete."""
+"""The operations that can be mutated; a delete has nothing to change."""
 _REINVOCATIONS: Final = ("IfNeeded", "Never")
 _PATCHES: Final[dict[str, tuple[str, Type]]] = {
     "ApplyConfiguration": ("applyConfiguration", CONFIGURATION),
     "JSONPatch": ("jsonPatch", PATCHES),
 }
-"""By the type of a patch: its field, and what its expression gives."""
+"""The field of each type of patch, and the type of its expression."""
 
 
 def policy_errors(policy: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """What is wrong with a MutatingAdmissionPolicy; ``old`` is what it was before."""
+    """Return the errors of a MutatingAdmissionPolicy; ``old`` is its previous state."""
     spec = part(policy, "spec") or {}
     compiler = Compiler(spec)
     errors = shared_errors(spec, part(old, "spec") if old else None, compiler, OPERATIONS)
@@ -70,7 +70,7 @@ def _mutation_errors(mutation: JsonObject, path: str, compiler: Compiler) -> lis
 
 
 def binding_errors(binding: JsonObject) -> list[FieldError]:
-    """What is wrong with a MutatingAdmissionPolicyBinding."""
+    """Return the errors of a MutatingAdmissionPolicyBinding."""
     spec = part(binding, "spec") or {}
     name, reference, match = text(spec, "policyName"), part(spec, "paramRef"), part(spec, "matchResources")
     errors = each("spec.policyName", name, subdomain_problems(name)) if name else [required("spec.policyName")]

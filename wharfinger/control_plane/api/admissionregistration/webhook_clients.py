@@ -1,4 +1,4 @@
-"""How a webhook is reached: a URL, or a Service and a path. Shared by everything that calls webhooks."""
+"""The validation of webhook addresses: a URL, or a Service and a path. Shared by all kinds that configure webhooks."""
 
 from urllib.parse import urlsplit
 
@@ -13,7 +13,7 @@ _FORM = "; desired format: https://host[/path]"
 
 
 def client_errors(config: JsonObject, path: str) -> list[FieldError]:
-    """What is wrong with a ``clientConfig``: exactly one of ``url`` and ``service``."""
+    """Return the errors of a ``clientConfig``: exactly one of ``url`` and ``service`` must be set."""
     url, service = find(config, "url"), part(config, "service")
     if (url is None) == (service is None):
         return [required(path, "exactly one of url or service is required")]
@@ -21,7 +21,7 @@ def client_errors(config: JsonObject, path: str) -> list[FieldError]:
 
 
 def url_errors(url: str, field: str) -> list[FieldError]:
-    """Of a webhook's URL."""
+    """Return the errors of a webhook's URL."""
     try:
         parsed = urlsplit(url)
     except ValueError as error:
@@ -42,7 +42,7 @@ def url_errors(url: str, field: str) -> list[FieldError]:
 
 
 def service_errors(service: JsonObject, path: str) -> list[FieldError]:
-    """Of a webhook's Service: the name of one is asked for as the namespace of the other, as upstream has it."""
+    """Return the errors of a webhook's Service; as upstream, missing name and namespace are reported for each other."""
     errors = [] if text(service, "namespace") else [required(f"{path}.name")]
     errors += [] if text(service, "name") else [required(f"{path}.namespace")]
     port = number(service, "port")

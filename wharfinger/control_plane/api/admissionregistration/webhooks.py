@@ -1,4 +1,4 @@
-"""The rules of webhook configurations (admissionregistration.k8s.io/v1). They are kept; nobody is called."""
+"""The validation of webhook configurations (admissionregistration.k8s.io/v1), which are stored but never called."""
 
 from typing import Final
 
@@ -25,9 +25,9 @@ _REINVOCATION: Final = ("IfNeeded", "Never")
 
 
 def configuration_errors(configuration: JsonObject, *, conditions: bool = True) -> list[FieldError]:
-    """What is wrong with a ValidatingWebhookConfiguration or MutatingWebhookConfiguration.
+    """Return the errors of a ValidatingWebhookConfiguration or MutatingWebhookConfiguration.
 
-    ``conditions``: whether the match conditions are looked at.
+    ``conditions``: whether the match conditions are checked.
     """
     errors: list[FieldError] = []
     names: set[str] = set()
@@ -70,7 +70,7 @@ def _webhook_errors(hook: JsonObject, path: str) -> list[FieldError]:
 
 
 def _name_errors(name: str, field: str) -> list[FieldError]:
-    """A fully qualified name: three segments at least."""
+    """Return the errors of a fully qualified name: it must have at least three segments."""
     if not name:
         return [required(field)]
     if problems := subdomain_problems(name):
@@ -81,7 +81,7 @@ def _name_errors(name: str, field: str) -> list[FieldError]:
 
 
 def operation_errors(operations: list[str], field: str) -> list[FieldError]:
-    """Of what a rule is about: creation, changes and so on."""
+    """Return the errors of the operations of a rule."""
     errors = [] if operations else [required(field)]
     if len(operations) > 1 and "*" in operations:
         errors.append(invalid(field, [*operations], "if '*' is present, must not specify other operations"))
@@ -93,7 +93,7 @@ def operation_errors(operations: list[str], field: str) -> list[FieldError]:
 
 
 def rule_errors(rule: JsonObject, path: str) -> list[FieldError]:
-    """Of what a rule selects: groups, versions, resources, scope."""
+    """Return the errors of the resources that a rule selects: groups, versions, resources, scope."""
     groups, versions = texts(rule, "apiGroups"), texts(rule, "apiVersions")
     errors = [] if groups else [required(f"{path}.apiGroups")]
     if len(groups) > 1 and "*" in groups:
@@ -157,7 +157,7 @@ def _version_errors(versions: list[str], field: str) -> list[FieldError]:
 
 
 def changed_configuration_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """The same of one that is changed: conditions that stay as they are, hook by hook, are let pass."""
+    """Return the errors of a changed webhook configuration; unchanged match conditions are not checked again."""
     before, after = (
         [hook.get("matchConditions") or [] for hook in parts(configuration, "webhooks")] for configuration in (old, new)
     )
@@ -165,7 +165,7 @@ def changed_configuration_errors(new: JsonObject, old: JsonObject) -> list[Field
 
 
 def condition_errors(conditions: list[JsonObject], path: str, *, params: bool = False) -> list[FieldError]:
-    """Of ``matchConditions``: names, and expressions; ``params``: whether these may speak of parameters."""
+    """Return the errors of ``matchConditions``: names and expressions; ``params``: expressions may use parameters."""
     errors: list[FieldError] = []
     if len(conditions) > CONDITIONS_LIMIT:
         errors.append(too_many(path, len(conditions), CONDITIONS_LIMIT))
@@ -186,7 +186,9 @@ def condition_errors(conditions: list[JsonObject], path: str, *, params: bool = 
 
 
 def reserved_name_warnings(configuration: JsonObject, _old: JsonObject | None) -> list[str]:
-    """Of a name that only manifests of the server's own may have, be it a webhook's, a policy's or a binding's."""
+    """Return a warning if the name of a webhook configuration, policy or binding is reserved for the server's own
+    manifests.
+    """
     if not text(configuration, "metadata", "name").endswith(RESERVED_SUFFIX):
         return []
     why = "are reserved for static manifest-based configurations and cannot be managed via the API"

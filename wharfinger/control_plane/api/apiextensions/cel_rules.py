@@ -1,7 +1,9 @@
-"""Rules in CEL in a definition: that they are said as they must be, compile, and cost little enough.
+"""The validation of CEL rules in a definition: their form, their compilation and their estimated cost.
 
-A rule may cost 10,000,000 by estimate and all of a schema ten times that, each times how often it may be evaluated in one object:
-``maxItems`` and ``maxProperties`` around it say, else what the largest request holds of it (:class:`RuleScope`).
+The estimated cost of a rule is limited to 10,000,000, that of all rules of a schema to ten times as much. The cost of a rule
+is
+multiplied by the number of times that it may be evaluated in one object. ``maxItems`` and ``maxProperties`` around the rule
+limit this number; without them it is the number of values that fit into the largest request (:class:`RuleScope`).
 """
 
 import re
@@ -21,7 +23,7 @@ from wharfinger.formats.json.value import JsonObject
 RULE_LIMIT: Final = 10_000_000
 TOTAL_LIMIT: Final = 100_000_000
 MOST: Final = 2**64 - 1
-"""Estimates end here, as Go's do."""
+"""The upper limit of cost estimates, as in Go."""
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINES: Final = re.compile(r"[\n\r]+")
 _MOST_TOLD: Final = 4
@@ -30,13 +32,13 @@ _TYPES: Final = frozenset({"array", "boolean", "integer", "number", "object", "s
 
 @dataclass(slots=True)
 class TotalCost:
-    """What the rules of a schema cost together, and the dearest."""
+    """The total cost of the rules of a schema, and the most expensive ones."""
 
     total: int = 0
     dearest: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, path: str, cost: int) -> None:
-        """One more expression."""
+        """Add the cost of one expression."""
         self.total = min(self.total + cost, MOST)
         if cost >= TOTAL_LIMIT // 100:
             self.dearest = sorted([*self.dearest, (cost, path)], key=lambda item: -item[0])[:_MOST_TOLD]
@@ -44,22 +46,22 @@ class TotalCost:
 
 @dataclass(frozen=True, slots=True)
 class RuleScope:
-    """A schema at its place: how many values of it one object may have (None: who knows), and what all rules cost."""
+    """A schema at its place: the number of its values in one object (None: unlimited), and the cost of all rules."""
 
     schema: JsonObject
     cardinality: int | None
     total: TotalCost
     is_root: bool = False
     is_broken: bool = False
-    """Whether something around it is of a type that CEL has none for."""
+    """True if a schema around it has a type that CEL does not have."""
 
     @classmethod
     def root(cls, schema: JsonObject) -> "RuleScope":
-        """Of the object itself."""
+        """Return the scope of the object itself."""
         return cls(schema, 1, TotalCost(), is_root=True)
 
     def child(self, schema: JsonObject) -> "RuleScope":
-        """Of a member or an item."""
+        """Return the scope of a member or an item."""
         times = _most_elements(self.schema)
         count = None if self.cardinality is None or times is None else min(self.cardinality * times, MOST)
         kind = schemas.text(self.schema, "type")
@@ -78,7 +80,7 @@ def _most_elements(schema: JsonObject) -> int | None:
 
 
 def rule_errors(schema: JsonObject, path: str) -> list[FieldError]:
-    """What is wrong with how the rules of a node are said."""
+    """Return the errors in the form of a node's rules."""
     errors: list[FieldError] = []
     for index, rule in enumerate(schemas.rules(schema)):
         errors += _said_errors(schema, rule, f"{path}.{schemas.VALIDATIONS}[{index}]")
@@ -117,7 +119,7 @@ def _said_errors(schema: JsonObject, rule: JsonObject, path: str) -> list[FieldE
 
 
 def compiled_errors(scope: RuleScope, path: str, uncorrelated: str | None, *, suppressed: bool) -> list[FieldError]:
-    """What is wrong with what the rules of a node mean and cost; ``suppressed``: each may cost what it did."""
+    """Return the errors in compilation and cost of a node's rules; ``suppressed``: the cost of each is not limited."""
     types = Scope(scope.schema, root=scope.is_root or schemas.flag(scope.schema, schemas.EMBEDDED))
     if scope.is_broken or types.declared is None:
         why = "failed to construct type information for x-kubernetes-validations rules: "
@@ -159,7 +161,7 @@ def _one(rule: Rule, scope: RuleScope, types: Scope, path: str, *, suppressed: b
 
 
 def cost_text(name: str, cost: int, limit: int) -> str:
-    """How much dearer than it may be."""
+    """Return the message that a cost exceeds its limit, and by which factor."""
     times = cost / limit
     factor = "more than 100x" if times > 100 else f"{times:.6f}x" if times < 1.5 else f"{times:.1f}x"
     where = "and maxLength where arrays, maps, and strings are declared"
@@ -167,7 +169,7 @@ def cost_text(name: str, cost: int, limit: int) -> str:
 
 
 def total_errors(scope: RuleScope, path: str) -> list[FieldError]:
-    """What all rules of a schema cost together."""
+    """Return the errors if all rules of a schema together cost too much."""
     total = scope.total
     if total.total <= TOTAL_LIMIT:
         return []

@@ -1,6 +1,8 @@
-"""Defaults in schemas: each must be as the schema wants it, with all of its rules, and have no field that would be pruned.
+"""The validation of defaults in schemas: each must be valid by its schema, with all rules, and must not have fields that
+would be
+pruned.
 
-A default inside an object's ``metadata``, ``apiVersion`` or ``kind`` is judged as part of such an object.
+A default inside an object's ``metadata``, ``apiVersion`` or ``kind`` is validated as part of such an object.
 """
 
 from dataclasses import dataclass, replace
@@ -21,18 +23,18 @@ _META = frozenset({"metadata", "apiVersion", "kind"})
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """The object that a default is part of: its schema, and the way to the default in it (None: an item)."""
+    """The object that contains a default: its schema, and the path to the default in it (None: an item)."""
 
     root: JsonObject
     way: tuple[str | None, ...] = ()
     in_meta: bool = False
 
     def step(self, name: str | None, *, in_meta: bool) -> "_Around":
-        """One further in."""
+        """Return the place of a member or item of this place."""
         return replace(self, way=(*self.way, name), in_meta=in_meta)
 
     def built(self, value: JsonValue) -> JsonValue:
-        """The object with the default in it."""
+        """Return the object with the default in it."""
         for name in reversed(self.way):
             value = [value] if name is None else {name: value}
         named: JsonObject = {"apiVersion": "validation/v1", "kind": "Validation"}
@@ -40,12 +42,12 @@ class _Around:
 
 
 def default_errors(schema: JsonObject, path: str, *, pruned: bool) -> list[FieldError]:
-    """What is wrong with the defaults of a schema; ``pruned``: unknown fields in them are wrong."""
+    """Return the errors of the defaults of a schema; ``pruned``: unknown fields in them are errors."""
     return _Judge(pruned).errors(schema, path, _Around(schema), top=True)
 
 
 def has_unpruned_defaults(schema: JsonObject) -> bool:
-    """Whether a structural schema has a default with fields that it does not know."""
+    """Return whether a structural schema has a default with fields that the schema does not declare."""
     if conversion_problem(schema) or structure_errors(schema, ""):
         return False
     return any(
@@ -60,7 +62,7 @@ class _Judge:
         self._budget = BUDGET
 
     def errors(self, schema: JsonObject, path: str, around: _Around, *, top: bool = False) -> list[FieldError]:
-        """Of one schema and those inside it; what was evaluated counts for all of them together."""
+        """Return the errors of one schema and of those inside it; all of them share one evaluation budget."""
         embedded = top or schemas.flag(schema, schemas.EMBEDDED)
         if embedded:
             around = _Around(schema)
@@ -98,7 +100,7 @@ class _Judge:
         return errors + (found or self._rule_errors(schema, value, field, root=embedded))
 
     def _rule_errors(self, schema: JsonObject, value: JsonValue, field: str, *, root: bool) -> list[FieldError]:
-        """With the default as it was, and as new."""
+        """Return the errors of the rules for the default, first as an unchanged value, then as a new one."""
         rules = RuleSet(schema, root=root)
         if not rules:
             return []

@@ -1,7 +1,7 @@
-"""A definition as the server holds it inside: what all versions have in common stands beside them, not in them.
+"""A definition in the server's internal form: fields that all versions have in common are moved out of the versions.
 
-kube-apiserver judges this form, so its field paths show: the schema of a definition with one version is
-``spec.validation.openAPIV3Schema``. Values in errors are those of Go's structs, with all their fields.
+kube-apiserver validates this form, so its field paths are visible: the schema of a definition with one version is
+``spec.validation.openAPIV3Schema``. Values in errors are printed as Go structs, with all their fields.
 """
 
 from collections.abc import Mapping
@@ -17,41 +17,41 @@ _SHARED: Final = ("subresources", "schema", "additionalPrinterColumns", "selecta
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """``spec`` of a definition, with what the versions share taken out of them."""
+    """The ``spec`` of a definition; the fields that all versions share are moved out of the versions."""
 
     document: JsonObject
     versions: tuple[JsonObject, ...]
     shared: JsonObject
-    """What all versions say alike, by its name there."""
+    """The fields with the same value in all versions, by the name that they have there."""
 
     @property
     def group(self) -> str:
-        """``example.com``."""
+        """The API group: ``example.com``."""
         return schemas.text(self.document, "group")
 
     @property
     def names(self) -> JsonObject:
-        """``names``."""
+        """The member ``names``."""
         return schemas.child(self.document, "names") or {}
 
     @property
     def preserves(self) -> bool:
-        """``preserveUnknownFields``, which is no longer allowed."""
+        """The member ``preserveUnknownFields``, which may no longer be true."""
         return schemas.flag(self.document, "preserveUnknownFields")
 
     def schemas(self) -> list[JsonObject]:
-        """All schemas, the shared one first."""
+        """Return all schemas, the shared one first."""
         return [found for holder in (self.shared, *self.versions) if (found := schema_of(holder)) is not None]
 
 
 def schema_of(holder: JsonObject) -> JsonObject | None:
-    """The schema of a version, or of all."""
+    """Return the schema of a version, or the shared schema."""
     found = find(holder, "schema", "openAPIV3Schema")
     return found if isinstance(found, dict) else None
 
 
 def spec_of(definition: JsonObject) -> Spec:
-    """The inner form of a definition; what has the wrong type reads as absent."""
+    """Return the internal form of a definition; a value of the wrong type is treated as absent."""
     document = schemas.child(definition, "spec") or {}
     versions = [version for version in schemas.values(document, "versions") if isinstance(version, dict)]
     shared: JsonObject = {}
@@ -66,7 +66,7 @@ def spec_of(definition: JsonObject) -> Spec:
 
 
 def shown_versions(spec: Spec) -> JsonValue:
-    """The versions as an error shows them."""
+    """Return the versions as an error shows them."""
     return None if spec.document.get("versions") is None else [_version(version) for version in spec.versions]
 
 
@@ -162,11 +162,11 @@ _FIELDS: Final[Mapping[str, tuple[str, str]]] = {
     "XMapType": (schemas.MAP_TYPE, "any"),
     "XValidations": (schemas.VALIDATIONS, "rules"),
 }
-"""Go's fields of a schema in their order: the name on the wire, and what it holds."""
+"""The fields of a schema in Go, in their order: the name in JSON, and the type of the value."""
 
 
 def fields_said(schema: JsonObject) -> list[str]:
-    """Go's names of the fields that a schema says anything in, in Go's order."""
+    """Return the Go names of the fields that a schema sets, in Go's order."""
     return [
         name
         for name, (key, holds) in _FIELDS.items()
@@ -175,7 +175,7 @@ def fields_said(schema: JsonObject) -> list[str]:
 
 
 def shown_schema(schema: JsonObject) -> JsonObject:
-    """A schema as an error shows it."""
+    """Return a schema as an error shows it."""
     return {name: _field(schema, key, holds) for name, (key, holds) in _FIELDS.items()}
 
 
@@ -222,7 +222,7 @@ def _dependency(value: JsonValue) -> JsonValue:
 
 
 def shown_rule(rule: JsonObject) -> JsonObject:
-    """A rule as an error shows it."""
+    """Return a rule as an error shows it."""
     return {
         "Rule": schemas.text(rule, "rule"),
         "Message": schemas.text(rule, "message"),

@@ -1,4 +1,4 @@
-"""Formats in a definition's schemas that the server does not check, of which it warns."""
+"""The warnings about formats in a definition's schemas that the server does not check."""
 
 from wharfinger.control_plane.api.apiextensions.form import Spec
 from wharfinger.control_plane.kinds import schema_nodes as schemas
@@ -6,7 +6,7 @@ from wharfinger.control_plane.objects.string_formats import known_format
 
 
 def unrecognized_formats(spec: Spec) -> list[str]:
-    """Their names, as often as they stand there, in the order of Go's walk."""
+    """Return the names of unknown formats, each as often as it occurs, in the order of Go's walk."""
     found = []
     for schema in spec.schemas():
         for node in schemas.walked(schema):

@@ -1,4 +1,4 @@
-"""The rules of lists in schemas: types, keys, and what items of sets and maps must be."""
+"""The validation of lists in schemas: types, keys, and the items of sets and maps."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _TYPES: Final = ("atomic", "set", "map")
 
 
 def list_errors(schema: JsonObject, path: str, *, check_sets: bool) -> list[FieldError]:
-    """What is wrong with the type of a list and its keys."""
+    """Return the errors of the type of a list and of its keys."""
     errors: list[FieldError] = []
     said, kind, keys = (
         schema.get(schemas.LIST_TYPE),
@@ -34,7 +34,7 @@ def list_errors(schema: JsonObject, path: str, *, check_sets: bool) -> list[Fiel
 
 
 def set_item_errors(schema: JsonObject, path: str) -> list[FieldError]:
-    """Items of a set are compared as a whole."""
+    """Return the errors of the items of a set; they must be atomic, because they are compared as a whole."""
     items = schemas.items(schema) or {}
     why = "must be atomic as item of a list with x-kubernetes-list-type=set"
     said = items.get(schemas.LIST_TYPE)
@@ -82,7 +82,7 @@ def _no_items(schema: JsonObject, path: str) -> list[FieldError]:
 
 
 def key_errors(schema: JsonObject, path: str) -> list[FieldError]:
-    """Items of sets and maps cannot be null, and every item of a map must have its keys."""
+    """Return the errors of items of sets and maps: they cannot be null, and every item of a map must have its keys."""
     said, items = schemas.list_type(schema), schemas.items(schema)
     if items is None or said not in {"set", "map"}:
         return []

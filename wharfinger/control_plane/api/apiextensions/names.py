@@ -1,4 +1,4 @@
-"""The rules of what a definition says beside its schemas: names, printer columns, subresources, conversion, approval."""
+"""The validation of a definition except its schemas: names, printer columns, subresources, conversion, approval."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -19,13 +19,13 @@ _WARNING_CHARS: Final = 256
 
 
 def label_error(field: str, text: str, before: str = "") -> list[FieldError]:
-    """A text that must be a DNS-1035 label; all that is wrong with it in one error."""
+    """Return one error with all problems of a text that must be a DNS-1035 label."""
     problems = dns_1035_label_problems(text.lower() if before else text)
     return [invalid(field, text, before + ",".join(problems))] if problems else []
 
 
 def names_errors(names: JsonObject, path: str) -> list[FieldError]:
-    """Names that are there must be labels; kinds may have capital letters."""
+    """Return the errors of the names that are set: they must be labels, but kinds may have capital letters."""
     errors: list[FieldError] = []
     cased = "may have mixed case, but should otherwise match: "
     for name, before in (("plural", ""), ("singular", ""), ("kind", cased), ("listKind", cased)):
@@ -42,7 +42,7 @@ def names_errors(names: JsonObject, path: str) -> list[FieldError]:
 
 
 def deprecation_errors(version: JsonObject, path: str) -> list[FieldError]:
-    """The warning of a version, which only a deprecated one may have."""
+    """Return the errors of a version's deprecation warning, which only a deprecated version may have."""
     warning, field = version.get("deprecationWarning"), f"{path}.deprecationWarning"
     if not isinstance(warning, str):
         return []
@@ -59,7 +59,7 @@ def deprecation_errors(version: JsonObject, path: str) -> list[FieldError]:
 
 
 def column_errors(columns: list[JsonObject], path: str) -> list[FieldError]:
-    """Printer columns."""
+    """Return the errors of printer columns."""
     errors: list[FieldError] = []
     for index, column in enumerate(columns):
         place = f"{path}.additionalPrinterColumns[{index}]"
@@ -84,7 +84,7 @@ def _path_errors(text: str, field: str) -> list[FieldError]:
 
 
 def subresource_errors(subresources: JsonValue, path: str) -> list[FieldError]:
-    """Where ``scale`` finds its numbers."""
+    """Return the errors of the paths of ``scale``."""
     scale = find(subresources, "scale")
     if not isinstance(scale, dict):
         return []
@@ -103,7 +103,10 @@ def subresource_errors(subresources: JsonValue, path: str) -> list[FieldError]:
 
 
 def conversion_errors(conversion: JsonValue, path: str, *, recognized: bool) -> list[FieldError]:
-    """How objects of one version become those of another; ``recognized``: by reviews that the server knows."""
+    """Return the errors of the conversion between versions.
+
+    ``recognized``: at least one review version must be known to the server.
+    """
     if not isinstance(conversion, dict):
         return []
     strategy, webhook = schemas.text(conversion, "strategy"), schemas.child(conversion, "webhook")
@@ -134,7 +137,9 @@ def _client_errors(client: JsonValue, path: str) -> list[FieldError]:
 
 
 def webhook_url_errors(field: str, url: str) -> list[FieldError]:
-    """An address that the server may ask: https, a host, and nothing that names a person."""
+    """Return the errors of a webhook's URL: it needs https and a host, and may not contain user information, a query or a
+    fragment.
+    """
     form = "; desired format: https://host[/path]"
     try:
         parts = urlsplit(url)
@@ -156,9 +161,9 @@ def webhook_url_errors(field: str, url: str) -> list[FieldError]:
 
 
 def service_errors(path: str, service: JsonObject) -> list[FieldError]:
-    """A service that the server may ask."""
+    """Return the errors of a webhook's Service."""
     errors = []
-    if not schemas.text(service, "namespace"):  # upstream says each of the two of the other
+    if not schemas.text(service, "namespace"):  # upstream reports each of the two under the other's name
         errors.append(required(f"{path}.name"))
     if not schemas.text(service, "name"):
         errors.append(required(f"{path}.namespace"))
@@ -197,7 +202,7 @@ def _review_errors(versions: list[str], path: str, *, recognized: bool) -> list[
 
 
 def approval(definition: JsonObject) -> tuple[str, str]:
-    """Whether a definition in a group of the community was approved (KEP-1111): a state, and what is said of it.
+    """Return the approval state of a definition in a community group (KEP-1111), and a message.
 
     The state is "" for other groups, else ``InvalidAnnotation``, ``MissingAnnotation``, ``ApprovedAnnotation`` or
     ``UnapprovedAnnotation``.
@@ -222,7 +227,7 @@ def approval(definition: JsonObject) -> tuple[str, str]:
 
 
 def approval_errors(new: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """An approval that is missing or means nothing, unless it was so before."""
+    """Return an error if the approval is missing or invalid, unless the old definition was in the same state."""
     state, why = approval(new)
     if old is not None and approval(old)[0] == state:
         return []

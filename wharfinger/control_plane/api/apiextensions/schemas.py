@@ -1,7 +1,8 @@
-"""The rules of schemas in definitions that hold beside those of structure: types, list types, keys, what is not supported.
+"""The validation of schemas beyond structure: types, list types, keys, and unsupported fields.
 
-Each node is judged with what its ancestors forbid (:class:`Place`). What is wrong with rules in CEL is told after all else,
-and rules are only looked at where a node and all inside it is otherwise right.
+Each node is validated with the restrictions that its ancestors impose (:class:`Place`). Errors of CEL rules come last. Rules
+are
+only compiled if the node and everything inside it has no other errors.
 """
 
 from collections.abc import Callable
@@ -31,18 +32,18 @@ _SAID_EMPTY: Final = frozenset({"dependencies", "$ref"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What holds for a node because of where it stands."""
+    """The restrictions on a node that follow from its place."""
 
     no_defaults: str = ""
-    """Why there may be no default, "" where there may."""
+    """The reason why defaults are not allowed here, or ""."""
     in_meta: bool = False
     uncorrelated: str | None = None
-    """The ancestor inside which nothing can be told from what was there before."""
+    """The ancestor inside which values cannot be matched with their old values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leniency:
-    """What an update is not asked for, because the old definition already had it so."""
+    """The checks that an update skips because the old definition already violated them."""
 
     types: bool = False
     set_items: bool = False
@@ -52,13 +53,13 @@ class Leniency:
 
 @dataclass(slots=True)
 class SchemaErrors:
-    """What was found: of the schema, and of rules in it."""
+    """The errors found in a schema and in its rules."""
 
     plain: list[FieldError] = field(default_factory=list)
     rules: list[FieldError] = field(default_factory=list)
 
     def merge(self, other: "SchemaErrors") -> None:
-        """All of another."""
+        """Add all errors of another collection."""
         self.plain += other.plain
         self.rules += other.rules
 
@@ -66,7 +67,7 @@ class SchemaErrors:
 def schema_errors(
     schema: JsonObject, path: str, place: Place, lenient: Leniency, scope: RuleScope | None, *, root: bool = False
 ) -> SchemaErrors:
-    """Everything wrong with a schema and those inside it; without a ``scope`` rules are not compiled."""
+    """Return all errors of a schema and of those inside it; without a ``scope``, rules are not compiled."""
     found = SchemaErrors(_node_errors(schema, path, place, lenient))
     if schemas.flag(schema, "uniqueItems"):
         why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
@@ -98,7 +99,7 @@ _Inner = Callable[[JsonObject, str, Place, RuleScope | None], None]
 
 
 def _node_errors(schema: JsonObject, path: str, place: Place, lenient: Leniency) -> list[FieldError]:
-    """Of the node alone."""
+    """Return the errors of the node alone."""
     errors: list[FieldError] = []
     kind = schemas.text(schema, "type")
     if kind and kind not in TYPES and not lenient.types:
@@ -158,7 +159,7 @@ def _items(schema: JsonObject, path: str, place: Place, scope: RuleScope | None,
 
 
 def _extensions(schema: JsonObject, path: str, lenient: Leniency, found: SchemaErrors) -> None:
-    """``x-kubernetes-…`` of the node."""
+    """Add the errors of the node's ``x-kubernetes-…`` fields."""
     kind = schemas.text(schema, "type")
     if schema.get(schemas.PRESERVE) is False:
         found.plain.append(invalid(f"{path}.{schemas.PRESERVE}", False, "must be true or undefined"))  # noqa: FBT003

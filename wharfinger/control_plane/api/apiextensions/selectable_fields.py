@@ -1,4 +1,4 @@
-"""Selectable fields of a definition: paths to scalars in its schema, at most eight."""
+"""The validation of selectable fields of a definition: paths to scalars in its schema, at most eight."""
 
 from typing import Final, TypeAlias
 
@@ -10,13 +10,13 @@ from wharfinger.formats.json.value import JsonObject
 
 MOST: Final = 8
 TooMany: TypeAlias = frozenset[str]
-"""Versions that had too many selectable fields before, and still the same."""
+"""The versions that already had too many selectable fields and did not change them."""
 
 
 def selectable_errors(
     fields: list[JsonObject], schema: JsonObject | None, path: str, *, crowded: bool, shared: bool = False
 ) -> list[FieldError]:
-    """What is wrong with the selectable fields of a version, or of all where they are shared."""
+    """Return the errors of the selectable fields of a version, or of those that all versions share."""
     place = f"{path}.selectableFields"
     if schema is None:
         needed = (

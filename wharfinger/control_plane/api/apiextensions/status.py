@@ -1,7 +1,8 @@
-"""The status of a definition, as kube-apiserver's controllers of definitions write it. Pure.
+"""The status of a definition, as kube-apiserver's CustomResourceDefinition controllers write it. Pure.
 
-Names are accepted where no other definition of the group has them; a definition whose names were all accepted once is
-established and served, for good, under the names that are accepted now. Conditions keep their time while they hold.
+A name is accepted if no other definition of the group has it. Once all names of a definition were accepted, it is
+permanently
+established, and it is served under the names that are accepted now. A condition keeps its time until its status changes.
 """
 
 from collections.abc import Iterable
@@ -27,10 +28,12 @@ _REASONS: Final = {
 def settled_status(
     definition: JsonObject, others: Iterable[JsonObject], now: datetime, *, touched: bool = False
 ) -> JsonObject:
-    """The status of a definition beside the other definitions of its group, when all controllers have done their part.
+    """Return the status of a definition among the other definitions of its group, after all controllers have done their
+    work.
 
-    The annotation NEVER_ESTABLISHED keeps one from being established: ``true`` for good, ``until-touched`` until it is
-    ``touched``, which is what becomes of a definition that a restarted API server forgot.
+    The annotation NEVER_ESTABLISHED prevents a definition from being established: ``true`` permanently, ``until-touched``
+    until it
+    is ``touched``. The latter simulates a definition that a restarted API server forgot.
     """
     status = find_object(definition, "status")
     asked, accepted = find_object(definition, "spec", "names"), find_object(status, "acceptedNames")
@@ -56,12 +59,12 @@ def _is_installing(conditions: list[JsonObject]) -> bool:
 
 
 def is_established(definition: JsonObject) -> bool:
-    """Whether a definition is served."""
+    """Return whether a definition is served."""
     return _holds(_conditions(find_object(definition, "status")), "Established")
 
 
 def terminating_status(definition: JsonObject, reason: str, message: str, now: datetime) -> JsonObject:
-    """The status with the condition Terminating."""
+    """Return the status with the condition Terminating."""
     status = find_object(definition, "status")
     condition = _condition("Terminating", "True", reason, message)
     return {**status, "conditions": [*_with(_conditions(status), condition, now)]}
@@ -80,7 +83,7 @@ def _condition(type_: str, state: str, reason: str, message: str) -> JsonObject:
 
 
 def _with(conditions: list[JsonObject], new: JsonObject | None, now: datetime) -> list[JsonObject]:
-    """The conditions with another in its place, or at their end."""
+    """Return the conditions with one replaced, or added at the end."""
     if new is None:
         return conditions
     known = next((item for item in conditions if item.get("type") == new["type"]), None)
@@ -94,7 +97,7 @@ def _with(conditions: list[JsonObject], new: JsonObject | None, now: datetime) -
 def _accepted(
     asked: JsonObject, accepted: JsonObject, others: list[JsonObject]
 ) -> tuple[JsonObject, tuple[str, str] | None]:
-    """The names that a definition may have, and why not all: a reason and a message."""
+    """Return the names that a definition may have, and the reason and message if some are refused."""
     held = [find_object(other, "status", "acceptedNames") for other in others]
     resources = {str(names.get(name) or "") for names in held for name in _RESOURCES}
     resources |= {short for names in held for short in schemas.strings(names, "shortNames")}
@@ -121,7 +124,7 @@ def _accepted(
 def _one(
     name: str, asked: JsonObject, accepted: JsonObject, used: set[str], wrong: tuple[str, str] | None
 ) -> tuple[JsonValue, tuple[str, str] | None]:
-    """One name: what it is now, and what is wrong so far."""
+    """Return the value of one name, and the first problem so far."""
     wanted, mine = asked.get(name) or "", accepted.get(name) or ""
     if wanted == mine or wanted not in used:
         return wanted, wrong
@@ -156,7 +159,7 @@ def _approval(definition: JsonObject) -> JsonObject | None:
 
 
 def _violations(definition: JsonObject) -> tuple[str, str] | None:
-    """Why a schema is not structural; only definitions that an older server took can have such a one."""
+    """Return why a schema is not structural; only definitions that an older server accepted can have such a schema."""
     said: list[str] = []
     for index, version in enumerate(find_list(definition, "spec", "versions")):
         schema = schema_of(version) if isinstance(version, dict) else None

@@ -1,6 +1,7 @@
-"""Whether a schema is structural (KEP-1693): every field's type is known without looking into anyOf, oneOf, allOf and not.
+"""The check whether a schema is structural (KEP-1693): every field's type is known without evaluating anyOf, oneOf, allOf
+and not.
 
-Problems are sorted by their text, as kube-apiserver does.
+Problems are sorted by their text, as in kube-apiserver.
 """
 
 from typing import Final
@@ -38,7 +39,7 @@ _METADATA_MAY_HAVE: Final = frozenset({"type", "default", "properties"})
 
 
 def conversion_problem(schema: JsonObject) -> str:
-    """Why a schema has no structural form at all, "" where it has one."""
+    """Return the reason why a schema has no structural form at all, or ""."""
     for node in schemas.walked(schema):
         for name in _UNSUPPORTED:
             if node.get(name) not in (None, "", {}):
@@ -51,7 +52,7 @@ def conversion_problem(schema: JsonObject) -> str:
 
 
 def structure_errors(schema: JsonObject, path: str) -> list[FieldError]:
-    """Why a schema is not structural."""
+    """Return the reasons why a schema is not structural."""
     found = _invariants(schema, "root", path) + _missing(schema, schema, path, path)
     return sorted(found, key=str)
 
@@ -111,7 +112,7 @@ def _type_errors(schema: JsonObject, level: str, path: str) -> list[FieldError]:
 
 
 def _own_type_errors(schema: JsonObject, level: str, path: str) -> list[FieldError]:
-    """Of what every object has: kind, apiVersion and metadata."""
+    """Return the errors of the fields that every object has: kind, apiVersion and metadata."""
     errors: list[FieldError] = []
     is_object = level == "root" or schemas.flag(schema, schemas.EMBEDDED)
     declared = schemas.properties(schema)
@@ -145,7 +146,7 @@ def _is_first_int_or_string(schema: JsonObject) -> bool:
 
 
 def _validation(schema: JsonObject, path: str, *, skip_any: bool, skip_first: bool) -> list[FieldError]:
-    """What stands in the branches of a node, and its pattern."""
+    """Return the errors in the branches of a node, and of its pattern."""
     errors: list[FieldError] = []
     if not skip_any:
         for index, node in enumerate(schemas.branches(schema, "anyOf")):
@@ -166,7 +167,7 @@ def _validation(schema: JsonObject, path: str, *, skip_any: bool, skip_first: bo
 
 
 def _nested(schema: JsonObject, path: str, *, skip_any: bool = False) -> list[FieldError]:
-    """Inside a branch only values may be judged, not types or how objects are treated."""
+    """Return the errors inside a branch: it may only restrict values, not declare types or how objects are treated."""
     errors = _validation(schema, path, skip_any=skip_any, skip_first=False)
     items = schemas.items(schema)
     if items is not None:
@@ -190,7 +191,7 @@ def _nested(schema: JsonObject, path: str, *, skip_any: bool = False) -> list[Fi
 
 
 def _missing(schema: JsonObject | None, branch: JsonObject, spine: str, path: str) -> list[FieldError]:
-    """What branches speak of without its being declared outside them."""
+    """Return an error for each field that branches mention but that is not declared outside them."""
     errors: list[FieldError] = []
     refused = schemas.child(branch, "not")
     if refused is not None:

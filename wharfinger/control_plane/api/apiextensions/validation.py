@@ -1,8 +1,10 @@
-"""The rules of CustomResourceDefinitions: all of ``apiextensions/validation``, of which the parts stand in ``definition_*``.
+"""The validation of CustomResourceDefinitions: all of ``apiextensions/validation``; its parts are other modules of this
+folder.
 
-A definition is judged in its inner form (:mod:`~wharfinger.control_plane.api.apiextensions.form`): what all versions share is
-``spec.validation`` and so on. An update is not asked for what the old definition already lacked (:class:`Asked`), so that
-servers may grow stricter.
+A definition is validated in its internal form (:mod:`~wharfinger.control_plane.api.apiextensions.form`): fields that all
+versions
+share are in ``spec.validation`` and so on. An update need not satisfy what the old definition already violated
+(:class:`Asked`), so that later server versions can be stricter.
 """
 
 from dataclasses import dataclass
@@ -39,7 +41,7 @@ _SCOPES: Final = ("Cluster", "Namespaced")
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """What an update is measured against."""
+    """The checks that an update skips or limits because of the old definition."""
 
     schemas_needed: bool = True
     reviews_known: bool = True
@@ -48,7 +50,7 @@ class _Before:
 
 
 def definition_errors(definition: JsonObject) -> list[FieldError]:
-    """Everything wrong with a new definition."""
+    """Return all errors of a new definition."""
 
     def named(name: str, _prefix: bool) -> list[str]:  # noqa: FBT001 - the shape of a rule of names
         wanted = f"{find(definition, 'spec', 'names', 'plural') or ''}.{find(definition, 'spec', 'group') or ''}"
@@ -60,7 +62,7 @@ def definition_errors(definition: JsonObject) -> list[FieldError]:
 
 
 def update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Everything wrong with a changed definition."""
+    """Return all errors of a changed definition."""
     spec, before = spec_of(new), spec_of(old)
     established = any(
         find(item, "type") == "Established" and find(item, "status") == "True"
@@ -84,7 +86,7 @@ def _rest(new: JsonObject, old: JsonObject | None) -> list[FieldError]:
 
 
 def _asked(before: Spec) -> Asked:
-    """What is asked of an update's schemas."""
+    """Return the checks that apply to the schemas of an update."""
     old = before.schemas()
 
     def lacking(node: JsonObject) -> bool:
@@ -185,7 +187,7 @@ def _version_errors(spec: Spec, index: int, version: JsonObject, asked: Asked, b
     errors += column_errors(schemas.branches(version, "additionalPrinterColumns"), path)
     fields = schemas.branches(version, "selectableFields")
     if fields:
-        # A schema that all versions share is not seen here, as upstream.
+        # As upstream, a schema that all versions share is not considered here.
         errors += selectable_errors(fields, schema, path, crowded=name in before.too_many)
     return errors
 
@@ -202,7 +204,7 @@ def _versions_errors(spec: Spec) -> list[FieldError]:
 
 
 def _shared_errors(spec: Spec, asked: Asked, before: _Before) -> list[FieldError]:
-    """Of what all versions say alike."""
+    """Return the errors of the fields that all versions share."""
     errors: list[FieldError] = []
     schema = schema_of(spec.shared)
     has_status = any(find(holder, "subresources", "status") is not None for holder in (spec.shared, *spec.versions))
@@ -225,7 +227,7 @@ def _status_errors(definition: JsonObject) -> list[FieldError]:
 
 
 def stored_errors(definition: JsonObject) -> list[FieldError]:
-    """Versions in which objects may be stored must stay."""
+    """Return the errors of ``storedVersions``: versions in which objects may be stored cannot be removed."""
     path = "status.storedVersions"
     stored = schemas.strings(schemas.child(definition, "status") or {}, "storedVersions")
     if not stored:
@@ -234,7 +236,7 @@ def stored_errors(definition: JsonObject) -> list[FieldError]:
     names = {schemas.text(version, "name") for version in versions}
     shown: list[JsonValue] = [*stored]
     errors: list[FieldError] = []
-    unmet = set(stored)  # each is met once, so that a name given twice is wrong the second time
+    unmet = set(stored)  # each name counts once, so a duplicate is an error
     for name, version in ((schemas.text(version, "name"), version) for version in versions):
         if schemas.flag(version, "storage") and name not in unmet:
             errors.append(invalid(path, shown, f"must have the storage version {name}"))
@@ -251,7 +253,7 @@ def stored_errors(definition: JsonObject) -> list[FieldError]:
 
 
 def warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Formats that nobody checks, where they are new."""
+    """Return warnings about formats that are not checked and that the old definition did not have."""
     known = set() if old is None else set(unrecognized_formats(spec_of(old)))
     return [f"unrecognized format {quoted(name)}" for name in unrecognized_formats(spec_of(new)) if name not in known]
 

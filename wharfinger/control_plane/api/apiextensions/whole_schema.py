@@ -1,4 +1,6 @@
-"""The schema of a definition as a whole: its root, its structure, its defaults, and what its rules cost together."""
+"""The validation of a definition's schema as a whole: its root, its structure, its defaults, and the total cost of its
+rules.
+"""
 
 from dataclasses import dataclass, field, replace
 
@@ -20,18 +22,18 @@ _AT_ROOT = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of schemas; an update is not asked for what the old definition lacked."""
+    """The checks that apply to schemas; an update skips those that the old definition already violated."""
 
     pruned: bool = True
     lenient: Leniency = field(default_factory=Leniency)
 
     def unchanged(self) -> "Asked":
-        """Of a schema that is as it was."""
+        """Return the checks for an unchanged schema."""
         return replace(self, lenient=replace(self.lenient, rule_costs=True))
 
 
 def whole_errors(schema: JsonObject, path: str, asked: Asked, *, has_status: bool) -> list[FieldError]:
-    """Everything wrong with a schema; ``path`` is that of its holder."""
+    """Return all errors of a schema; ``path`` is the path of the field that holds it."""
     place = f"{path}.openAPIV3Schema"
     errors = _root_errors(schema, place) if has_status else []
     if schemas.flag(schema, "nullable"):
@@ -52,7 +54,7 @@ def whole_errors(schema: JsonObject, path: str, asked: Asked, *, has_status: boo
 
 
 def _root_errors(schema: JsonObject, path: str) -> list[FieldError]:
-    """With a status subresource the schema of ``status`` must stand alone."""
+    """Return the errors of the root; with a status subresource only some fields are allowed there."""
     allowed = _AT_ROOT.split()
     for name in fields_said(schema):
         if name == "Type" and schemas.text(schema, "type") != "object":

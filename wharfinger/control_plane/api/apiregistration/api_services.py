@@ -1,4 +1,6 @@
-"""The rules of APIServices (apiregistration.k8s.io/v1). Those that have a Service are kept; nobody is asked."""
+"""The validation of APIServices (apiregistration.k8s.io/v1). Those with a Service are stored, but the Service is never
+called.
+"""
 
 from typing import Final
 
@@ -19,7 +21,7 @@ STATUSES: Final = ("True", "False", "Unknown")
 
 
 def api_service_errors(one: JsonObject) -> list[FieldError]:
-    """What is wrong with an APIService: its name is made of its version and group."""
+    """Return the errors of an APIService; its name must be made of its version and group."""
     spec = part(one, "spec") or {}
     group, version = text(spec, "group"), text(spec, "version")
     wanted = f"{version}.{group}"

@@ -1,4 +1,4 @@
-"""The rules of DaemonSets."""
+"""The validation of DaemonSets."""
 
 from typing import Final
 
@@ -36,12 +36,12 @@ _COUNTS: Final = (
 
 
 def daemon_set_errors(obj: JsonObject) -> list[FieldError]:
-    """Of a DaemonSet's spec."""
+    """Return the errors of a DaemonSet's spec."""
     return _errors(obj, any_value=False)
 
 
 def daemon_set_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a changed DaemonSet; a selector of old may hold what no label can be."""
+    """Return the errors of a changed DaemonSet; invalid label values are allowed if the old selector had any."""
     return selector_immutable(new, old) + _errors(new, any_value=has_invalid_value(find(old, "spec", "selector")))
 
 
@@ -86,5 +86,5 @@ def _rolling_errors(rolling: JsonValue, path: str) -> list[FieldError]:
 
 
 def daemon_set_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a written status."""
+    """Return the errors of a written status."""
     return none_negative(find_object(new, "status"), "status", _COUNTS) + collision_errors(new, old)

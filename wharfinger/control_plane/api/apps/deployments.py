@@ -1,4 +1,4 @@
-"""The rules of what keeps a number of equal Pods: Deployments, ReplicaSets, ReplicationControllers."""
+"""The validation of kinds that run a number of equal Pods: Deployments, ReplicaSets, ReplicationControllers."""
 
 from typing import Final
 
@@ -34,7 +34,7 @@ _STRATEGIES: Final = ("Recreate", "RollingUpdate")
 
 
 def deployment_errors(obj: JsonObject) -> list[FieldError]:
-    """Of a Deployment's spec."""
+    """Return the errors of a Deployment's spec."""
     spec = find_object(obj, "spec")
     errors = none_negative(spec, "spec", ["replicas"])
     errors += _selected_template_errors(spec)
@@ -49,7 +49,7 @@ def deployment_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def _rollback_errors(obj: JsonObject) -> list[FieldError]:
-    """Of the revision that an annotation of old asks to go back to."""
+    """Return the errors of the revision in the deprecated rollback annotation."""
     revision = text(obj, "metadata", "annotations", "deprecated.deployment.rollback.to")
     number_asked, problem = read_number(revision, signed=True)
     if problem or not revision.startswith("-"):
@@ -58,13 +58,13 @@ def _rollback_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def replica_set_errors(obj: JsonObject) -> list[FieldError]:
-    """Of a ReplicaSet's spec."""
+    """Return the errors of a ReplicaSet's spec."""
     spec = find_object(obj, "spec")
     return none_negative(spec, "spec", ["replicas", "minReadySeconds"]) + _selected_template_errors(spec)
 
 
 def _selected_template_errors(spec: JsonObject) -> list[FieldError]:
-    """Of selector and template: the one has to take the other's labels."""
+    """Return the errors of selector and template; the selector has to match the template's labels."""
     selector, errors = spec.get("selector"), list[FieldError]()
     if not isinstance(selector, dict):
         errors.append(required("spec.selector"))
@@ -80,7 +80,7 @@ def _selected_template_errors(spec: JsonObject) -> list[FieldError]:
 
 
 def mismatch(spec: JsonObject) -> FieldError:
-    """What is said of a template that its own selector does not take."""
+    """Return the error for a template that its own selector does not match."""
     return invalid(
         "spec.template.metadata.labels", shown_labels(find(spec, "template", "metadata", "labels")), MISMATCH
     )
@@ -91,7 +91,10 @@ def _template_errors(template: JsonObject, called: str) -> list[FieldError]:
 
 
 def always_running_errors(template: JsonObject, called: str) -> list[FieldError]:
-    """Of what may not stand in templates of Pods that run for ever; ``called`` is the kind as the message names it."""
+    """Return the errors of fields that templates of permanently running Pods may not have.
+
+    ``called`` is the kind as the message names it.
+    """
     path, errors = "spec.template.spec", list[FieldError]()
     if (policy := text(template, "spec", "restartPolicy")) != "Always":
         errors.append(not_supported(f"{path}.restartPolicy", policy, ["Always"]))
@@ -130,7 +133,7 @@ def _rolling_errors(rolling: JsonValue, path: str) -> list[FieldError]:
 
 
 def replication_controller_errors(obj: JsonObject) -> list[FieldError]:
-    """Of a ReplicationController's spec, whose selector is plain labels."""
+    """Return the errors of a ReplicationController's spec; its selector is a map of labels."""
     spec = find_object(obj, "spec")
     errors = none_negative(spec, "spec", ["minReadySeconds"])
     selector, labels = labels_of(spec.get("selector")), template_labels(spec)
@@ -146,7 +149,7 @@ def replication_controller_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def selector_immutable(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a selector that an update changes."""
+    """Return an error if an update changes the selector."""
     selector = find(new, "spec", "selector")
     if shown_selector(selector) == shown_selector(find(old, "spec", "selector")):
         return []
@@ -168,7 +171,7 @@ _AVAILABLE: Final = ("availableReplicas", "readyReplicas", "readyReplicas")
 
 
 def deployment_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a written status of a Deployment."""
+    """Return the errors of a written status of a Deployment."""
     status = find_object(new, "status")
     errors = none_negative(status, "status", _DEPLOYMENT_COUNTS)
     errors += not_above(
@@ -178,14 +181,14 @@ def deployment_status_errors(new: JsonObject, old: JsonObject) -> list[FieldErro
 
 
 def collision_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a count of collisions that went down."""
+    """Return an error if the count of collisions decreased."""
     before, now = optional_number(old, "status", "collisionCount"), number(new, "status", "collisionCount")
     gone = before is not None and (find(new, "status", "collisionCount") is None or now < before)
     return [invalid("status.collisionCount", now, "cannot be decremented")] if gone else []
 
 
 def replica_set_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldError]:
-    """Of a written status of a ReplicaSet or a ReplicationController."""
+    """Return the errors of a written status of a ReplicaSet or a ReplicationController."""
     status = find_object(new, "status")
     errors = none_negative(status, "status", (*_REPLICA_COUNTS, "terminatingReplicas"))
     within = _within("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
@@ -193,5 +196,5 @@ def replica_set_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldEr
 
 
 def _within(*names: str) -> list[tuple[str, str, str]]:
-    """Counts that the number of replicas bounds."""
+    """Return limits for counts that may not exceed the number of replicas."""
     return [(name, "replicas", "status.replicas") for name in names]

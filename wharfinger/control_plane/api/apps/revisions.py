@@ -1,4 +1,4 @@
-"""The rules of ControllerRevisions: data that is an object, and stays as it is."""
+"""The validation of ControllerRevisions: their data is an object and may not change."""
 
 from wharfinger.control_plane.wire.field_errors import invalid, required
 from wharfinger.control_plane.wire.status import FieldError
@@ -6,7 +6,7 @@ from wharfinger.formats.json.value import JsonObject, encode_json
 
 
 def revision_errors(obj: JsonObject) -> list[FieldError]:
-    """Of a new revision."""
+    """Return the errors of a new revision."""
     errors, data = _number_errors(obj), obj.get("data")
     if data is None:
         return [*errors, required("data", "data is mandatory")]
@@ -14,7 +14,7 @@ def revision_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def revision_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a changed revision; data is the same where its text is, with the order of its members."""
+    """Return the errors of a changed revision; data is equal if its text is, including the order of members."""
     errors = _number_errors(new)
     return (
         errors

@@ -1,4 +1,4 @@
-"""The rules of StatefulSets."""
+"""The validation of StatefulSets."""
 
 from collections.abc import Callable
 from typing import Final
@@ -47,12 +47,15 @@ _BOUNDS: Final = (
 
 
 def stateful_set_errors(obj: JsonObject) -> list[FieldError]:
-    """Of a new StatefulSet's spec."""
+    """Return the errors of a new StatefulSet's spec."""
     return _errors(find_object(obj, "spec"), new=True, template_errors=pod_template_errors)
 
 
 def stateful_set_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a changed StatefulSet: most of its spec stays as it is; a template that always was wrong is let be."""
+    """Return the errors of a changed StatefulSet: most of its spec is immutable.
+
+    The template is not checked if the old object already had errors.
+    """
     spec, before = find_object(new, "spec"), find_object(old, "spec")
     was_wrong = bool(_errors(before, new=False, template_errors=pod_template_errors))
     errors = _errors(spec, new=False, template_errors=_no_errors if was_wrong else pod_template_errors)
@@ -153,7 +156,7 @@ def _selector_errors(spec: JsonObject) -> list[FieldError]:
 
 
 def _as_started(spec: JsonObject, template: JsonObject) -> JsonObject:
-    """The template as Pods are made of it: without names that the controller sets, with volumes of the claims."""
+    """Return the template as Pods are made from it: without names set by the controller, with volumes for the claims."""
     pod = {
         name: value for name, value in find_object(template, "spec").items() if name not in {"hostname", "subdomain"}
     }
@@ -170,7 +173,7 @@ def _as_started(spec: JsonObject, template: JsonObject) -> JsonObject:
 
 
 def stateful_set_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a written status."""
+    """Return the errors of a written status."""
     status = find_object(new, "status")
     errors = none_negative(status, "status", _COUNTS) + not_above(status, "status", _BOUNDS)
     return errors + collision_errors(new, old)

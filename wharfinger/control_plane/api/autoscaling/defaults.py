@@ -1,4 +1,4 @@
-"""Defaults of HorizontalPodAutoscalers: what to look at, and how fast to go where somebody says anything about that."""
+"""The defaults of HorizontalPodAutoscalers: metrics, and the scaling behavior if any of it is specified."""
 
 from typing import Final
 
@@ -13,13 +13,16 @@ ROUND_TRIP: Final = (
     "autoscaling.alpha.kubernetes.io/scale-down-tolerance",
     "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
 )
-"""Annotations that say in autoscaling/v1 what it has no fields for; autoscaling/v2 drops them."""
+"""Annotations that hold, in autoscaling/v1, the fields that it lacks; autoscaling/v2 drops them."""
 _PERIOD: Final = 15
 _UTILIZATION: Final = 80
 
 
 def default_autoscaler(obj: JsonObject) -> None:
-    """Of both versions; the rest of autoscaling/v1 is filled in where it becomes autoscaling/v2."""
+    """Set the defaults of an autoscaler.
+
+    The remaining defaults of autoscaling/v1 are set at its conversion to autoscaling/v2.
+    """
     spec = inner(obj, "spec")
     spec.setdefault("minReplicas", 1)
     if obj.get("apiVersion") != "autoscaling/v2":
@@ -47,7 +50,7 @@ def _drop_annotations(metadata: JsonObject) -> None:
 
 
 def default_metrics() -> list[JsonValue]:
-    """What an autoscaler looks at that names nothing."""
+    """Return the metrics of an autoscaler that specifies none."""
     target: JsonObject = {"type": "Utilization", "averageUtilization": _UTILIZATION}
     return [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
 

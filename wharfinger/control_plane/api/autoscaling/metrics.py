@@ -1,4 +1,4 @@
-"""The rules of what a HorizontalPodAutoscaler looks at: sources of metrics, their targets, references to other objects."""
+"""The validation of a HorizontalPodAutoscaler's metrics: sources, targets, references to other objects."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ _SOURCES: Final = {
     "Resource": "resource",
     "ContainerResource": "containerResource",
 }
-"""Type of a metric → its member, in the order in which they are judged."""
+"""Type of a metric → its member, in the order in which they are validated."""
 _TYPES: Final = tuple(sorted(_SOURCES))
 _TARGET_TYPES: Final = frozenset({"Utilization", "Value", "AverageValue"})
 _NO_AMOUNT: Final = {
@@ -28,7 +28,7 @@ _NO_AMOUNT: Final = {
 
 
 def reference_errors(reference: JsonObject, path: str, *, check_version: bool, core: bool) -> list[FieldError]:
-    """Of a reference to another object; ``core`` allows one of the core group."""
+    """Return the errors of a reference to another object; ``core`` allows the core group."""
     errors: list[FieldError] = []
     for name in ("kind", "name"):
         value = text(reference, name)
@@ -41,7 +41,7 @@ def reference_errors(reference: JsonObject, path: str, *, check_version: bool, c
 
 
 def api_version_problem(api_version: str, *, core: bool) -> str:
-    """Why an apiVersion is not one; "" where it is. ``core`` allows the core group."""
+    """Return the reason why an apiVersion is invalid, or "". ``core`` allows the core group."""
     if api_version.count("/") > 1:
         return f"unexpected GroupVersion string: {api_version}"
     group = api_version.partition("/")[0] if "/" in api_version else ""
@@ -49,12 +49,12 @@ def api_version_problem(api_version: str, *, core: bool) -> str:
 
 
 def has_api_version_problem(described: JsonValue) -> bool:
-    """Whether a described object has an apiVersion that is none."""
+    """Return whether a described object has an invalid apiVersion."""
     return isinstance(described, dict) and bool(api_version_problem(text(described, "apiVersion"), core=True))
 
 
 def metric_errors(metric: JsonObject, path: str, *, check_version: bool) -> list[FieldError]:
-    """Of one metric."""
+    """Return the errors of one metric."""
     kind, errors = text(metric, "type"), list[FieldError]()
     if not kind:
         errors.append(required(f"{path}.type", "must specify a metric source type"))
@@ -86,7 +86,7 @@ def _source_errors(name: str, source: JsonObject, path: str, *, check_version: b
 
 
 def _measured_errors(source: JsonObject, path: str) -> list[FieldError]:
-    """Of the metric's name and its target."""
+    """Return the errors of a metric's name and target."""
     name = text(source, "metric", "name")
     field = f"{path}.metric.name"
     errors = (

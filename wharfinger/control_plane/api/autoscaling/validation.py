@@ -1,4 +1,4 @@
-"""The rules of HorizontalPodAutoscalers, in the form of autoscaling/v2 (which is the one that is stored)."""
+"""The validation of HorizontalPodAutoscalers, in the form of autoscaling/v2 (the stored form)."""
 
 from typing import Final
 
@@ -18,13 +18,13 @@ _FROM_ZERO: Final = frozenset({"Object", "External"})
 
 
 def autoscaler_errors(obj: JsonObject) -> list[FieldError]:
-    """Of a new autoscaler's spec."""
+    """Return the errors of a new autoscaler's spec."""
     core = find(obj, "spec", "scaleTargetRef", "kind") == "ReplicationController"
     return _errors(obj, least=1, check_target=True, core=core, check_described=True)
 
 
 def autoscaler_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a changed autoscaler; what was wrong with versions already, and a minimum of zero, may stay."""
+    """Return the errors of a changed autoscaler; an old minimum of zero and old wrong apiVersions may be kept."""
     target, before = find_object(new, "spec", "scaleTargetRef"), find_object(old, "spec", "scaleTargetRef")
     same = all(target.get(name) == before.get(name) for name in ("apiVersion", "kind"))
     described = [find(metric, "object", "describedObject") for metric in parts(old, "spec", "metrics")]
@@ -104,5 +104,5 @@ def _tolerance_errors(tolerance: JsonValue, path: str) -> list[FieldError]:
 
 
 def autoscaler_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldError]:
-    """Of a written status."""
+    """Return the errors of a written status."""
     return none_negative(new.get("status"), "status", ("currentReplicas", "desiredReplicas"))

@@ -1,8 +1,9 @@
-"""HorizontalPodAutoscalers of autoscaling/v1 as those of autoscaling/v2, which are stored, and back.
+"""The conversion of HorizontalPodAutoscalers from autoscaling/v1 to autoscaling/v2, in which they are stored, and back.
 
-Version 1 knows one metric, the utilization of the CPU. It shows all others, the behavior and most of the status as JSON in
-annotations, in forms of its own (the behavior in that of kube-apiserver's internal types), and reads them back from there.
-An annotation that is no such JSON is dropped.
+Version 1 has fields for one metric only, the CPU utilization. It shows all other metrics, the behavior and most of the
+status as
+JSON in annotations, and reads them from there. The JSON has forms of its own: the behavior has the form of kube-apiserver's
+internal types. An annotation that does not hold such JSON is dropped.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +27,7 @@ _POLICY: Final = ("type", "value", "periodSeconds")
 
 
 def autoscaler_v1(obj: JsonObject) -> JsonObject:
-    """A stored autoscaler as autoscaling/v1 shows it."""
+    """Return a stored autoscaler as autoscaling/v1 shows it."""
     spec, status = find_object(obj, "spec"), find_object(obj, "status")
     shared: JsonObject = {name: spec[name] for name in _SHARED_SPEC if name in spec}
     metrics = _objects(spec.get("metrics"))
@@ -57,7 +58,7 @@ def autoscaler_v1(obj: JsonObject) -> JsonObject:
 
 
 def autoscaler_v2(obj: JsonObject) -> JsonObject:
-    """An autoscaler of autoscaling/v1 as it is stored."""
+    """Return an autoscaler of autoscaling/v1 in the stored form."""
     spec, status = find_object(obj, "spec"), find_object(obj, "status")
     shared: JsonObject = {name: spec[name] for name in _SHARED_SPEC if name in spec}
     metrics = [_metric(item, _V2_SOURCES) for item in _objects(_read(obj, METRICS))]
@@ -94,7 +95,7 @@ def _annotated(obj: JsonObject, annotations: JsonObject) -> JsonObject:
 
 
 def _own_annotations(obj: JsonObject) -> JsonObject:
-    """The annotations that are nobody's form."""
+    """Return the annotations that do not hold fields of autoscaling/v2."""
     return {
         name: value for name, value in find_object(obj, "metadata", "annotations").items() if name not in ROUND_TRIP
     }
@@ -126,7 +127,7 @@ def _filled(source: JsonObject) -> JsonObject:
 
 
 def _v1_source(name: str, *, current: bool) -> _Source:
-    """How version 1 says a source: what is wanted of it, or with ``current`` what it is."""
+    """Return the form of a source in version 1: its target, or with ``current`` its present value."""
     held, prefix = ("current", "current") if current else ("target", "target")
     average, value = f"{prefix}AverageValue", f"{prefix}Value"
     zero: JsonValue = "0"
@@ -157,7 +158,7 @@ def _v1_source(name: str, *, current: bool) -> _Source:
 
 
 def _v2_source(name: str, *, current: bool) -> _Source:
-    """How version 2 says what version 1 said."""
+    """Return the form in version 2 of a source of version 1."""
     held, prefix = ("current", "current") if current else ("target", "target")
 
     def measured(source: JsonObject) -> JsonObject:
@@ -197,7 +198,10 @@ def _condition(condition: JsonObject) -> JsonObject:
 
 
 def _behavior(value: JsonValue) -> JsonObject:
-    """A behavior as internal types print it, in the form of the API; Go reads names in any case."""
+    """Return a behavior in the form of the API.
+
+    The given one has the form of internal types, whose names Go reads in upper or lower case.
+    """
     found: JsonObject = {}
     for name in ("scaleUp", "scaleDown"):
         rules = _named(_member(value, name), _RULES)

@@ -1,4 +1,4 @@
-"""The rules of CronJobs: a schedule, a time zone, and the Job to make."""
+"""The validation of CronJobs: a schedule, a time zone, and the Job to create."""
 
 import re
 from typing import Final
@@ -16,7 +16,7 @@ _ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 
 
 def cron_job_errors(obj: JsonObject) -> list[FieldError]:
-    """Of a new CronJob; its Jobs' names have to fit behind its own."""
+    """Return the errors of a new CronJob; its name must leave room for the suffix of its Jobs' names."""
     errors, name = _spec_errors(obj, None), text(obj, "metadata", "name")
     if len(name.encode()) > _NAME_LENGTH:
         errors.append(invalid("metadata.name", name, f"must be no more than {_NAME_LENGTH} characters"))
@@ -24,7 +24,7 @@ def cron_job_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def cron_job_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a changed CronJob; a time zone inside a schedule of old may stay there."""
+    """Return the errors of a changed CronJob; a time zone inside the old schedule may be kept."""
     return _spec_errors(new, old)
 
 

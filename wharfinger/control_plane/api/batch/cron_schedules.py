@@ -1,7 +1,7 @@
-"""Schedules of CronJobs and names of time zones: what is wrong with one, in the words of the parser that Kubernetes uses.
+"""The validation of CronJob schedules and time zone names, with the messages of the parser that Kubernetes uses.
 
-The format is that of ``robfig/cron`` (five fields, or ``@daily`` and the like, or ``@every 1h30m``), the errors are its
-own, down to those of Go's number parser: they stand in refusals as they are.
+The format is that of ``robfig/cron`` (five fields, or ``@daily`` and the like, or ``@every 1h30m``). The errors are those of
+that parser and of Go's number parser, because refusals contain them verbatim.
 """
 
 import re
@@ -52,7 +52,7 @@ _FIELDS: Final = (
 
 
 def schedule_problem(schedule: str) -> str:
-    """Why a schedule cannot be read; "" where it can."""
+    """Return the reason why a schedule cannot be read, or ""."""
     try:
         _check(schedule)
     except ScheduleError as error:
@@ -129,7 +129,7 @@ def _number(text: str) -> int:
 
 
 def integer_problem(text: str, function: str = "Atoi") -> str:
-    """Why Go's ``strconv`` does not read a text as a number of 64 bits; "" where it does."""
+    """Return the reason why Go's ``strconv`` does not read a text as a number of 64 bits, or ""."""
     if not re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
         return f"strconv.{function}: parsing {quoted(text)}: invalid syntax"
     if len(text) > 40 or not -_MAX_INT - 1 <= int(text) <= _MAX_INT:
@@ -138,7 +138,7 @@ def integer_problem(text: str, function: str = "Atoi") -> str:
 
 
 def duration_problem(text: str) -> str:
-    """Why Go's ``time.ParseDuration`` does not read a text such as ``1h30m``; "" where it does."""
+    """Return the reason why Go's ``time.ParseDuration`` does not read a text such as ``1h30m``, or ""."""
     invalid = f"time: invalid duration {quoted(text)}"
     rest = text[1:] if text[:1] in {"+", "-"} else text
     if rest == "0":
@@ -166,7 +166,7 @@ def duration_problem(text: str) -> str:
 
 
 def zone_problem(zone: str) -> str:
-    """Why a time zone is not known; "" where it is (``UTC``, ``Local`` and what the tz database has)."""
+    """Return the reason why a time zone is unknown, or ""; known are ``UTC``, ``Local`` and the tz database."""
     if zone in {"", "UTC", "Local"}:
         return ""
     if ".." in zone or zone.startswith(("/", "\\")):

@@ -1,4 +1,4 @@
-"""The rules of what a Job says about failure and success: ``podFailurePolicy``, ``successPolicy``, lists of indexes."""
+"""The validation of a Job's failure and success policies: ``podFailurePolicy``, ``successPolicy``, lists of indexes."""
 
 import re
 from typing import Final
@@ -33,7 +33,7 @@ class IndexesError(Exception):
 
 
 def failure_policy_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Of the ``podFailurePolicy`` of a Job's spec."""
+    """Return the errors of the ``podFailurePolicy`` of a Job's spec."""
     rules = parts(spec, "podFailurePolicy", "rules")
     errors = [too_many(f"{path}.rules", len(rules), _MAX_RULES)] if len(rules) > _MAX_RULES else []
     names = {
@@ -70,7 +70,7 @@ def _rule_errors(spec: JsonObject, rule: JsonObject, path: str, names: set[str])
 
 
 def unshown(path: str, why: str) -> FieldError:
-    """``invalid`` of a value that is not shown."""
+    """Return an ``invalid`` error that does not show the value."""
     return FieldError(path, "FieldValueInvalid", f"Invalid value: {why}")
 
 
@@ -103,7 +103,7 @@ def _exit_code_errors(codes: JsonObject, path: str, names: set[str]) -> list[Fie
 
 
 def success_policy_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Of the ``successPolicy`` of an indexed Job's spec."""
+    """Return the errors of the ``successPolicy`` of an indexed Job's spec."""
     rules = parts(spec, "successPolicy", "rules")
     errors: list[FieldError] = []
     if not rules:
@@ -143,7 +143,7 @@ def _success_rule_errors(rule: JsonObject, completions: int, path: str) -> list[
 
 
 def count_indexes(indexes: str, completions: int) -> int:
-    """How many indexes a list such as ``1,3-5`` names. Raises IndexesError."""
+    """Return the number of indexes in a list such as ``1,3-5``. Raises IndexesError."""
     total, last = 0, None
     for interval in indexes.split(",") if indexes else []:
         low, high = index_interval(interval, completions)
@@ -154,7 +154,7 @@ def count_indexes(indexes: str, completions: int) -> int:
 
 
 def index_interval(interval: str, completions: int) -> tuple[int, int]:
-    """The first and the last index of ``3`` or ``3-5``. Raises IndexesError."""
+    """Return the first and the last index of ``3`` or ``3-5``. Raises IndexesError."""
     limits = interval.split("-")
     if len(limits) > 2:
         raise IndexesError(
@@ -174,7 +174,7 @@ def index_interval(interval: str, completions: int) -> tuple[int, int]:
 
 
 def overlap(completed: str, failed: str, completions: int) -> int | None:
-    """The first index that both lists name; None for none. Intervals that cannot be read are passed over."""
+    """Return the first index in both lists; None if there is none. Intervals that cannot be read are skipped."""
     done, lost = (_intervals(text_, completions) for text_ in (completed, failed))
     while done and lost:
         if done[0][0] <= lost[0][1] and lost[0][0] <= done[0][1]:
@@ -194,7 +194,7 @@ def _intervals(indexes: str, completions: int) -> list[tuple[int, int]]:
 
 
 def condition_is(obj: JsonValue, kind: str, status: str = "True") -> bool:
-    """Whether an object has a condition of a type with that status."""
+    """Return whether an object has a condition of a type with that status."""
     return any(
         find(item, "type") == kind and find(item, "status") == status for item in parts(obj, "status", "conditions")
     )

@@ -1,6 +1,7 @@
-"""The rules of a Job's status: what another controller than the built-in one may not write either.
+"""The validation of a Job's status, which also restricts Job controllers other than the built-in one.
 
-Most rules only look at what the write changes, so that a status that is wrong already can still be mended elsewhere.
+Most checks only consider the fields that the write changes, so that a status that is already wrong can still be repaired
+elsewhere.
 """
 
 from typing import Final
@@ -20,7 +21,7 @@ _TERMINAL: Final = ("Failed", "Complete", "FailureTarget")
 
 
 class _Change:
-    """The two states of a Job, and what differs."""
+    """The two states of a Job, and their differences."""
 
     def __init__(self, new: JsonObject, old: JsonObject) -> None:
         self.new, self.old = new, old
@@ -32,18 +33,18 @@ class _Change:
         self.indexed = find(new, "spec", "completionMode") == "Indexed"
 
     def changed(self, *names: str) -> bool:
-        """Whether a member of the status differs."""
+        """Return whether a member of the status differs."""
         return any(
             (find(self.new, "status", name) or None) != (find(self.old, "status", name) or None) for name in names
         )
 
     def turned(self, *kinds: str) -> bool:
-        """Whether a condition became true or ceased to be."""
+        """Return whether a condition became true or ceased to be true."""
         return any(condition_is(self.new, kind) != condition_is(self.old, kind) for kind in kinds)
 
 
 def job_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a written status."""
+    """Return the errors of a written status."""
     change = _Change(new, old)
     errors = none_negative(new.get("status"), "status", _COUNTS) + _uncounted_errors(new)
     for rules in (_completion_errors, _finish_errors, _index_errors, _criteria_errors, _history_errors):
@@ -91,7 +92,7 @@ def _completion_errors(change: _Change) -> list[FieldError]:
 
 
 def _finish_errors(change: _Change) -> list[FieldError]:
-    """Of Pods that a Job which is done still counts, and of one that never began."""
+    """Return the errors of a finished Job: Pods that are still active or uncounted, and a missing start time."""
     status, errors = part(change.new, "status") or {}, list[FieldError]()
     active = number(status, "active")
     if not change.finished:
@@ -161,7 +162,7 @@ def _criteria_errors(change: _Change) -> list[FieldError]:
 
 
 def _history_errors(change: _Change) -> list[FieldError]:
-    """Of what may not be taken back."""
+    """Return an error for each change that cannot be undone."""
     new, old, errors = change.new, change.old, list[FieldError]()
     errors += [
         unshown(_CONDITIONS, f"cannot disable the terminal {kind}=True condition")

@@ -1,4 +1,4 @@
-"""The rules of Jobs, and of the Jobs that CronJobs make: counts, modes, selectors and templates."""
+"""The validation of Jobs, and of the Jobs that CronJobs create: counts, modes, selectors and templates."""
 
 import re
 from collections.abc import Callable
@@ -39,7 +39,7 @@ _RUN_ONCE: Final = ("OnFailure", "Never")
 
 
 def job_errors(obj: JsonObject) -> list[FieldError]:
-    """Of a new Job, whose selector and labels the server has drawn."""
+    """Return the errors of a new Job; the server has already generated its selector and labels."""
     return _job_errors(obj, prefixed=True, any_value=False)
 
 
@@ -57,7 +57,7 @@ def _job_errors(obj: JsonObject, *, prefixed: bool, any_value: bool) -> list[Fie
 
 
 def _generated_errors(obj: JsonObject, *, prefixed: bool) -> list[FieldError]:
-    """Of labels and a selector that were to be drawn, and that the client wrote otherwise."""
+    """Return an error for each generated label or selector that the client set to another value."""
     spec = find_object(obj, "spec")
     if spec.get("manualSelector") is True or not isinstance(spec.get("selector"), dict):
         return []
@@ -93,7 +93,7 @@ def _selected_spec_errors(obj: JsonObject, *, any_value: bool) -> list[FieldErro
 
 
 def job_spec_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Of a Job's spec but for its selector; ``path`` is where it stands (``spec``)."""
+    """Return the errors of a Job's spec except its selector; ``path`` is the path of the spec (``spec``)."""
     errors = none_negative(spec, path, _COUNTS)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         errors.append(required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
@@ -119,7 +119,7 @@ def _managed_by_errors(value: JsonValue, path: str) -> list[FieldError]:
 
 
 def _domain_path_errors(value: str, path: str) -> list[FieldError]:
-    """Of a path that begins with a domain, such as ``acme.io/foo``."""
+    """Return the errors of a path that begins with a domain, such as ``acme.io/foo``."""
     if not value:
         return [required(path)]
     host, _, rest = value.partition("/")
@@ -192,7 +192,7 @@ def _restart_errors(spec: JsonObject, path: str) -> list[FieldError]:
 
 
 def job_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a changed Job: judged as a new one, and once more with what an update may not change."""
+    """Return the errors of a changed Job: all those of a new one, and changes of immutable fields."""
     spec, before = find_object(new, "spec"), find_object(old, "spec")
     prefixed = {NAME_LABELS[1], UID_LABELS[1]} <= template_labels(before).keys()
     any_value = has_invalid_value(before.get("selector"))
@@ -234,7 +234,10 @@ def _completions_errors(spec: JsonObject, before: JsonObject) -> list[FieldError
 
 
 def _template_errors(spec: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a changed template: one of a Job that is suspended may change in where its Pods go and what they are given."""
+    """Return the errors of a changed template; only a suspended Job without active Pods may change some of it.
+
+    It may change scheduling directives and resources.
+    """
     template, before = find_object(spec, "template"), find_object(old, "spec", "template")
     suspended = find(old, "spec", "suspend") is True
     conditions = find_list(old, "status", "conditions")
@@ -255,7 +258,7 @@ def _template_errors(spec: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def _with_directives(old: JsonObject, new: JsonObject) -> JsonObject:
-    """The old template with the new one's directives for scheduling, labels and annotations."""
+    """Return the old template with the scheduling directives, labels and annotations of the new one."""
     pod, wanted = dict(find_object(old, "spec")), find_object(new, "spec")
     affinity, before = wanted.get("affinity"), pod.get("affinity")
     if isinstance(affinity, dict) or isinstance(before, dict):
@@ -274,7 +277,7 @@ def _with_directives(old: JsonObject, new: JsonObject) -> JsonObject:
 
 
 def _with_resources(old: JsonObject, new: JsonObject) -> JsonObject:
-    """The old template with the new one's resources of containers that stand at the same place under the same name."""
+    """Return the old template with the new resources of containers that have the same position and name in both."""
     pod = dict(find_object(old, "spec"))
     for group in ("containers", "initContainers"):
         before, after = find_list(pod, group), find_list(new, "spec", group)
@@ -292,7 +295,7 @@ def _resourced(old: JsonValue, new: JsonValue) -> JsonValue:
 
 
 def cron_job_template_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Of the Job that a CronJob makes, whose selector is always drawn; ``path`` is that of its spec."""
+    """Return the errors of a CronJob's Job, whose selector is always generated; ``path`` is the path of its spec."""
     errors = job_spec_errors(spec, path)
     if isinstance(selector := spec.get("selector"), dict):
         errors.append(invalid(f"{path}.selector", shown_selector(selector), "`selector` will be auto-generated"))

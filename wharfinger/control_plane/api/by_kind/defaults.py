@@ -1,7 +1,8 @@
 """The defaults of Kubernetes 1.36 (and of the answers recorded from it), kind by kind.
 
-Two places are easily confused: what is defaulted here is part of what the writer owns; what a kind's strategy sets at
-creation (cluster IPs, node ports, the first status) is not, and is filled in later by whoever stores the object.
+Two steps are easily confused. Values that are defaulted here belong to the writer's fields. Values that a kind's strategy
+sets at
+creation (cluster IPs, node ports, the first status) do not; they are added later, when the object is stored.
 
 Every rule only adds what is missing, so defaulting twice changes nothing.
 """
@@ -25,21 +26,22 @@ DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {
     **WORKLOAD_DEFAULTS,
     **GROUP_DEFAULTS,
 }
-"""By group and kind."""
+"""The rules by group and kind."""
 TELLING_EMPTIES: Final[Mapping[tuple[str, str], Sequence[tuple[str, ...]]]] = {
     ("autoscaling", "HorizontalPodAutoscaler"): (
         ("spec", "behavior", "scaleDown", "policies"),
         ("spec", "behavior", "scaleUp", "policies"),
     ),
 }
-"""Lists that are not filled in where they were sent empty, which is refused."""
+"""Lists that keep an empty value as it was sent, so that validation refuses it."""
 
 
 def apply_defaults(obj: JsonObject, now: datetime | None = None) -> JsonObject:
-    """A copy of the object in the form its Go type prints, with the defaults of its kind.
+    """Return a copy of the object in the form that its Go type prints, with the defaults of its kind.
 
-    Of kinds that are not built in, only the metadata is brought into form; defaults of custom kinds are their schema's.
-    ``now`` is what some few fields begin with; without it they stay as they are.
+    For kinds that are not built in, only the metadata is formatted; the defaults of custom kinds come from their schema.
+    ``now`` is the
+    initial value of a few fields; without it they are not filled in.
     """
     api_version, kind = kind_of(obj)
     group, version = split_api_version(api_version)

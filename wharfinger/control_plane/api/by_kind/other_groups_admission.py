@@ -1,4 +1,6 @@
-"""Plugins about networking and certificates: the default class of ingresses, who asks for certificates and what for."""
+"""Admission plugins for networking and certificates: the default class of ingresses, the requester and subject of
+certificates.
+"""
 
 from typing import Final
 
@@ -18,7 +20,7 @@ _ASKER: Final = ("username", "uid", "groups", "extra")
 
 
 def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
-    """An Ingress that names no class gets the default one, if there is any: the newest of several."""
+    """Set the class of an Ingress without one to the default class, if there is one; the newest of several."""
     named = find(ingress, "spec", "ingressClassName")
     if (
         admission.subresource
@@ -39,7 +41,7 @@ def fill_ingress_class(admission: Admission, ingress: JsonObject) -> JsonObject:
 
 
 def stamp_asker(admission: Admission, request: JsonObject) -> JsonObject:
-    """A certificate request says who made it, whatever it said itself."""
+    """Record in a certificate request the user that made it, whatever the request contains."""
     user = admission.user
     spec = {name: value for name, value in (part(request, "spec") or {}).items() if name not in _ASKER}
     who: JsonObject = {
@@ -52,7 +54,7 @@ def stamp_asker(admission: Admission, request: JsonObject) -> JsonObject:
 
 
 def check_subject(admission: Admission) -> None:
-    """Nobody asks to be an administrator. Raises StatusError (403)."""
+    """Refuse a certificate request for the group of administrators. Raises StatusError (403)."""
     if text(admission.obj, "spec", "signerName") != CLIENT_SIGNER:
         return
     try:

@@ -1,4 +1,4 @@
-"""Cells of the kinds of other groups: ingresses, roles, classes, admission, certificates, flow control."""
+"""Table cells of the kinds of other groups: ingresses, roles, classes, admission, certificates, flow control."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -17,7 +17,7 @@ _DEFAULT_CLASSES: Final = (
 
 
 def class_name(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """The name, and whether the class is the default one."""
+    """Return the name, marked if the class is the default one."""
     ours = _DEFAULT_CLASSES[:1] if obj.get("kind") == "IngressClass" else _DEFAULT_CLASSES[1:]
     annotations = find_object(obj, "metadata", "annotations")
     default = any(annotations.get(name) == "true" for name in ours)
@@ -25,7 +25,7 @@ def class_name(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def ingress_hosts(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Hosts of the rules, ``*`` where none is named."""
+    """Return the hosts of the rules, ``*`` if none is named."""
     rules, shown, more = objects(obj, "spec", "rules"), list[str](), False
     for rule in rules:
         more = more or len(shown) == _HOSTS_SHOWN
@@ -36,17 +36,17 @@ def ingress_hosts(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def ingress_address(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Addresses of the load balancer."""
+    """Return the addresses of the load balancer."""
     return balanced(obj)
 
 
 def ingress_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``80`` or ``80, 443``."""
+    """Return ``80`` or ``80, 443``."""
     return "80, 443" if objects(obj, "spec", "tls") else "80"
 
 
 def class_parameters(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``Kind.group/name``."""
+    """Return ``Kind.group/name``."""
     found = find(obj, "spec", "parameters")
     if found is None:
         return NONE
@@ -56,7 +56,7 @@ def class_parameters(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG0
 
 
 def address_parent(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``services/default/kubernetes``."""
+    """Return the parent of an address: ``services/default/kubernetes``."""
     found = find(obj, "spec", "parentRef")
     if found is None:
         return NONE
@@ -66,12 +66,12 @@ def address_parent(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def role_ref(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``Role/name``."""
+    """Return the role of a binding: ``Role/name``."""
     return f"{said(obj, 'roleRef', 'kind')}/{said(obj, 'roleRef', 'name')}"
 
 
 def subjects(kind: str, obj: JsonObject) -> str:
-    """The subjects of a kind; service accounts with their namespaces."""
+    """Return the subjects of a kind; service accounts with their namespaces."""
     found = [item for item in objects(obj, "subjects") if item.get("kind") == kind]
     if kind == "ServiceAccount":
         return ", ".join(f"{said(item, 'namespace')}/{said(item, 'name')}" for item in found)
@@ -79,7 +79,7 @@ def subjects(kind: str, obj: JsonObject) -> str:
 
 
 def token_requests(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """The audiences of the tokens that a driver asks for."""
+    """Return the audiences of the tokens that a driver requests."""
     listed = find(obj, "spec", "tokenRequests")
     if not isinstance(listed, list):
         return UNSET
@@ -87,13 +87,13 @@ def token_requests(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def parameter_kind(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``v1/ConfigMap``: what an admission policy is parametrised with."""
+    """Return the kind of an admission policy's parameters: ``v1/ConfigMap``."""
     found = find(obj, "spec", "paramKind")
     return UNSET if found is None else f"{said(found, 'apiVersion')}/{said(found, 'kind')}"
 
 
 def parameter(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``namespace/name``, ``*/name``, or what selects the parameters."""
+    """Return the parameters of a binding: ``namespace/name``, ``*/name``, or their selector."""
     found = find(obj, "spec", "paramRef")
     if name := said(found, "name"):
         return f"{said(found, 'namespace', default='*')}/{name}"
@@ -102,7 +102,7 @@ def parameter(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def _selector_text(value: JsonValue) -> str:
-    """A selector as Go prints one."""
+    """Return a selector as Go prints one."""
     matched = find(value, "matchLabels")
     expressions = "".join(
         f"LabelSelectorRequirement{{Key:{said(item, 'key')},Operator:{said(item, 'operator')},"
@@ -117,7 +117,7 @@ def _selector_text(value: JsonValue) -> str:
 
 
 def certificate_duration(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """How long the certificate is asked for."""
+    """Return the requested lifetime of the certificate."""
     seconds = find(obj, "spec", "expirationSeconds")
     if not isinstance(seconds, int) or abs(seconds) > _MOST_SECONDS:
         return NONE
@@ -125,20 +125,20 @@ def certificate_duration(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: 
 
 
 def certificate_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``Pending``, ``Approved,Issued``, ``Denied``…"""
+    """Return ``Pending``, ``Approved,Issued``, ``Denied``…"""
     shown = "Denied" if condition(obj, "Denied") else "Approved" if condition(obj, "Approved") else "Pending"
     failed = ",Failed" if condition(obj, "Failed") else ""
     return shown + failed + (",Issued" if said(obj, "status", "certificate") else "")
 
 
 def service_of(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Which service answers for an API: ``namespace/name``, or ``Local``."""
+    """Return the service that serves an API: ``namespace/name``, or ``Local``."""
     found = find(obj, "spec", "service")
     return "Local" if found is None else f"{said(found, 'namespace')}/{said(found, 'name')}"
 
 
 def available(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``True``, or why not: ``False (ServiceNotFound)``."""
+    """Return ``True``, or the status with its reason: ``False (ServiceNotFound)``."""
     found = condition(obj, "Available")
     if found is None:
         return "Unknown"
@@ -147,7 +147,7 @@ def available(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def claim_state(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``pending``, ``allocated,reserved``, ``deleted``…"""
+    """Return ``pending``, ``allocated,reserved``, ``deleted``…"""
     states = ["deleted"] if deleted(obj) else []
     if find(obj, "status", "allocation") is not None:
         states += ["allocated", *(["reserved"] if objects(obj, "status", "reservedFor") else [])]
@@ -157,12 +157,12 @@ def claim_state(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def dangling(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Whether a flow schema's priority level is absent; ``?`` where nobody looked."""
+    """Return whether a flow schema's priority level is absent; ``?`` if this was not checked."""
     return said(condition(obj, "Dangling"), "status", default="?")
 
 
 def limited(path: tuple[str, ...], obj: JsonObject) -> JsonValue:
-    """A number of how a priority level limits, ``<none>`` where it does not."""
+    """Return a number from a priority level's limits, ``<none>`` if it has no limits."""
     if find(obj, "spec", "limited", *path[:-1]) is None:
         return NONE
     found = find(obj, "spec", "limited", *path)
@@ -170,7 +170,7 @@ def limited(path: tuple[str, ...], obj: JsonObject) -> JsonValue:
 
 
 def component(field: str, obj: JsonObject) -> str:
-    """What a component's health is, by field of its condition."""
+    """Return the health of a component, by field of its condition."""
     found = next((item for item in objects(obj, "conditions") if item.get("type") == "Healthy"), None)
     if field != "status":
         return said(found, field)

@@ -1,4 +1,4 @@
-"""Defaults of the other groups."""
+"""The defaults of the kinds of other groups."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -113,7 +113,7 @@ def _priority_level(obj: JsonObject) -> None:
 
 
 def _resource_claim(claim: JsonValue) -> None:
-    """Requests for devices are for one each."""
+    """Set the defaults of requests for devices: exactly one device each."""
     if not isinstance(claim, dict):
         return
     for request in objects(claim, "devices", "requests"):
@@ -137,7 +137,7 @@ def _claim_with_status(obj: JsonObject) -> None:
 
 
 def _resource_slice(obj: JsonObject, now: datetime) -> None:
-    """Taints of devices are there since now."""
+    """Set the time of device taints without one to now."""
     for device in objects(obj, "spec", "devices"):
         for taint in objects(device, "taints"):
             fill_absent(taint, timeAdded=format_time(now))
@@ -188,4 +188,4 @@ GROUP_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = 
 TIMED_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject, datetime], None]]] = {
     (_RESOURCE, "ResourceSlice"): _resource_slice,
 }
-"""Those that depend on the time, by group and kind."""
+"""Defaults that depend on the time, by group and kind."""

@@ -1,4 +1,4 @@
-"""Strategies of the other groups: fields of features that are off are dropped, statuses begin, approvals get their times."""
+"""Strategies of the other groups: drop the fields of disabled features, set the first status, date approvals."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_obje
 from wharfinger.kube.times import format_time
 
 _COORDINATED: Final = ("strategy", "preferredHolder")
-"""Of Leases: coordinated leader election is off by default (KEP-4355)."""
+"""The fields of Leases for coordinated leader election, which is off by default (KEP-4355)."""
 
 
 def _lease(lease: JsonObject, _view: ClusterView) -> JsonObject:
@@ -24,7 +24,7 @@ def _changed_lease(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonO
 
 
 def _api_service(service: JsonObject, view: ClusterView) -> JsonObject:
-    """One that this server answers itself is available."""
+    """Mark an APIService as available if this server serves it itself."""
     if find(service, "spec", "service") is not None:
         return service
     available: JsonObject = {
@@ -38,7 +38,7 @@ def _api_service(service: JsonObject, view: ClusterView) -> JsonObject:
 
 
 def _slice(new: JsonObject, old: JsonObject | None) -> JsonObject:
-    """Endpoints without what only discovery.k8s.io/v1beta1 could say of them; where they change, as upstream has it."""
+    """Drop the endpoint fields of discovery.k8s.io/v1beta1, on changed endpoints only, as upstream."""
     endpoints = parts(new, "endpoints")
     if old is not None and new.get("endpoints") == old.get("endpoints"):
         return new
@@ -51,7 +51,7 @@ def _slice(new: JsonObject, old: JsonObject | None) -> JsonObject:
 
 
 def _certificate_status(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonObject:
-    """Approvals stay as they are where there are as many of them."""
+    """Keep the old approvals if their number is unchanged."""
     status, conditions = find_object(new, "status"), parts(new, "status", "conditions")
     for kind in APPROVALS:
         before = [item for item in parts(old, "status", "conditions") if text(item, "type") == kind]
@@ -62,7 +62,7 @@ def _certificate_status(new: JsonObject, old: JsonObject, view: ClusterView) -> 
 
 
 def _approval(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonObject:
-    """Only the conditions change."""
+    """Keep everything but the conditions."""
     conditions = _timed(parts(new, "status", "conditions"), old, view)
     kept: JsonObject = {"spec": old["spec"]} if "spec" in old else {}
     return {**new, **kept, **_with_conditions(find_object(old, "status"), conditions)}
@@ -74,7 +74,7 @@ def _with_conditions(status: JsonObject, conditions: list[JsonValue]) -> JsonObj
 
 
 def _timed(conditions: list[JsonObject], old: JsonObject, view: ClusterView) -> list[JsonValue]:
-    """Conditions with the times that they lack; one that has its status since before keeps the time of that."""
+    """Return the conditions with missing times; a condition with an unchanged status keeps its old time."""
     now = format_time(view.now())
     since = {
         (text(item, "type"), text(item, "status")): text(item, "lastTransitionTime")

@@ -1,4 +1,4 @@
-"""The rules of kinds of the other groups, merged: leases, roles, priority classes, networking, storage and more."""
+"""The validation of kinds of the other groups, merged: leases, roles, priority classes, networking, storage and more."""
 
 from typing import Final
 

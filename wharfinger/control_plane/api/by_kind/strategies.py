@@ -1,4 +1,4 @@
-"""Finds the strategy of a kind."""
+"""The lookup of a kind's strategy."""
 
 from typing import Final
 
@@ -17,10 +17,10 @@ STRATEGIES: Final[dict[str, Strategy]] = {
     **GROUP_STRATEGIES,
     **DEVICE_STRATEGIES,
 }
-"""By ``Kind.group_kind``."""
+"""The strategies by ``Kind.group_kind``."""
 _NONE: Final = Strategy()
 
 
 def strategy_of(kind: Kind) -> Strategy:
-    """The strategy of a kind; custom kinds have none of their own."""
+    """Return the strategy of a kind; custom kinds have none of their own."""
     return STRATEGIES.get(kind.group_kind, _NONE)

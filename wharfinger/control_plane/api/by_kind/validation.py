@@ -1,4 +1,4 @@
-"""What is wrong with an object that is about to be stored, by the rules of metadata and those of its kind."""
+"""The validation of objects that are about to be stored, with the rules for metadata and those of the kind."""
 
 from typing import Final
 
@@ -16,23 +16,24 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, find
 
 RULES: Final[dict[str, Rules]] = {**CORE_RULES, **POD_RULES, **WORKLOAD_RULES, **GROUP_RULES, **DEFINITION_RULES}
-"""By ``Kind.group_kind`` (``Deployment.apps``)."""
+"""The rules by ``Kind.group_kind`` (``Deployment.apps``)."""
 _NONE: Final = Rules()
 _IDENTITY: Final = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def validate(kind: Kind, obj: JsonObject) -> list[FieldError]:
-    """Everything wrong with a new object."""
+    """Return all errors of a new object."""
     return created_errors(kind, obj, lambda: RULES.get(kind.group_kind, _NONE).create(obj))
 
 
 def validate_update(
     kind: Kind, new: JsonObject, old: JsonObject, subresource: str = "", given: JsonObject | None = None
 ) -> list[FieldError]:
-    """Everything wrong with the new state of a stored object; ``subresource`` may be ``status`` or ``finalize``.
+    """Return all errors of the new state of a stored object; ``subresource`` may be ``status`` or ``finalize``.
 
-    ``given`` is metadata as the client gave it, where ``new`` has what the server carries over: an identity that was
-    given may not be another one.
+    ``given`` is the metadata that the client sent, while ``new`` has the values that the server keeps. The client may not
+    change
+    identity fields.
     """
     rules, order = RULES.get(kind.group_kind, _NONE), metadata_rules(kind)
     if given:
@@ -49,7 +50,7 @@ def validate_update(
 
 
 def warnings_of(kind: Kind, new: JsonObject, old: JsonObject | None, subresource: str = "") -> tuple[str, ...]:
-    """What a client is told of an object that was taken; ``old`` is None for a new one."""
+    """Return the warnings for the client about an accepted object; ``old`` is None for a new one."""
     if kind.custom:
         return tuple(finalizer_warnings(new, old))
     rules = RULES.get(kind.group_kind, _NONE)

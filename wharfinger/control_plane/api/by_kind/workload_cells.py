@@ -1,4 +1,4 @@
-"""Cells of workloads: jobs, cron jobs, autoscalers, controller revisions."""
+"""Table cells of workloads: jobs, cron jobs, autoscalers, controller revisions."""
 
 from datetime import datetime
 
@@ -12,7 +12,7 @@ _METRICS_SHOWN = 2
 
 
 def job_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``Complete``, ``Failed``, ``Suspended``, ``Running`` and a few between."""
+    """Return ``Complete``, ``Failed``, ``Suspended``, ``Running`` or another state of a Job."""
     if holds(obj, "Complete") or holds(obj, "Failed"):
         return "Complete" if holds(obj, "Complete") else "Failed"
     if deleted(obj):
@@ -22,7 +22,7 @@ def job_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def job_completions(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``1/1``."""
+    """Return succeeded and wanted completions: ``1/1``."""
     done, wanted = integer(obj, "status", "succeeded"), find(obj, "spec", "completions")
     if isinstance(wanted, int):
         return f"{done}/{wanted}"
@@ -31,25 +31,25 @@ def job_completions(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG00
 
 
 def job_duration(obj: JsonObject, now: datetime) -> JsonValue:
-    """From start to completion, or until now."""
+    """Return the time from start to completion, or until now."""
     started, done = said(obj, "status", "startTime"), said(obj, "status", "completionTime")
     start, end = parse_time(started) if started else None, parse_time(done) if done else now
     return human_duration(end - start) if start is not None and end is not None else ""
 
 
 def cron_suspended(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``True``, ``False`` or ``<unset>``."""
+    """Return ``True``, ``False`` or ``<unset>``."""
     found = find(obj, "spec", "suspend")
     return str(found) if isinstance(found, bool) else "<unset>"
 
 
 def cron_last(obj: JsonObject, now: datetime) -> JsonValue:
-    """The age of the last schedule, ``<none>`` before the first."""
+    """Return the age of the last schedule, ``<none>`` before the first."""
     return since(("status", "lastScheduleTime"))(obj, now) if said(obj, "status", "lastScheduleTime") else NONE
 
 
 def controller(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``statefulset.apps/web``: the owner that controls it."""
+    """Return the owner that controls the object: ``statefulset.apps/web``."""
     owner = next((item for item in objects(obj, "metadata", "ownerReferences") if item.get("controller") is True), None)
     if owner is None:
         return NONE
@@ -59,13 +59,13 @@ def controller(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def scale_target(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``Deployment/web``."""
+    """Return the target of an autoscaler: ``Deployment/web``."""
     return f"{said(obj, 'spec', 'scaleTargetRef', 'kind')}/{said(obj, 'spec', 'scaleTargetRef', 'name')}"
 
 
 def metrics(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``cpu: 40%/80%, 3/5``: each metric as it is and as it should be."""
-    if obj.get("apiVersion") == "autoscaling/v1":  # which says most of them in annotations
+    """Return each metric with its present and its target value: ``cpu: 40%/80%, 3/5``."""
+    if obj.get("apiVersion") == "autoscaling/v1":  # it shows most metrics as annotations
         obj = autoscaler_v2(obj)
         wanted, statuses = (
             sorted(objects(obj, *path), key=lambda metric: not _is_processor(metric))
@@ -79,7 +79,7 @@ def metrics(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def _is_processor(metric: JsonObject) -> bool:
-    """Whether it is the one that autoscaling/v1 has a field for."""
+    """Return whether it is the metric for which autoscaling/v1 has a field."""
     return said(metric, "resource", "name") == "cpu"
 
 

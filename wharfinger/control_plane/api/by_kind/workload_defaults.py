@@ -1,4 +1,4 @@
-"""Defaults of workloads: apps, batch, autoscaling, and what is made of pod templates."""
+"""The defaults of workloads: apps, batch, autoscaling, and core kinds with pod templates."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -24,7 +24,7 @@ def _deployment(obj: JsonObject) -> None:
 
 
 def _counts(obj: JsonObject, **values: JsonValue) -> None:
-    """Put in what is missing; an empty text stays what it is, as where Go holds a pointer."""
+    """Add missing fields; an empty text is kept, as in fields that are pointers in Go."""
     for name, value in values.items():
         if obj.get(name) is None:
             obj[name] = value
@@ -50,7 +50,10 @@ def _stateful_set(obj: JsonObject) -> None:
 
 
 def _daemon_set(obj: JsonObject) -> None:
-    """The count of templates is a field of the server's own type, which every version shows as an annotation."""
+    """Set the defaults of a DaemonSet.
+
+    The count of template changes is a field of the server's internal type; every version shows it as an annotation.
+    """
     spec = inner(obj, "spec")
     annotations = inner(inner(obj, "metadata"), "annotations")
     found = annotations.get(TEMPLATE_GENERATION, "0")
@@ -62,7 +65,7 @@ def _daemon_set(obj: JsonObject) -> None:
     fill(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
         _counts(inner(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
-    if isinstance(rolling := strategy.get("rollingUpdate"), dict):  # the server's own type has no pointers there
+    if isinstance(rolling := strategy.get("rollingUpdate"), dict):  # no pointers in the server's internal type
         _counts(rolling, maxUnavailable=0, maxSurge=0)
 
 
@@ -95,7 +98,7 @@ def _job(obj: JsonObject) -> None:
     _job_spec(spec)
     labels = find(spec, "template", "metadata", "labels")
     if isinstance(labels, dict) and labels and not find(obj, "metadata", "labels"):
-        inner(obj, "metadata")["labels"] = labels  # the same object: what is drawn later shows in both
+        inner(obj, "metadata")["labels"] = labels  # the same object: labels generated later appear in both
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     limit = 6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1
@@ -105,7 +108,7 @@ def _job(obj: JsonObject) -> None:
 
 
 def _job_spec(spec: JsonObject) -> None:
-    """What is filled in of a Job in a CronJob too."""
+    """Set the defaults that a Job and the Job of a CronJob share."""
     default_pod_template(inner(spec, "template"))
     for rule in objects(spec, "podFailurePolicy", "rules"):
         for pattern in objects(rule, "onPodConditions"):

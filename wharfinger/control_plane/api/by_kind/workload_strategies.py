@@ -14,9 +14,9 @@ UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 
 
 def _new_job(obj: JsonObject, _view: ClusterView) -> JsonObject:
-    """A Job whose selector nobody wrote by hand takes Pods by its uid; its template gets labels to match.
+    """Generate the selector of a Job, unless ``manualSelector`` is true, and the matching labels of its template.
 
-    A Job without labels has its template's: those that were drawn too.
+    The selector matches the Job's uid. A Job without labels of its own gets its template's, the generated ones included.
     """
     spec = find_object(obj, "spec")
     own = find(obj, "metadata", "labels")
@@ -38,7 +38,7 @@ def _new_job(obj: JsonObject, _view: ClusterView) -> JsonObject:
 
 
 def template_generation(obj: JsonObject) -> int:
-    """How often the template of a DaemonSet was changed, as an annotation of old counts it."""
+    """Return the number of template changes of a DaemonSet, which a deprecated annotation counts."""
     found = find(obj, "metadata", "annotations", TEMPLATE_GENERATION)
     return read_number(found, signed=True)[0] if isinstance(found, str) else 0
 
@@ -74,7 +74,7 @@ def _unavailable(obj: JsonObject) -> JsonValue:
 
 
 def _without_unavailable(obj: JsonObject) -> JsonObject:
-    """Without a field that is off in this version of Kubernetes (``MaxUnavailableStatefulSet``)."""
+    """Return the object without the field of a disabled feature (``MaxUnavailableStatefulSet``)."""
     if _unavailable(obj) is None:
         return obj
     spec = find_object(obj, "spec")

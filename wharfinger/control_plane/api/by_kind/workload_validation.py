@@ -1,4 +1,4 @@
-"""The rules of workloads: apps, batch, autoscaling, policy, and what is made of pod templates in the core group."""
+"""The validation of workloads: apps, batch, autoscaling, policy, and the core kinds with pod templates."""
 
 from typing import Final
 

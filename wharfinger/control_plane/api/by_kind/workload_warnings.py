@@ -1,4 +1,4 @@
-"""What clients are told of workloads that are taken all the same."""
+"""The warnings for clients about accepted workloads."""
 
 from typing import Final
 
@@ -26,31 +26,34 @@ _ZONE: Final = (
 
 
 def template_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Of a kind whose template is at ``spec.template``."""
+    """Return the warnings about a kind whose template is at ``spec.template``."""
     return _template_warnings(new, old, "spec", "template")
 
 
 def pod_template_kind_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Of a PodTemplate."""
+    """Return the warnings about a PodTemplate."""
     return _template_warnings(new, old, "template")
 
 
 def controller_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Of a ReplicationController; where its template changes, upstream looks at the one before."""
+    """Return the warnings about a ReplicationController.
+
+    If its spec changes, they are about the old template, as upstream.
+    """
     if old is None or _kept(new) == _kept(old):
         return named_template_warnings(new, old)
     return template_warnings(old, None)
 
 
 def _template_warnings(new: JsonObject, old: JsonObject | None, *path: str) -> list[str]:
-    """Of a template that is new, or in an object whose generation goes up."""
+    """Return the warnings about a template if it is new or if the generation of its object increases."""
     if old is not None and _kept(new) == _kept(old):
         return []
     return pod_template_warnings(find_object(new, *path), ".".join(path))
 
 
 def _kept(obj: JsonObject) -> JsonValue:
-    """What raises the generation; of DaemonSets, only the template counts."""
+    """Return the part of an object whose change increases the generation; for DaemonSets, only the template counts."""
     kind = obj.get("kind")
     if kind == "DaemonSet":
         return find(obj, "spec", "template")
@@ -59,7 +62,7 @@ def _kept(obj: JsonObject) -> JsonValue:
 
 
 def named_template_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Of a kind whose Pods are named after it."""
+    """Return the warnings about a kind after which its Pods are named."""
     return _name_warnings(new, old) + template_warnings(new, old)
 
 
@@ -71,7 +74,7 @@ def _name_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
 
 
 def stateful_set_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Of a StatefulSet."""
+    """Return the warnings about a StatefulSet."""
     warnings, inner = template_warnings(new, old), "" if old is None else ".Spec"
     for index, claim in enumerate(parts(new, "spec", "volumeClaimTemplates")):
         warnings += claim_spec_warnings(find_object(claim, "spec"), f"spec.volumeClaimTemplates[{index}]{inner}")
@@ -79,7 +82,7 @@ def stateful_set_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
 
 
 def job_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Of a Job."""
+    """Return the warnings about a Job."""
     if old is not None and new.get("spec") == old.get("spec"):
         return []
     return _name_warnings(new, old) + _job_spec_warnings(new, old, "spec")
@@ -94,7 +97,7 @@ def _job_spec_warnings(new: JsonObject, old: JsonObject | None, *path: str) -> l
 
 
 def cron_job_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Of a CronJob."""
+    """Return the warnings about a CronJob."""
     warnings = _name_warnings(new, old)
     if old is None or new.get("spec") != old.get("spec"):
         warnings += _job_spec_warnings(new, old, "spec", "jobTemplate", "spec")

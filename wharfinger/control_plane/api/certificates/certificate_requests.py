@@ -1,4 +1,6 @@
-"""The rules of CertificateSigningRequests (certificates.k8s.io/v1). They are kept and approved; nobody signs them."""
+"""The validation of CertificateSigningRequests (certificates.k8s.io/v1). They are stored and can be approved, but are never
+signed.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -40,12 +42,14 @@ _LASTING: Final = (*APPROVALS, "Failed")
 _STATUSES: Final = ("False", "True", "Unknown")
 _BEGIN: Final = re.compile(rb"-----BEGIN ([^\r\n-]+)-----")
 _MOST_ENDLESS: Final = 100
-"""Types of PEM blocks without an end that are looked for."""
+"""The maximum number of PEM block types without an end that are searched for."""
 _REQUEST: Final = "CERTIFICATE REQUEST"
 
 
 def _blocks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """The type, the inside and the whole of every PEM block; linear in the data but for types that never end."""
+    """Yield type, content and full text of every PEM block; the time is linear in the data, except for types without an
+    end.
+    """
     endless: set[bytes] = set()
     at = 0
     while (begin := _BEGIN.search(data, at)) is not None:
@@ -60,7 +64,7 @@ def _blocks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 
 def parsed_request(data: bytes) -> x509.CertificateSigningRequest:
-    """The request in PEM. Raises ValueError with what Go says of it."""
+    """Parse a request in PEM. Raises ValueError with Go's message."""
     kind, _, block = next(_blocks(data), (b"", b"", b""))
     if kind != _REQUEST.encode():
         raise ValueError(f"PEM block type must be {_REQUEST}")
@@ -71,13 +75,13 @@ def parsed_request(data: bytes) -> x509.CertificateSigningRequest:
 
 
 def organizations(data: bytes) -> list[str]:
-    """The organizations (groups) that a request asks for. Raises ValueError."""
+    """Return the organizations (groups) of a request. Raises ValueError."""
     names = parsed_request(data).subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
     return [str(name.value) for name in names]
 
 
 def request_errors(request: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """What is wrong with a CertificateSigningRequest; what ``old`` had already is let through."""
+    """Return the errors of a CertificateSigningRequest; faults that ``old`` already had are allowed."""
     errors = _pem_errors(find(request, "spec", "request"))
     usages, before = texts(request, "spec", "usages"), texts(old, "spec", "usages")
     errors += [] if usages else [required("spec.usages")]
@@ -114,7 +118,7 @@ def _pem_errors(encoded: JsonValue) -> list[FieldError]:
 
 
 def signer_name_errors(name: str, field: str) -> list[FieldError]:
-    """What is wrong with the name of a signer: a domain and a path."""
+    """Return the errors of a signer's name: a domain and a path."""
     if not name:
         return [required(field)]
     if name.count("/") != 1:
@@ -130,7 +134,7 @@ def signer_name_errors(name: str, field: str) -> list[FieldError]:
 
 
 def _label_errors(name: str, field: str, problems: Callable[[str], list[str]]) -> list[FieldError]:
-    """Of the first label that is wrong."""
+    """Return the errors of the first invalid label."""
     for label in name.split("."):
         if found := problems(label):
             return [invalid(field, name, f"validating label {quoted(label)}: {problem}") for problem in found]
@@ -163,7 +167,7 @@ def _condition_errors(conditions: list[JsonObject], before: list[JsonObject]) ->
 
 
 def certificate_problem(data: bytes) -> str:
-    """What is wrong with a certificate that was issued, in PEM; "" where nothing is, or there is none."""
+    """Return the reason why an issued certificate (PEM) is invalid; "" if it is valid or absent."""
     if not data:
         return ""
     blocks = list(_blocks(data))

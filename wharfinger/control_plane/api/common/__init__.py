@@ -1,4 +1,5 @@
-"""What folders of several groups use: what an admission plugin is, the cells that tables share, and small helpers for
+"""The parts that folders of several groups share: the interface of admission plugins, common table cells, and small helpers
+for
 defaults.
 
 The lowest room of ``api``.

@@ -1,4 +1,4 @@
-"""What an admission plugin is asked, and what it may do."""
+"""The interface of admission plugins: the write that they judge, and the actions that they may take."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 class Operation(StrEnum):
-    """What a request does."""
+    """The operation of a request."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -24,22 +24,22 @@ class Operation(StrEnum):
 
 
 class Writer(Protocol):
-    """Writes objects beside the one that is admitted."""
+    """A writer of objects beside the admitted one."""
 
     def now(self) -> datetime:
         """Return the time of the server."""
         ...
 
     def put(self, key: Key, obj: JsonObject) -> JsonObject:
-        """Store an object, and return it as it is stored then."""
+        """Store an object, and return its stored form."""
         ...
 
 
 class Policies(Protocol):
-    """The admission policies that are bound."""
+    """The bound admission policies."""
 
     def enforce(self, admission: "Admission") -> None:
-        """Refuse what one refuses. Raises StatusError."""
+        """Refuse the write if a policy refuses it. Raises StatusError."""
         ...
 
 
@@ -57,18 +57,18 @@ class Admission(msgspec.Struct, frozen=True):
     old: JsonObject | None
     dry_run: bool = False
     warnings: list[str] = msgspec.field(default_factory=list)
-    """What the client is to be told beside."""
+    """Warnings for the client."""
     version: str = ""
-    """The version of the kind that is written through; "" for the stored one."""
+    """The version through which the kind is written; "" for the stored one."""
     policies: Policies | None = None
-    """Which are asked about it; None where none is bound."""
+    """The policies that judge the write; None if no policy is bound."""
     asked: tuple[tuple[str, JsonValue], ...] = ()
-    """The options of the request that were given."""
+    """The options that the request carries."""
     own: bool = False
-    """Whether the server itself writes, whom no policy hinders."""
+    """True if the server itself writes; policies do not apply to it."""
 
     def of(self, obj: JsonObject) -> "Admission":
-        """The same write of another object."""
+        """Return the same write of another object."""
         return Admission(
             self.view, self.user, self.kind, self.operation, self.subresource, self.namespace, self.name, obj, self.old,
             self.dry_run, self.warnings, self.version, self.policies, self.asked, self.own,
@@ -82,11 +82,13 @@ Charge: TypeAlias = Callable[[Admission, Writer], None]
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One plugin, as kube-apiserver names it; both functions may raise StatusError, and alter nothing they are given.
+    """One plugin, with kube-apiserver's name. Its functions may raise StatusError and must not modify their arguments.
 
-    ``resources`` are the kinds (``Kind.group_kind``) it looks at; empty for all. ``mutate`` comes after field managers have
-    been written, so nobody owns what it adds; ``check`` comes last, once the object is valid. ``charge`` writes what the write
-    is counted as, right before it is stored (not in a dry run).
+    ``resources`` are the kinds (``Kind.group_kind``) that it handles; empty for all. ``mutate`` runs after the field
+    managers are
+    recorded, so no manager owns the fields that it adds. ``check`` runs last, once the object is valid. ``charge`` records
+    the use
+    that the write counts as, right before the object is stored (not in a dry run).
     """
 
     name: str

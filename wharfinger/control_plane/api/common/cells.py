@@ -1,7 +1,7 @@
-"""Cells of tables: what many kinds share (Kubernetes' ``printers/internalversion``).
+"""Table cells that many kinds share (Kubernetes' ``printers/internalversion``).
 
-A cell never fails: objects are stored as clients wrote them, so a value of another type than expected shows as one that is
-absent, not as an error of the whole list.
+A cell never fails. Objects are stored as clients wrote them, so a value of an unexpected type is shown as absent instead of
+failing the whole list.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,12 +15,12 @@ Cell = Callable[[JsonObject, datetime], JsonValue]
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
 SHOWN: Final = 3
-"""How many endpoints or ports are shown before the rest is only counted."""
+"""The number of endpoints or ports that are shown; the rest is only counted."""
 _MODES: Final = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
 def pure(show: Callable[[JsonObject], JsonValue]) -> Cell:
-    """A cell that does not depend on the time."""
+    """Return a cell that does not depend on the time."""
 
     def cell(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
         return show(obj)
@@ -29,12 +29,12 @@ def pure(show: Callable[[JsonObject], JsonValue]) -> Cell:
 
 
 def text(*path: str, default: str = NONE) -> Cell:
-    """The string (or number) at a path."""
+    """Return a cell with the string (or number) at a path."""
     return pure(lambda obj: said(obj, *path, default=default))
 
 
 def said(obj: JsonValue, *path: str, default: str = "") -> str:
-    """The string or number at a path, as text; the default where there is none, or an empty one."""
+    """Return the string or number at a path as text; the default if it is absent or empty."""
     found = find(obj, *path)
     return (
         str(found) if isinstance(found, str | int | float) and not isinstance(found, bool) and found != "" else default
@@ -42,12 +42,12 @@ def said(obj: JsonValue, *path: str, default: str = "") -> str:
 
 
 def number(*path: str) -> Cell:
-    """The integer at a path, 0 where there is none."""
+    """Return a cell with the integer at a path, 0 if it is absent."""
     return pure(lambda obj: integer(obj, *path))
 
 
 def flag(*path: str, default: bool = False) -> Cell:
-    """The boolean at a path."""
+    """Return a cell with the boolean at a path."""
 
     def show(obj: JsonObject) -> JsonValue:
         found = find(obj, *path)
@@ -57,7 +57,7 @@ def flag(*path: str, default: bool = False) -> Cell:
 
 
 def since(*paths: tuple[str, ...]) -> Cell:
-    """The age of the first timestamp there is at one of the paths."""
+    """Return a cell with the age of the first timestamp that exists at one of the paths."""
 
     def cell(obj: JsonObject, now: datetime) -> JsonValue:
         found = (find(obj, *path) for path in paths)
@@ -67,7 +67,7 @@ def since(*paths: tuple[str, ...]) -> Cell:
 
 
 def count(*paths: str) -> Cell:
-    """How many entries the lists or objects at these dotted paths have together."""
+    """Return a cell with the total number of entries of the lists or objects at these dotted paths."""
 
     def show(obj: JsonObject) -> JsonValue:
         return sum(len(found) for path in paths if isinstance(found := find(obj, *path.split(".")), list | dict))
@@ -76,70 +76,70 @@ def count(*paths: str) -> Cell:
 
 
 def ratio(done: tuple[str, ...], wanted: tuple[str, ...]) -> Cell:
-    """``1/3``."""
+    """Return a cell such as ``1/3``."""
     return pure(lambda obj: f"{integer(obj, *done)}/{integer(obj, *wanted)}")
 
 
 def joined(*path: str, default: str = "") -> Cell:
-    """The strings of a list, with commas."""
+    """Return a cell with the strings of a list, separated by commas."""
     return pure(lambda obj: ",".join(strings(find(obj, *path))) or default)
 
 
 def integer(obj: JsonValue, *path: str) -> int:
-    """The integer at a path, 0 where there is none."""
+    """Return the integer at a path, 0 if it is absent."""
     found = find(obj, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
 
 def objects(value: JsonValue, *path: str) -> list[JsonObject]:
-    """The objects of the list at a path."""
+    """Return the objects of the list at a path."""
     found = find(value, *path)
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
 def strings(value: JsonValue) -> list[str]:
-    """The strings of a list."""
+    """Return the strings of a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def condition(obj: JsonValue, type_: str) -> JsonObject | None:
-    """The condition of a type in ``status``."""
+    """Return the condition of a type in ``status``, or None."""
     return next((item for item in objects(obj, "status", "conditions") if item.get("type") == type_), None)
 
 
 def holds(obj: JsonValue, type_: str) -> bool:
-    """Whether the condition of a type is True."""
+    """Return whether the condition of a type is True."""
     found = condition(obj, type_)
     return found is not None and found.get("status") == "True"
 
 
 def deleted(obj: JsonValue) -> bool:
-    """Whether the object is being deleted."""
+    """Return whether the object is being deleted."""
     return find(obj, "metadata", "deletionTimestamp") is not None
 
 
 def containers(key: str, *path: str) -> Cell:
-    """Names or images of the containers of the pod template at a path."""
+    """Return a cell with names or images of the containers of the pod template at a path."""
     return pure(lambda obj: ",".join(said(item, key) for item in objects(obj, *path, "spec", "containers")))
 
 
 def labels(*path: str) -> Cell:
-    """A map of labels as a query: ``a=b,c=d``."""
+    """Return a cell with a map of labels as a query: ``a=b,c=d``."""
     return pure(lambda obj: format_labels(find(obj, *path)) or NONE)
 
 
 def selector(*path: str, default: str = NONE) -> Cell:
-    """A label selector in the form of a query."""
+    """Return a cell with a label selector in the form of a query."""
     return pure(lambda obj: format_selector(find(obj, *path)) or default)
 
 
 def format_labels(value: JsonValue) -> str:
-    """``a=b,c=d``, by key."""
+    """Return labels as ``a=b,c=d``, sorted by key."""
     return ",".join(f"{key}={value[key]}" for key in sorted(value)) if isinstance(value, dict) else ""
 
 
 def format_selector(value: JsonValue) -> str:
-    """``a=b,tier in (x,y),!z`` of a LabelSelector, by key; "" where it selects nothing or everything."""
+    """Return a LabelSelector as ``a=b,tier in (x,y),!z``, sorted by key; "" if it selects nothing or everything."""
     terms: list[tuple[str, str]] = []
     matched = find(value, "matchLabels")
     for key, wanted in matched.items() if isinstance(matched, dict) else ():
@@ -158,14 +158,14 @@ def format_selector(value: JsonValue) -> str:
 
 
 def with_more(shown: Iterable[str]) -> str:
-    """The first few, and how many more there are."""
+    """Return the first few items, and the number of the remaining ones."""
     everything = list(shown)
     first = ",".join(everything[:SHOWN])
     return f"{first} + {len(everything) - SHOWN} more..." if len(everything) > SHOWN else first
 
 
 def access_modes(*path: str) -> Cell:
-    """``RWO,RWX``: each mode once, in an order of their own."""
+    """Return a cell with access modes such as ``RWO,RWX``: each mode once, in a fixed order."""
 
     def show(obj: JsonObject) -> JsonValue:
         modes = strings(find(obj, *path))
@@ -175,6 +175,6 @@ def access_modes(*path: str) -> Cell:
 
 
 def balanced(obj: JsonObject) -> str:
-    """The addresses of a load balancer, each once, sorted."""
+    """Return the addresses of a load balancer, each once, sorted."""
     ingress = objects(obj, "status", "loadBalancer", "ingress")
     return ",".join(sorted({said(item, "ip") or said(item, "hostname") for item in ingress} - {""}))

@@ -1,10 +1,10 @@
-"""Small hands for defaults: each works in place, and only adds what is missing."""
+"""Helpers for defaults: each modifies the object in place, and only adds missing values."""
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 
 
 def inner(obj: JsonObject, name: str) -> JsonObject:
-    """The member as an object, put in where it is missing."""
+    """Return a member that is an object; add it if it is missing."""
     found = obj.get(name)
     if not isinstance(found, dict):
         found = {}
@@ -13,20 +13,20 @@ def inner(obj: JsonObject, name: str) -> JsonObject:
 
 
 def objects(obj: JsonObject, *path: str) -> list[JsonObject]:
-    """The objects in the list at the path; [] where there is none."""
+    """Return the objects in the list at the path; [] if there is no list."""
     found = find(obj, *path)
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
 def fill(obj: JsonObject, **values: JsonValue) -> None:
-    """Put in what is missing or an empty string."""
+    """Set the fields that are missing or an empty string."""
     for name, value in values.items():
         if obj.get(name) in (None, ""):
             obj[name] = value
 
 
 def fill_absent(obj: JsonObject, **values: JsonValue) -> None:
-    """Put in what is missing; an empty string is not, as in Go's pointers."""
+    """Set the fields that are missing; an empty string is kept, as in Go's pointers."""
     for name, value in values.items():
         if obj.get(name) is None:
             obj[name] = value

@@ -1,4 +1,4 @@
-"""The rules of Leases."""
+"""The validation of Leases."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ STRATEGIES: Final = ("OldestEmulationVersion",)
 
 
 def lease_errors(lease: JsonObject) -> list[FieldError]:
-    """What is wrong with the spec of a Lease (coordination.k8s.io/v1)."""
+    """Return the errors of the spec of a Lease (coordination.k8s.io/v1)."""
     errors: list[FieldError] = []
     duration = optional_number(lease, "spec", "leaseDurationSeconds")
     if duration is not None and duration <= 0:

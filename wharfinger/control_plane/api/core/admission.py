@@ -1,4 +1,4 @@
-"""Plugins about what is counted in namespaces, storage, and nodes."""
+"""The admission plugins of the core group for quotas, storage and nodes."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _NOT_READY: Final = "node.kubernetes.io/not-ready"
 
 
 def taint_node(_admission: Admission, node: JsonObject) -> JsonObject:
-    """A new node is not ready, and says so until a controller finds otherwise."""
+    """Add the not-ready taint to a new node; a controller removes it once the node is ready."""
     taints = parts(node, "spec", "taints")
     if any(text(taint, "key") == _NOT_READY and text(taint, "effect") == "NoSchedule" for taint in taints):
         return node

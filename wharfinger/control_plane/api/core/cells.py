@@ -1,4 +1,4 @@
-"""Cells of core kinds: services and their endpoints, nodes, volumes, quotas, events."""
+"""Table cells of core kinds: services and their endpoints, nodes, volumes, quotas, events."""
 
 from datetime import datetime
 from typing import Final
@@ -23,13 +23,13 @@ _NODE_ROLE: Final = "node-role.kubernetes.io/"
 
 
 def service_address(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """The first cluster address."""
+    """Return the first cluster address."""
     addresses = strings(find(obj, "spec", "clusterIPs"))
     return addresses[0] if addresses else NONE
 
 
 def service_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``80/TCP,443:30443/TCP``."""
+    """Return ``80/TCP,443:30443/TCP``."""
     shown = []
     for port in objects(obj, "spec", "ports"):
         node = integer(port, "nodePort")
@@ -38,7 +38,7 @@ def service_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def service_external(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """External addresses, or what stands for them by type."""
+    """Return the external addresses, or what takes their place for the type of service."""
     ips = strings(find(obj, "spec", "externalIPs"))
     match said(obj, "spec", "type"):
         case "ExternalName":
@@ -52,7 +52,7 @@ def service_external(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG0
 
 
 def endpoint_addresses(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``10.0.0.1:80,10.0.0.2:80 + 3 more...``."""
+    """Return ``10.0.0.1:80,10.0.0.2:80 + 3 more...``."""
     shown = []
     for subset in objects(obj, "subsets"):
         addresses = [said(item, "ip") for item in objects(subset, "addresses")]
@@ -67,26 +67,26 @@ def endpoint_addresses(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: AR
 
 
 def slice_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``80,443``; one without a number is shown by its name, and ``*`` where it has none."""
+    """Return ``80,443``; a port without a number is shown by its name, or as ``*`` if it has none."""
     shown = (said(port, "port") or (said(port, "name") if "name" in port else "*") for port in objects(obj, "ports"))
     return with_more(shown) or UNSET
 
 
 def slice_endpoints(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Addresses of all endpoints."""
+    """Return the addresses of all endpoints."""
     shown = (address for item in objects(obj, "endpoints") for address in strings(item.get("addresses")))
     return with_more(shown) or UNSET
 
 
 def node_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``Ready``, ``NotReady`` or ``Unknown``, and whether scheduling is off."""
+    """Return ``Ready``, ``NotReady`` or ``Unknown``, and whether scheduling is disabled."""
     ready = condition(obj, "Ready")
     shown = "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
     return f"{shown},SchedulingDisabled" if find(obj, "spec", "unschedulable") is True else shown
 
 
 def node_roles(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Names after ``node-role.kubernetes.io/``."""
+    """Return the roles: label names after ``node-role.kubernetes.io/``."""
     labels = find_object(obj, "metadata", "labels")
     roles = {key.removeprefix(_NODE_ROLE) for key in labels if key.startswith(_NODE_ROLE)}
     roles.add(said(labels, "kubernetes.io/role"))
@@ -94,63 +94,63 @@ def node_roles(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def node_address(type_: str, obj: JsonObject) -> str:
-    """The first address of a type."""
+    """Return the first address of a type."""
     found = (said(item, "address") for item in objects(obj, "status", "addresses") if item.get("type") == type_)
     return next(found, NONE)
 
 
 def node_kernel(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``6.1.0 (amd64)``."""
+    """Return kernel and architecture: ``6.1.0 (amd64)``."""
     kernel = said(obj, "status", "nodeInfo", "kernelVersion", default="<unknown>")
     architecture = said(obj, "status", "nodeInfo", "architecture")
     return f"{kernel} ({architecture})" if architecture else kernel
 
 
 def volume_phase(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """The phase of a volume or claim."""
+    """Return the phase of a volume or claim."""
     return "Terminating" if deleted(obj) else said(obj, "status", "phase")
 
 
 def volume_class(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """The storage class, as the old annotation or the field says."""
+    """Return the storage class from the deprecated annotation or the field."""
     annotations = find_object(obj, "metadata", "annotations")
     return said(annotations, _BETA_CLASS) if _BETA_CLASS in annotations else said(obj, "spec", "storageClassName")
 
 
 def volume_claim(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``namespace/claim``."""
+    """Return the claim of a volume: ``namespace/claim``."""
     if find(obj, "spec", "claimRef") is None:
         return ""
     return f"{said(obj, 'spec', 'claimRef', 'namespace')}/{said(obj, 'spec', 'claimRef', 'name')}"
 
 
 def claim_capacity(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """The size of the volume that is bound."""
+    """Return the size of the bound volume."""
     return said(obj, "status", "capacity", "storage", default="0") if said(obj, "spec", "volumeName") else ""
 
 
 def claim_modes(obj: JsonObject, modes: JsonValue) -> JsonValue:
-    """``modes`` where a volume is bound."""
+    """Return ``modes`` if a volume is bound."""
     return modes if said(obj, "spec", "volumeName") else ""
 
 
 def quota(limits: bool, obj: JsonObject) -> str:  # noqa: FBT001
-    """``pods: 1/5, cpu: 0/2``: limits, or everything else."""
+    """Return the limits, or everything else: ``pods: 1/5, cpu: 0/2``."""
     hard, used = find_object(obj, "status", "hard"), find_object(obj, "status", "used")
     names = [name for name in sorted(hard) if name.startswith("limits.") is limits]
     return ", ".join(f"{name}: {said(used, name, default='0')}/{said(hard, name)}" for name in names)
 
 
-# Events, in the form of core/v1 and in that of events.k8s.io/v1.
+# Events, in the forms of core/v1 and of events.k8s.io/v1.
 
 
 def event_first(obj: JsonObject, now: datetime) -> JsonValue:
-    """The age of the first occurrence."""
+    """Return the age of the first occurrence."""
     return age(said(obj, "firstTimestamp") or said(obj, "deprecatedFirstTimestamp") or said(obj, "eventTime"), now)
 
 
 def event_last(obj: JsonObject, now: datetime) -> JsonValue:
-    """The age of the last occurrence."""
+    """Return the age of the last occurrence."""
     if find(obj, "series") is not None:
         return age(said(obj, "series", "lastObservedTime"), now)
     last = said(obj, "lastTimestamp") or said(obj, "deprecatedLastTimestamp")
@@ -158,26 +158,26 @@ def event_last(obj: JsonObject, now: datetime) -> JsonValue:
 
 
 def event_count(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """How often it happened."""
+    """Return the number of occurrences."""
     if find(obj, "series") is not None:
         return integer(obj, "series", "count")
     return integer(obj, "count") or integer(obj, "deprecatedCount") or 1
 
 
 def event_object(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``pod/web-1``."""
+    """Return the object of the event: ``pod/web-1``."""
     about = find_object(obj, "involvedObject") or find_object(obj, "regarding")
     kind, name = said(about, "kind").lower(), said(about, "name")
     return f"{kind}/{name}" if name else kind
 
 
 def event_subobject(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``spec.containers{web}``."""
+    """Return the part of the object: ``spec.containers{web}``."""
     return said(obj, "involvedObject", "fieldPath") or said(obj, "regarding", "fieldPath")
 
 
 def event_source(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``kubelet, node-1``."""
+    """Return the source: ``kubelet, node-1``."""
     source = find_object(obj, "source") or find_object(obj, "deprecatedSource")
     component = said(source, "component") or said(obj, "reportingComponent") or said(obj, "reportingController")
     instance = said(source, "host") or said(obj, "reportingInstance")
@@ -185,5 +185,5 @@ def event_source(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 
 def event_message(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """What happened."""
+    """Return the message."""
     return (said(obj, "message") or said(obj, "note")).strip()

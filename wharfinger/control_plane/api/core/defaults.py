@@ -1,4 +1,4 @@
-"""Defaults of the core group, beside Pods and workloads."""
+"""The defaults of the core group, except Pods and workloads."""
 
 import base64
 from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ def _secret(obj: JsonObject) -> None:
 
 
 def default_claim(obj: JsonObject) -> None:
-    """Of a PersistentVolumeClaim, and of the templates of a StatefulSet."""
+    """Set the defaults of a PersistentVolumeClaim, or of a StatefulSet's template of one."""
     spec = inner(obj, "spec")
     if spec.get("volumeMode") is None:
         spec["volumeMode"] = "Filesystem"
@@ -59,7 +59,7 @@ def _claim(obj: JsonObject) -> None:
 
 
 def _pending(obj: JsonObject) -> None:
-    """No phase is the first one; a new object has no status yet."""
+    """Set an empty phase to ``Pending``; a new object has no status yet."""
     if find(obj, "metadata", "uid"):
         fill(inner(obj, "status"), phase="Pending")
 
@@ -86,7 +86,7 @@ def _volume(obj: JsonObject) -> None:
 
 
 def _node(obj: JsonObject) -> None:
-    """Of the two ways to say a Node's ranges, the old one is right where they differ."""
+    """Set the defaults of a Node; if ``podCIDR`` and ``podCIDRs`` differ, ``podCIDR`` takes precedence."""
     spec = inner(obj, "spec")
     single, several = spec.get("podCIDR"), spec.get("podCIDRs")
     first = several[0] if isinstance(several, list) and several else ""
@@ -117,7 +117,10 @@ def _limit_range(obj: JsonObject) -> None:
 
 
 def _namespace(obj: JsonObject) -> None:
-    """The label of its name; a name that was just drawn gets it later, so that nobody owns it."""
+    """Add the label with the namespace's name.
+
+    A generated name gets its label later, so that no manager owns the label.
+    """
     metadata = inner(obj, "metadata")
     if metadata.get("name") and not (metadata.get("generateName") and not metadata.get("uid")):
         inner(metadata, "labels")[NAME_LABEL] = metadata["name"]

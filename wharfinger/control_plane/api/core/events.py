@@ -1,4 +1,4 @@
-"""The rules of Events: those of v1, and the stricter ones that events.k8s.io/v1 adds."""
+"""The validation of Events: the rules of v1, and the stricter ones that events.k8s.io/v1 adds."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _REFERENCE: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resource
 
 
 def _legacy_errors(event: JsonObject, reporter: str) -> list[FieldError]:
-    """What holds for every event; ``reporter`` is how the version calls the reporting controller."""
+    """Return the errors that apply to every event; ``reporter`` is the version's name for the reporting controller."""
     namespace, involved = text(event, "metadata", "namespace"), text(event, "involvedObject", "namespace")
     errors: list[FieldError] = []
     if not _is_set(event.get("eventTime")):
@@ -66,7 +66,7 @@ def _series_errors(event: JsonObject) -> list[FieldError]:
 
 
 def strict_event_errors(event: JsonObject) -> list[FieldError]:
-    """A new event of events.k8s.io/v1, in the form of v1."""
+    """Return the errors of a new event of events.k8s.io/v1, in the form of v1."""
     errors = _legacy_errors(event, "reportingController") + core_meta_errors(event) + _series_errors(event)
     if not _is_set(event.get("eventTime")):
         errors.append(required("eventTime"))
@@ -83,7 +83,7 @@ def strict_event_errors(event: JsonObject) -> list[FieldError]:
 
 
 def strict_event_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """A changed event of events.k8s.io/v1, in the form of v1: only the series may change."""
+    """Return the errors of a changed event of events.k8s.io/v1, in the form of v1: only the series may change."""
     errors = _legacy_errors(new, "reportingController") + meta_update_errors(new, old)
     if new.get("series") != old.get("series"):
         errors += _series_errors(new)
@@ -106,7 +106,7 @@ def strict_event_update_errors(new: JsonObject, old: JsonObject) -> list[FieldEr
 
 
 def _shown(name: str, value: JsonValue) -> JsonValue:
-    """A field as the server's own type prints it."""
+    """Return a field as the server's internal type prints it."""
     if name in {"involvedObject", "related"} and isinstance(value, dict):
         return {_go_name(member): value.get(member) or "" for member in _REFERENCE}
     if name == "source":

@@ -1,4 +1,4 @@
-"""Whether a certificate and a private key are a pair, and what Go's ``tls.X509KeyPair`` says where they are not."""
+"""The check that a certificate and a private key are a pair, with the messages of Go's ``tls.X509KeyPair``."""
 
 import re
 from typing import Final
@@ -13,7 +13,7 @@ _PEM: Final = re.compile(
 )
 _BEGIN: Final = re.compile(rb"-----BEGIN [^\r\n-]+-----")
 _MOST_BROKEN: Final = 10
-"""Beginnings of PEM blocks that are none, before no more are looked for: each may take the whole text."""
+"""The number of incomplete PEM blocks after which the search ends: each may require a scan of the whole text."""
 _ALGORITHMS: Final = (
     (rsa.RSAPublicKey, rsa.RSAPrivateKey),
     (ec.EllipticCurvePublicKey, ec.EllipticCurvePrivateKey),
@@ -23,7 +23,7 @@ _TYPES_SKIPPED: Final = "after skipping PEM blocks of the following types: "
 
 
 def _blocks(data: bytes) -> list[tuple[str, bytes]]:
-    """The type and the text of every PEM block."""
+    """Return the type and the text of every PEM block."""
     blocks: list[tuple[str, bytes]] = []
     at = broken = 0
     while broken <= _MOST_BROKEN and (begin := _BEGIN.search(data, at)) is not None:
@@ -37,7 +37,7 @@ def _blocks(data: bytes) -> list[tuple[str, bytes]]:
 
 
 def key_pair_problem(certificate: bytes, key: bytes) -> str:
-    """What is wrong with a pair, both PEM; "" where nothing is."""
+    """Return the reason why a certificate and a key (both PEM) are not a pair, or ""."""
     blocks, keys = _blocks(certificate), _blocks(key)
     certificates = [data for kind, data in blocks if kind == "CERTIFICATE"]
     if not certificates:

@@ -1,4 +1,4 @@
-"""The rules of Namespaces."""
+"""The validation of Namespaces."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ def _namespace_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def finalize_errors(new: JsonObject) -> list[FieldError]:
-    """What is wrong with the finalizers that a write of ``finalize`` leaves."""
+    """Return the errors of the finalizers after a write of ``finalize``."""
     errors: list[FieldError] = []
     for index, finalizer in enumerate(_finalizers(new)):
         field = f"spec.finalizers[{index}]"

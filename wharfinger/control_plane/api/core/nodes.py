@@ -1,4 +1,4 @@
-"""The rules of Nodes."""
+"""The validation of Nodes."""
 
 import re
 from typing import Final
@@ -25,7 +25,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.selectors import key_problems, value_problems
 
 SIMULATED_NODE: Final = "simulated"
-"""The node that Pods run on where there are no nodes."""
+"""The node on which Pods run if there are no Node objects."""
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _FEATURE: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 _CIDR_KEPT: Final = 'node updates may not change podCIDR except from "" to valid'
@@ -45,7 +45,7 @@ def _node_errors(node: JsonObject) -> list[FieldError]:
 
 
 def _family_errors(ranges: list[str]) -> list[FieldError]:
-    """Of several ranges: there may be one of each family."""
+    """Return an error unless several ranges are one of each IP family."""
     field, why = "spec.podCIDRs", "may specify no more than one CIDR for each IP family"
     shown: list[JsonValue] = [*ranges]
     parsed = [parse_cidr(value) for value in ranges]
@@ -110,7 +110,7 @@ def _feature_errors(node: JsonObject) -> list[FieldError]:
 
 
 def _change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """``ValidateNodeUpdate``, which writes of the status are asked too."""
+    """Return the errors of ``ValidateNodeUpdate``, which also checks writes of the status."""
     errors = meta_update_errors(new, old) + _amount_errors(new) + _feature_errors(new)
     addresses = [(text(item, "type"), text(item, "address")) for item in parts(new, "status", "addresses")]
     for index in sorted(repeated(addresses)):

@@ -1,4 +1,4 @@
-"""The rules of ConfigMaps and Secrets: keys, sizes, what a type needs, and what an immutable one keeps."""
+"""The validation of ConfigMaps and Secrets: keys, sizes, required keys of a type, and immutability."""
 
 import base64
 import binascii
@@ -26,7 +26,7 @@ _NEEDED: Final = {
 
 
 def _binary_size(value: JsonValue) -> int:
-    """Bytes that base64 stands for."""
+    """Return the number of bytes that a base64 text encodes."""
     return len(value) * 3 // 4 - value[-2:].count("=") if isinstance(value, str) else 0
 
 
@@ -60,7 +60,7 @@ def _secret_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def _type_errors(obj: JsonObject, kind: str, data: JsonObject) -> list[FieldError]:
-    """What a type of secret needs."""
+    """Return the errors of the keys and annotations that a type of secret requires."""
     match kind:
         case "kubernetes.io/service-account-token":
             named = find(obj, "metadata", "annotations", ACCOUNT_NAME)
@@ -86,7 +86,7 @@ def _json_errors(data: JsonObject, key: str) -> list[FieldError]:
 
 
 def decoded(value: JsonValue) -> bytes:
-    """The bytes of a member of ``data``; none where it is no base64."""
+    """Return the bytes of a member of ``data``; no bytes if it is not base64."""
     try:
         return base64.b64decode(value) if isinstance(value, str) else b""
     except (binascii.Error, ValueError):
@@ -94,7 +94,7 @@ def decoded(value: JsonValue) -> bytes:
 
 
 def json_object_problem(data: bytes) -> str:
-    """What Go says of bytes that are no JSON object; "" where they are one."""
+    """Return Go's message about bytes that are not a JSON object; "" if they are one."""
     if problem := syntax_error(data):
         return problem
     try:
@@ -108,7 +108,7 @@ def json_object_problem(data: bytes) -> str:
 
 
 def _kept_errors(new: JsonObject, old: JsonObject, parts: tuple[str, ...]) -> list[FieldError]:
-    """What an immutable object may not change."""
+    """Return an error for each change of an immutable object."""
     if old.get("immutable") is not True:
         return []
     errors = [] if new.get("immutable") is True else [forbidden("immutable", _KEPT)]
@@ -125,7 +125,7 @@ def _secret_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def _secret_warnings(new: JsonObject, _old: JsonObject | None) -> list[str]:
-    """A key and a certificate that do not belong together, or are none."""
+    """Return a warning if key and certificate are invalid or do not belong together."""
     if text(new, "type") != "kubernetes.io/tls":
         return []
     problem = key_pair_problem(decoded(find(new, "data", "tls.crt")), decoded(find(new, "data", "tls.key")))

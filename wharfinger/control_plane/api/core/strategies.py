@@ -1,4 +1,4 @@
-"""Strategies of the core group, beside Pods and workloads."""
+"""Strategies of the core group, except Pods and workloads."""
 
 from typing import Final
 
@@ -23,25 +23,25 @@ def _namespace(obj: JsonObject, _view: ClusterView) -> JsonObject:
 
 
 def _named(obj: JsonObject) -> JsonObject:
-    """The namespace with the label of its name."""
+    """Return the namespace with the label that holds its name."""
     metadata = part(obj, "metadata") or {}
     labels: JsonObject = {**(part(metadata, "labels") or {}), NAME_LABEL: metadata.get("name")}
     return {**obj, "metadata": {**metadata, "labels": labels}}
 
 
 def _kept_namespace(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
-    """Of ``spec`` there are the finalizers, which only ``finalize`` changes."""
+    """Keep the old spec: it contains only finalizers, which only ``finalize`` may change."""
     return {**_named(new), "spec": dict(part(old, "spec") or {})}
 
 
 def _namespace_status(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObject:
-    """No phase is the first one."""
+    """Set a missing phase to ``Active``."""
     status = part(new, "status") or {}
     return new if status.get("phase") else {**new, "status": {**status, "phase": "Active"}}
 
 
 def _node(obj: JsonObject) -> JsonObject:
-    """Without what configured kubelets once, and does no more."""
+    """Drop the fields of dynamic kubelet configuration, which no longer exists."""
     spec, status = part(obj, "spec") or {}, part(obj, "status") or {}
     if "configSource" in spec:
         obj = {**obj, "spec": {name: value for name, value in spec.items() if name != "configSource"}}
@@ -55,7 +55,7 @@ def _node_status(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonOb
 
 
 def _account(obj: JsonObject) -> JsonObject:
-    """References to secrets are names and nothing else."""
+    """Reduce references to secrets to their names."""
     secrets = obj.get("secrets")
     if not isinstance(secrets, list):
         return obj
@@ -64,12 +64,12 @@ def _account(obj: JsonObject) -> JsonObject:
 
 
 def _limit_range(obj: JsonObject) -> JsonObject:
-    """No limits at all are null once they are stored."""
+    """Replace an empty list of limits by null, as it is stored upstream."""
     return obj if find(obj, "spec", "limits") != [] else {**obj, "spec": {"limits": None}}
 
 
 def _named_limit_range(obj: JsonObject, view: ClusterView) -> JsonObject:
-    """One without a name is given one."""
+    """Give a LimitRange without a name a generated one."""
     if text(obj, "metadata", "name"):
         return _limit_range(obj)
     return _limit_range({**obj, "metadata": {**(part(obj, "metadata") or {}), "name": view.new_uid()}})
@@ -80,7 +80,7 @@ def _volume(obj: JsonObject, view: ClusterView) -> JsonObject:
 
 
 def _volume_status(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonObject:
-    """Keeps the time of the last change of phase, where the client does not say it."""
+    """Set the time of the last phase change, unless the client sets it."""
     status = part(new, "status") or {}
     given, before = status.get("lastPhaseTransitionTime"), find(old, "status", "lastPhaseTransitionTime")
     if find(old, "status", "phase") == status.get("phase"):
@@ -91,7 +91,7 @@ def _volume_status(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonO
 
 
 def with_data_sources(claim: JsonObject) -> JsonObject:
-    """A claim whose ``dataSource`` and ``dataSourceRef`` say the same, if only one of them is there."""
+    """Copy ``dataSource`` to ``dataSourceRef`` or vice versa, if only one of them is set."""
     spec = part(claim, "spec") or {}
     source, reference = part(spec, "dataSource"), part(spec, "dataSourceRef")
     if source is not None and reference is None:

@@ -1,4 +1,4 @@
-"""The rules of the core group's kinds that are neither Pods nor made of pod templates, put together."""
+"""The validation of the core group's kinds that are neither Pods nor have pod templates, combined."""
 
 from typing import Final
 

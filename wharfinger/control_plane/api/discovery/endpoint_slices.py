@@ -1,4 +1,4 @@
-"""The rules of EndpointSlices (discovery.k8s.io/v1)."""
+"""The validation of EndpointSlices (discovery.k8s.io/v1)."""
 
 from typing import Final
 
@@ -33,7 +33,7 @@ _DEPRECATED: Final = "spec.addressType: FQDN endpoints are deprecated"
 
 
 def endpoint_slice_errors(one: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """What is wrong with an EndpointSlice; endpoints that are as they were are let through."""
+    """Return the errors of an EndpointSlice; unchanged endpoints are not checked again."""
     kind = text(one, "addressType")
     errors: list[FieldError] = []
     if not kind:
@@ -106,7 +106,7 @@ def _address_errors(address: str, kind: str, path: str, index: int) -> list[Fiel
 
 
 def _domain_errors(name: str, field: str) -> list[FieldError]:
-    """A domain with a dot in it; one at its end is fine."""
+    """Return the errors of a domain name, which must contain a dot; a dot at its end is allowed."""
     if not name:
         return [required(field)]
     name = name.removesuffix(".")
@@ -139,7 +139,7 @@ def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def _warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Of a deprecated type, and of addresses in forms that are not standard unless controllers wrote them."""
+    """Return warnings about a deprecated type and about non-standard addresses, except those that controllers wrote."""
     said = [_DEPRECATED] if old is None and text(new, "addressType") == "FQDN" else []
     if text(new, "metadata", "labels", MANAGED_BY) in CONTROLLERS:
         return said

@@ -1,4 +1,4 @@
-"""The rules of FlowSchemas (flowcontrol.apiserver.k8s.io/v1): which requests, by whom, at what priority level."""
+"""The validation of FlowSchemas (flowcontrol.apiserver.k8s.io/v1): requests, users and priority level."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -13,7 +13,7 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 
 MANDATORY: Final = ("exempt", "catch-all")
-"""Schemas and priority levels that every cluster has, as they are."""
+"""The names of the schemas and priority levels that every cluster has and that are fixed."""
 LAST: Final = 10_000
 METHODS: Final = ("ByNamespace", "ByUser")
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
@@ -21,7 +21,7 @@ _NAMESPACE: Final = "each member of this list must be '*' or a DNS-1123 label; "
 
 
 def flow_schema_errors(schema: JsonObject) -> list[FieldError]:
-    """What is wrong with a FlowSchema."""
+    """Return the errors of a FlowSchema."""
     spec, name = part(schema, "spec") or {}, text(schema, "metadata", "name")
     errors = _precedence_errors(number(spec, "matchingPrecedence"), name)
     method, level = part(spec, "distinguisherMethod"), text(spec, "priorityLevelConfiguration", "name")
@@ -38,7 +38,7 @@ def flow_schema_errors(schema: JsonObject) -> list[FieldError]:
 
 
 def condition_errors(obj: JsonObject) -> list[FieldError]:
-    """What is wrong with the conditions in a status: each type once."""
+    """Return the errors of the conditions in a status: each type may occur once."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, condition in enumerate(parts(obj, "status", "conditions")):

@@ -1,4 +1,4 @@
-"""The rules of PriorityLevelConfigurations (flowcontrol.apiserver.k8s.io/v1)."""
+"""The validation of PriorityLevelConfigurations (flowcontrol.apiserver.k8s.io/v1)."""
 
 import math
 from typing import Final
@@ -20,7 +20,7 @@ ZERO_SHARES: Final = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-share
 
 
 def priority_level_errors(level: JsonObject) -> list[FieldError]:
-    """What is wrong with a PriorityLevelConfiguration."""
+    """Return the errors of a PriorityLevelConfiguration."""
     errors: list[FieldError] = []
     if find(level, "metadata", "annotations", ZERO_SHARES) is not None:
         errors.append(forbidden("metadata.annotations", f"annotation '{ZERO_SHARES}' is forbidden"))

@@ -1,4 +1,4 @@
-"""The rules of Ingresses and their classes (networking.k8s.io/v1)."""
+"""The validation of Ingresses and their classes (networking.k8s.io/v1)."""
 
 from typing import Final
 
@@ -38,7 +38,7 @@ _SUFFIXES: Final = ("/..", "/.")
 
 
 def created_ingress_errors(ingress: JsonObject) -> list[FieldError]:
-    """What is wrong with a new Ingress."""
+    """Return the errors of a new Ingress."""
     errors = _spec_errors(ingress, None)
     annotation = find(ingress, "metadata", "annotations", CLASS_ANNOTATION)
     named = find(ingress, "spec", "ingressClassName")
@@ -167,7 +167,7 @@ def _reference_errors(reference: JsonObject, path: str) -> list[FieldError]:
 
 
 def ingress_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """What is wrong with the addresses in an Ingress's status."""
+    """Return the errors of the addresses in an Ingress's status."""
     known = [text(item, "ip") for item in parts(old, "status", "loadBalancer", "ingress")]
     errors: list[FieldError] = []
     for index, item in enumerate(parts(new, "status", "loadBalancer", "ingress")):
@@ -181,7 +181,7 @@ def ingress_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def ingress_class_errors(one: JsonObject) -> list[FieldError]:
-    """What is wrong with an IngressClass."""
+    """Return the errors of an IngressClass."""
     controller = text(one, "spec", "controller")
     errors = [too_long("spec.controller", CONTROLLER_LIMIT)] if len(controller) > CONTROLLER_LIMIT else []
     errors += domain_prefixed_path_errors("spec.controller", controller)

@@ -1,4 +1,4 @@
-"""The rules of NetworkPolicies (networking.k8s.io/v1)."""
+"""The validation of NetworkPolicies (networking.k8s.io/v1)."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ _PEERS: Final = {"ingress": "from", "egress": "to"}
 
 
 def network_policy_errors(policy: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """What is wrong with a NetworkPolicy; what ``old`` had already is let through where upstream does."""
+    """Return the errors of a NetworkPolicy; faults that ``old`` already had are allowed where upstream allows them."""
     any_value = old is not None and has_invalid_value(find(old, "spec", "podSelector"))
     known = [] if old is None else _cidrs(old)
     errors = selector_errors(find(policy, "spec", "podSelector"), "spec.podSelector", any_value=any_value)

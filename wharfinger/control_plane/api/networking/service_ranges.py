@@ -1,4 +1,4 @@
-"""The rules of ServiceCIDRs and of IPAddresses, which are taken from them (networking.k8s.io/v1)."""
+"""The validation of ServiceCIDRs and of the IPAddresses in them (networking.k8s.io/v1)."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ _SAME_FAMILY: Final = "may specify no more than one IP for each IP family, i.e 1
 
 
 def range_errors(one: JsonObject) -> list[FieldError]:
-    """What is wrong with a ServiceCIDR: one range, or two of different families."""
+    """Return the errors of a ServiceCIDR: it has one range, or two of different families."""
     ranges = texts(one, "spec", "cidrs")
     if not ranges:
         return [required(_FIELD, "at least one CIDR required")]
@@ -32,7 +32,7 @@ def range_errors(one: JsonObject) -> list[FieldError]:
 
 
 def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Ranges stay; one of the other family may be added."""
+    """Return the errors of a changed ServiceCIDR: ranges are immutable, but one of the other family may be added."""
     ranges, before = texts(new, "spec", "cidrs"), texts(old, "spec", "cidrs")
     if len(ranges) == len(before):
         pairs = enumerate(zip(ranges, before, strict=True))
@@ -43,7 +43,7 @@ def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def address_errors(one: JsonObject) -> list[FieldError]:
-    """What is wrong with an IPAddress: whose it is."""
+    """Return the errors of an IPAddress: it must name its parent."""
     parent = part(one, "spec", "parentRef")
     if parent is None:
         return [required("spec.parentRef")]

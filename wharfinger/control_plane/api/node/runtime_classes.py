@@ -1,4 +1,4 @@
-"""The rules of RuntimeClasses (node.k8s.io/v1)."""
+"""The validation of RuntimeClasses (node.k8s.io/v1)."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _KEYS: Final = ("key", "operator", "value", "effect")
 
 
 def runtime_class_errors(one: JsonObject) -> list[FieldError]:
-    """What is wrong with a RuntimeClass."""
+    """Return the errors of a RuntimeClass."""
     handler = text(one, "handler")
     errors = each("handler", handler, dns_label_problems(handler)) if handler else [required("handler")]
     if part(one, "overhead") is not None:

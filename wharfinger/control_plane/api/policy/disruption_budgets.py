@@ -1,4 +1,4 @@
-"""The rules of PodDisruptionBudgets, and of conditions as ``metav1.Condition`` has them."""
+"""The validation of PodDisruptionBudgets, and of conditions of type ``metav1.Condition``."""
 
 import re
 from typing import Final
@@ -32,12 +32,12 @@ _MAX_MESSAGE: Final = 32 * 1024
 
 
 def budget_errors(obj: JsonObject) -> list[FieldError]:
-    """Of a PodDisruptionBudget's spec."""
+    """Return the errors of a PodDisruptionBudget's spec."""
     return _errors(obj, any_value=False)
 
 
 def budget_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a changed budget; a selector of old may hold what no label can be."""
+    """Return the errors of a changed budget; invalid label values are allowed if the old selector was invalid."""
     return _errors(new, any_value=bool(selector_errors(find(old, "spec", "selector"), "")))
 
 
@@ -66,13 +66,13 @@ def _shown(spec: JsonObject) -> JsonObject:
 
 
 def budget_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldError]:
-    """Of a written status."""
+    """Return the errors of a written status."""
     errors = conditions_errors(find(new, "status", "conditions"), "status.conditions")
     return errors + none_negative(new.get("status"), "status", _COUNTS)
 
 
 def conditions_errors(conditions: JsonValue, path: str) -> list[FieldError]:
-    """Of conditions that stand at ``path``."""
+    """Return the errors of conditions at ``path``."""
     seen, errors = set[str](), list[FieldError]()
     for index, condition in enumerate(parts({"": conditions}, "")):
         here, kind = f"{path}[{index}]", text(condition, "type")

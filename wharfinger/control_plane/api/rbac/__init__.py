@@ -1,1 +1,1 @@
-"""The group rbac.authorization.k8s.io: roles and bindings, and the check that nobody grants more than they have."""
+"""The group rbac.authorization.k8s.io: roles and bindings, and the protection against privilege escalation."""

@@ -1,7 +1,9 @@
-"""Nobody grants what he has not: who writes a role has to have its rules, or the verb ``escalate``; who binds one, or ``bind``.
+"""The protection against privilege escalation: users can only grant permissions that they have.
 
-Refused before the object itself is looked at. Whether one rule covers another is decided part by part: each group, resource,
-verb and name by itself.
+To write a role, a user needs all of its rules or the verb ``escalate``; to bind a role, all of its rules or the verb
+``bind``.
+Violations are refused before the object itself is validated. Whether one rule covers another is decided part by part: each
+combination of group, resource, verb and name by itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +22,11 @@ _EVERYTHING: Final[tuple[JsonObject, ...]] = (
     {"verbs": [ALL], "nonResourceURLs": [ALL]},
 )
 _GARBAGE: Final = ("ownerReferences", "finalizers", "managedFields", "resourceVersion")
-"""What the garbage collector writes; changing nothing else grants nothing."""
+"""The metadata that the garbage collector writes; a change of nothing else grants no permission."""
 
 
 def refuse_escalation(admission: Admission, obj: JsonObject) -> JsonObject:
-    """The object as it is, if who writes it may. Raises StatusError (403; 404 for a role that is not there)."""
+    """Return the object unchanged if its user may write it. Raises StatusError (403; 404 if the role does not exist)."""
     if admission.user.administrator or _only_garbage(obj, admission.old):
         return obj
     if "Binding" in admission.kind.kind:
@@ -104,7 +106,7 @@ def _missing(admission: Admission, rules: Sequence[JsonObject]) -> list[JsonObje
 
 
 def _parts(rule: JsonObject) -> Iterator[JsonObject]:
-    """A rule taken apart: one group, resource, verb and name, or one path and verb."""
+    """Yield the parts of a rule: one group, resource, verb and name each, or one path and verb."""
     verbs = strings(rule, "verbs")
     names: tuple[tuple[str, ...], ...] = tuple((name,) for name in strings(rule, "resourceNames")) or ((),)
     for group in strings(rule, "apiGroups"):
@@ -144,7 +146,7 @@ def _covers_path(held: Sequence[str], path: str) -> bool:
 
 
 def _compact(parts: Sequence[JsonObject]) -> list[JsonObject]:
-    """Parts that differ by their verb alone, put together."""
+    """Return the parts, with those merged that differ only in their verb."""
     found: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for part in parts:
         rest = tuple(strings(part, field) for field in _FIELDS[:-1])
@@ -157,7 +159,7 @@ def _compact(parts: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def _shown(rule: JsonObject) -> str:
-    """``{APIGroups:[""], Resources:["pods"], Verbs:["get"]}``."""
+    """Return a rule in the form ``{APIGroups:[""], Resources:["pods"], Verbs:["get"]}``."""
     parts = [
         f"{shown}:[{' '.join(chr(34) + value + chr(34) for value in strings(rule, field))}]"
         for field, shown in zip(_FIELDS, _SHOWN, strict=True)
@@ -172,4 +174,4 @@ ESCALATION: Final = Plugin(
     resources=frozenset(f"{kind}.{RBAC}" for kind in ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")),
     mutate=refuse_escalation,
 )
-"""kube-apiserver refuses this in the storage of these kinds, not in a plugin; here it comes at the same moment."""
+"""The escalation check. kube-apiserver runs it at the same moment, but in the storage of these kinds."""

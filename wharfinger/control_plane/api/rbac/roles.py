@@ -1,4 +1,4 @@
-"""The rules of roles and their bindings (rbac.authorization.k8s.io/v1)."""
+"""The validation of roles and their bindings (rbac.authorization.k8s.io/v1)."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ SUBJECTS: Final = ("ServiceAccount", "User", "Group")
 
 
 def role_errors(role: JsonObject) -> list[FieldError]:
-    """What is wrong with a Role."""
+    """Return the errors of a Role."""
     return [
         error
         for index, rule in enumerate(parts(role, "rules"))
@@ -25,7 +25,7 @@ def role_errors(role: JsonObject) -> list[FieldError]:
 
 
 def cluster_role_errors(role: JsonObject) -> list[FieldError]:
-    """What is wrong with a ClusterRole."""
+    """Return the errors of a ClusterRole."""
     errors = [
         error
         for index, rule in enumerate(parts(role, "rules"))
@@ -64,12 +64,12 @@ def _rule_errors(rule: JsonObject, path: str, *, namespaced: bool) -> list[Field
 
 
 def role_binding_errors(binding: JsonObject) -> list[FieldError]:
-    """What is wrong with a RoleBinding."""
+    """Return the errors of a RoleBinding."""
     return _binding_errors(binding, ("Role", "ClusterRole"), namespaced=True)
 
 
 def cluster_role_binding_errors(binding: JsonObject) -> list[FieldError]:
-    """What is wrong with a ClusterRoleBinding."""
+    """Return the errors of a ClusterRoleBinding."""
     return _binding_errors(binding, ("ClusterRole",), namespaced=False)
 
 
@@ -105,7 +105,7 @@ def _subject_errors(subject: JsonObject, path: str, *, namespaced: bool) -> list
 
 
 def _reference_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """A binding stays with its role."""
+    """Return an error if a binding changes its role."""
     if new.get("roleRef") == old.get("roleRef"):
         return []
     shown: JsonObject = {

@@ -1,4 +1,4 @@
-"""What devices hold and how much of it may be asked for (``devices[].capacity`` of a ResourceSlice)."""
+"""The validation of device capacities and of the limits for requests (``devices[].capacity`` of a ResourceSlice)."""
 
 from fractions import Fraction
 from typing import Final
@@ -15,7 +15,7 @@ _BOTH: Final = 'exactly one policy can be specified, cannot specify "validValues
 
 
 def capacity_errors(capacity: JsonObject, path: str, *, shared: bool) -> list[FieldError]:
-    """Of one capacity; ``shared``: whether its device may be given to several claims."""
+    """Return the errors of one capacity; ``shared``: its device may be allocated to several claims."""
     policy = part(capacity, "requestPolicy")
     if policy is None:
         return []
@@ -88,7 +88,7 @@ def _bounds_errors(default: JsonValue, most: JsonValue, bounds: JsonObject, fiel
 
 
 def _step_errors(value: JsonValue, low: JsonValue, step: JsonValue, field: str) -> list[FieldError]:
-    """Of a value that is no whole number of steps above the least; a step of nothing reaches none."""
+    """Return an error if a value is not a whole number of steps above the minimum; a step of zero reaches no value."""
     distance = Fraction(whole(value) - whole(low))
     if whole(step) and (distance / whole(step)).denominator == 1:
         return []

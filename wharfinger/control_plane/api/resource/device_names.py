@@ -1,6 +1,8 @@
-"""What names devices, their drivers, pools and attributes may have, and the lists they stand in (resource.k8s.io/v1).
+"""The validation of the names of devices, drivers, pools and attributes, and of the lists that contain them
+(resource.k8s.io/v1).
 
-Upstream takes a list that is too long as one fault and looks no further, so that a refusal is never larger than the object.
+As upstream, a list that is too long is one error and its items are not checked, so that a refusal is never larger than the
+object.
 """
 
 import re
@@ -18,7 +20,7 @@ from wharfinger.kube.selectors import key_problems
 POOL_LIMIT: Final = 253
 ID_LIMIT: Final = 32
 KEY_LIMIT: Final = 63 + 1 + ID_LIMIT
-"""A domain, a slash and an identifier."""
+"""The maximum length of a domain, a slash and an identifier."""
 BINDING_LIMIT: Final = 4
 _IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
 _IDENTIFIER_RULE: Final = rule(
@@ -32,7 +34,7 @@ _ONE = TypeVar("_ONE")
 def listed_errors(
     items: Sequence[_ONE], limit: int, field: str, errors_of: Callable[[_ONE, str], list[FieldError]]
 ) -> list[FieldError]:
-    """Of the items of a list of at most ``limit`` (-1: any number)."""
+    """Return the errors of the items of a list with at most ``limit`` items (-1: any number)."""
     if 0 <= limit < len(items):
         return [too_many(field, len(items), limit)]
     return [error for index, item in enumerate(items) for error in errors_of(item, f"{field}[{index}]")]
@@ -46,7 +48,10 @@ def set_errors(
     key_of: Callable[[_ONE], Hashable],
     shown: Callable[[_ONE], JsonValue],
 ) -> list[FieldError]:
-    """The same of a list whose items differ by a key, which ``shown`` gives as refusals show it."""
+    """Return the errors of a list as above, and of items with equal keys.
+
+    ``shown`` returns the key as refusals show it.
+    """
     errors = listed_errors(items, limit, field, errors_of)
     if 0 <= limit < len(items):
         return errors
@@ -59,7 +64,7 @@ def set_errors(
 
 
 def pool_name_errors(name: str, field: str) -> list[FieldError]:
-    """Of the name of a pool: domains, separated by slashes."""
+    """Return the errors of the name of a pool: domains, separated by slashes."""
     if not name:
         return [required(field)]
     errors = [too_long(field, POOL_LIMIT)] if len(name.encode()) > POOL_LIMIT else []
@@ -69,12 +74,12 @@ def pool_name_errors(name: str, field: str) -> list[FieldError]:
 
 
 def qualified_name_errors(name: str, field: str) -> list[FieldError]:
-    """Of the name of an attribute or a capacity: an identifier, perhaps after a domain."""
+    """Return the errors of the name of an attribute or a capacity: an identifier, optionally after a domain."""
     domain, slash, identifier = name.partition("/")
     if not slash:
         return _identifier_errors(name, field)
     if "/" in identifier:
-        return []  # as upstream has it
+        return []  # as upstream
     errors = driver_name_errors(domain, field) if domain else [invalid(field, "", "the domain must not be empty")]
     if not identifier:
         return [*errors, invalid(field, "", "the name must not be empty")]
@@ -82,7 +87,7 @@ def qualified_name_errors(name: str, field: str) -> list[FieldError]:
 
 
 def fully_qualified_name_errors(name: str, field: str) -> list[FieldError]:
-    """The same where there has to be a domain."""
+    """Return the errors of a qualified name that must have a domain."""
     errors = qualified_name_errors(name, field)
     if "/" not in name:
         why = "a fully qualified name must be a domain and a name separated by a slash"
@@ -96,7 +101,7 @@ def _identifier_errors(name: str, field: str) -> list[FieldError]:
 
 
 def shortened(key: str, limit: int) -> str:
-    """A key as the path of what stands under it shows it."""
+    """Return a key in the shortened form that field paths use."""
     if len(key) <= limit:
         return key
     rest = limit - 3
@@ -104,7 +109,7 @@ def shortened(key: str, limit: int) -> str:
 
 
 def binding_errors(conditions: list[str], failures: list[str], path: str) -> list[FieldError]:
-    """Of the conditions that a device waits for before it is bound, and those that end the waiting."""
+    """Return the errors of a device's binding conditions and binding failure conditions."""
     named = {"bindingConditions": conditions, "bindingFailureConditions": failures}
     errors: list[FieldError] = []
     for name, items in named.items():

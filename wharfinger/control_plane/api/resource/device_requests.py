@@ -1,4 +1,6 @@
-"""What may be asked of devices: requests, selectors, constraints and configuration (``spec.devices`` of resource.k8s.io/v1)."""
+"""The validation of device claims: requests, selectors, constraints and configuration (``spec.devices`` of
+resource.k8s.io/v1).
+"""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +18,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.selectors import key_problems, value_problems
 
 LISTS_LIMIT: Final = 32
-"""Of requests, constraints, configurations, selectors and results."""
+"""The maximum number of requests, constraints, configurations, selectors and results."""
 ALTERNATIVES_LIMIT: Final = 8
 EXPRESSION_BYTES: Final = 10 * 1024
 PARAMETERS_BYTES: Final = 10 * 1024
@@ -36,7 +38,7 @@ RequestNames = Mapping[str, frozenset[str]]
 
 
 def request_names(devices: JsonValue) -> RequestNames:
-    """The names that the rest of a claim may speak of."""
+    """Return the request names to which the rest of a claim may refer."""
     return {
         text(request, "name"): frozenset(text(item, "name") for item in parts(request, "firstAvailable"))
         for request in parts(devices, "requests")
@@ -44,7 +46,7 @@ def request_names(devices: JsonValue) -> RequestNames:
 
 
 def device_claim_errors(devices: JsonValue, path: str) -> list[FieldError]:
-    """Of what a claim asks for, which stands at ``path``."""
+    """Return the errors of a claim's devices; ``path`` is their path."""
     names = request_names(devices)
     errors = set_errors(
         parts(devices, "requests"), LISTS_LIMIT, f"{path}.requests", _request_errors,
@@ -86,7 +88,7 @@ def _alternative_errors(request: JsonObject, path: str) -> list[FieldError]:
 
 
 def _asked_errors(asked: JsonObject, path: str) -> list[FieldError]:
-    """Of a class, selectors and how many."""
+    """Return the errors of a class, selectors and a count of devices."""
     field, name = f"{path}.deviceClassName", text(asked, "deviceClassName")
     errors = each(field, name, subdomain_problems(name)) if name else [required(field)]
     errors += selectors_errors(parts(asked, "selectors"), f"{path}.selectors")
@@ -103,7 +105,7 @@ def _asked_errors(asked: JsonObject, path: str) -> list[FieldError]:
 
 
 def selectors_errors(selectors: list[JsonObject], field: str) -> list[FieldError]:
-    """Of selectors of devices: expressions in CEL."""
+    """Return the errors of device selectors: expressions in CEL."""
     return listed_errors(selectors, LISTS_LIMIT, field, _selector_errors)
 
 
@@ -144,7 +146,7 @@ def _constraint_errors(constraint: JsonObject, path: str, names: RequestNames) -
 
 
 def reference_list_errors(item: JsonObject, path: str, names: RequestNames) -> list[FieldError]:
-    """Of the ``requests`` that something is about."""
+    """Return the errors of a ``requests`` list that refers to requests."""
     return set_errors(
         texts(item, "requests"), LISTS_LIMIT, f"{path}.requests",
         lambda name, field: reference_errors(name, field, names), lambda name: name, lambda name: name,
@@ -152,7 +154,7 @@ def reference_list_errors(item: JsonObject, path: str, names: RequestNames) -> l
 
 
 def reference_errors(name: str, field: str, names: RequestNames) -> list[FieldError]:
-    """Of the name of a request, or of one and its alternative."""
+    """Return the errors of a reference to a request, or to a request and one of its alternatives."""
     segments = name.split("/")
     if len(segments) > 2:
         return [invalid(field, name, _REFERENCE)]
@@ -164,7 +166,7 @@ def reference_errors(name: str, field: str, names: RequestNames) -> list[FieldEr
 
 
 def configuration_errors(item: JsonObject, path: str) -> list[FieldError]:
-    """Of what a driver is told, in words of its own."""
+    """Return the errors of a configuration that is opaque parameters for a driver."""
     opaque = part(item, "opaque")
     if opaque is None:
         return [required(f"{path}.opaque")]
@@ -173,7 +175,7 @@ def configuration_errors(item: JsonObject, path: str) -> list[FieldError]:
 
 
 def document_errors(value: JsonValue, field: str, limit: int) -> list[FieldError]:
-    """Of any JSON object of at most ``limit`` bytes."""
+    """Return the errors of a JSON object with at most ``limit`` bytes."""
     if value is None:
         return [required(field)]
     if len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) > limit:

@@ -1,6 +1,6 @@
-"""Expressions that choose devices: what they may speak of, and what they may cost (``selectors[].cel`` of resource.k8s.io).
+"""The expressions that select devices: their variables and their cost limit (``selectors[].cel`` of resource.k8s.io).
 
-An attribute may be anything, and is of the type ``any``, of which nothing is known before the expression runs.
+An attribute may have any value; its type is ``any``, about which nothing is known before the expression is evaluated.
 """
 
 from functools import cache
@@ -22,7 +22,7 @@ _DEVICE: Final = Type("struct", "kubernetes.DRADevice")
 
 @cache
 def _declared() -> Declared:
-    """What a device is, and how large its parts are."""
+    """Return the type of ``device``, with the sizes of its parts."""
     quantity = Declared(read_type("kubernetes.Quantity"), 0)
     return Declared(
         _DEVICE,
@@ -37,7 +37,7 @@ def _declared() -> Declared:
 
 
 def _map_of(value: Declared) -> Declared:
-    """Values by the domain and the identifier of their names."""
+    """Return a map of values by domain, and then by identifier, of their names."""
     inner = Declared(mapped(STRING, value.type), 2, _MOST_PROPERTIES, element=value, key=Declared(STRING, 2, _ID_CHARS))
     return Declared(
         mapped(STRING, inner.type), 2, _MOST_PROPERTIES, element=inner, key=Declared(STRING, 2, _DOMAIN_CHARS)
@@ -45,7 +45,7 @@ def _map_of(value: Declared) -> Declared:
 
 
 def selector_checked(expression: str) -> Checked | str:
-    """An expression that chooses devices, or why it does not."""
+    """Return the compiled expression of a selector, or the reason why it is invalid."""
     fields = {name: declared.type for name, declared in _declared().fields.items()}
     checked = judged(expression, {"device": _DEVICE}, {_DEVICE.name: fields}, more=BINDINGS)
     if isinstance(checked, str):
@@ -56,7 +56,7 @@ def selector_checked(expression: str) -> Checked | str:
 
 
 def selector_cost(checked: Checked) -> int:
-    """The most that it may cost."""
+    """Return the maximum cost of a selector's expression."""
     return estimate(checked, _declared())
 
 

@@ -1,4 +1,4 @@
-"""The rules of DeviceClasses, ResourceClaims and their templates (resource.k8s.io/v1)."""
+"""The validation of DeviceClasses, ResourceClaims and their templates (resource.k8s.io/v1)."""
 
 import re
 from collections.abc import Callable
@@ -64,7 +64,7 @@ _DEVICE: Final = ("driver", "pool", "device", "shareID")
 
 
 def class_errors(one: JsonObject) -> list[FieldError]:
-    """What is wrong with the spec of a DeviceClass."""
+    """Return the errors of the spec of a DeviceClass."""
     errors = selectors_errors(parts(one, "spec", "selectors"), "spec.selectors")
     errors += listed_errors(parts(one, "spec", "config"), LISTS_LIMIT, "spec.config", configuration_errors)
     name = find(one, "spec", "extendedResourceName")
@@ -74,18 +74,18 @@ def class_errors(one: JsonObject) -> list[FieldError]:
 
 
 def claim_errors(claim: JsonObject) -> list[FieldError]:
-    """What is wrong with the spec of a ResourceClaim."""
+    """Return the errors of the spec of a ResourceClaim."""
     return device_claim_errors(find(claim, "spec", "devices"), "spec.devices")
 
 
 def template_errors(template: JsonObject) -> list[FieldError]:
-    """What is wrong with the spec of a ResourceClaimTemplate."""
+    """Return the errors of the spec of a ResourceClaimTemplate."""
     errors = template_metadata_errors(part(template, "spec", "metadata") or {}, "spec.metadata")
     return errors + device_claim_errors(find(template, "spec", "spec", "devices"), "spec.spec.devices")
 
 
 def _kept(name: str) -> Callable[[JsonObject, JsonObject], list[FieldError]]:
-    """That the spec, which upstream's type of that name holds, stays as it is."""
+    """Return a rule that forbids changes of the spec; ``name`` is upstream's type of that spec."""
 
     def errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
         now, then = new.get("spec"), old.get("spec")
@@ -95,7 +95,7 @@ def _kept(name: str) -> Callable[[JsonObject, JsonObject], list[FieldError]]:
 
 
 def claim_status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a written status of a ResourceClaim: who it is reserved for, what it was given, and how that does."""
+    """Return the errors of a written status of a ResourceClaim: consumers, allocation, and the status of its devices."""
     reserved, allocation = parts(new, "status", "reservedFor"), part(new, "status", "allocation")
     errors = set_errors(
         reserved, RESERVED_LIMIT, "status.reservedFor", _consumer_errors,
@@ -135,7 +135,7 @@ def _consumer_errors(consumer: JsonObject, path: str) -> list[FieldError]:
 
 
 def _named_errors(device: JsonObject, path: str) -> list[FieldError]:
-    """Of what says which device is meant."""
+    """Return the errors of the fields that identify a device."""
     name = text(device, "device")
     errors = driver_name_errors(text(device, "driver"), f"{path}.driver")
     errors += pool_name_errors(text(device, "pool"), f"{path}.pool")
@@ -194,7 +194,7 @@ def _network_errors(network: JsonObject, path: str) -> list[FieldError]:
 
 
 def _address_errors(value: str, field: str) -> list[FieldError]:
-    """Of the address of an interface, with the length of its network."""
+    """Return the errors of an interface's address, which includes the length of the network's prefix."""
     parsed = parse_cidr(value)
     if parsed is None:
         return [invalid(field, value, _CIDR_RULE)]
@@ -203,7 +203,7 @@ def _address_errors(value: str, field: str) -> list[FieldError]:
 
 
 def _allocation_errors(allocation: JsonObject, names: RequestNames) -> list[FieldError]:
-    """Of what a claim was given, said for the first time."""
+    """Return the errors of a claim's first allocation."""
     path = "status.allocation"
     errors = listed_errors(
         parts(allocation, "devices", "results"),

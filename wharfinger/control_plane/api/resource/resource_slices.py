@@ -1,4 +1,4 @@
-"""The rules of ResourceSlices: which devices there are, where, and what they are like (resource.k8s.io/v1)."""
+"""The validation of ResourceSlices: the devices that exist, their nodes, and their properties (resource.k8s.io/v1)."""
 
 import re
 from collections.abc import Callable
@@ -38,7 +38,7 @@ from wharfinger.kube.selectors import key_problems, value_problems
 
 DEVICES_LIMIT: Final = 128
 ADVANCED_LIMIT: Final = 64
-"""Of devices, where any has taints or uses counters."""
+"""The maximum number of devices if any of them has taints or uses counters."""
 SETS_LIMIT: Final = 8
 COUNTERS_LIMIT: Final = 32
 CONSUMED_LIMIT: Final = 2
@@ -66,7 +66,7 @@ _VERSION: Final = re.compile(
 
 
 def slice_errors(one: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """What is wrong with the spec of a ResourceSlice; ``old``: what it was before."""
+    """Return the errors of the spec of a ResourceSlice; ``old`` is its previous state."""
     spec = part(one, "spec") or {}
     errors = driver_name_errors(text(spec, "driver"), "spec.driver") + _pool_errors(spec)
     for path in () if old is None else (("pool", "name"), ("driver",), ("nodeName",)):
@@ -99,7 +99,7 @@ def _pool_errors(spec: JsonObject) -> list[FieldError]:
 
 
 def _place_errors(spec: JsonObject) -> list[FieldError]:
-    """Of which nodes reach the devices."""
+    """Return the errors of the fields that define which nodes can access the devices."""
     given, errors = _given_places(spec, "spec", "must be either unset or set to a non-empty string")
     terms = parts(spec, "nodeSelector", "nodeSelectorTerms")
     if "`nodeSelector`" in given and len(terms) != 1:
@@ -117,7 +117,7 @@ def _place_errors(spec: JsonObject) -> list[FieldError]:
 
 
 def _given_places(holder: JsonObject, path: str, empty: str) -> tuple[list[str], list[FieldError]]:
-    """Which of the ways to say where devices are is used, and what is wrong with them."""
+    """Return the fields that define the place of devices here, and their errors."""
     given: list[str] = []
     errors: list[FieldError] = []
     name = holder.get("nodeName")
@@ -138,7 +138,10 @@ def _given_places(holder: JsonObject, path: str, empty: str) -> tuple[list[str],
 
 
 def _device_errors(device: JsonObject, path: str, before: dict[str, JsonValue], *, placed: bool) -> list[FieldError]:
-    """Of one device; ``before`` are the taints of the devices there were, ``placed``: whether each says where it is."""
+    """Return the errors of one device.
+
+    ``before`` are the old taints by device; ``placed``: each device defines its own place.
+    """
     name = text(device, "name")
     errors = each(f"{path}.name", name, dns_label_problems(name))
     attributes, capacities = part(device, "attributes") or {}, part(device, "capacity") or {}
@@ -175,7 +178,7 @@ def _device_place_errors(device: JsonObject, path: str, *, placed: bool) -> list
 def _map_errors(
     items: JsonObject, path: str, errors_of: Callable[[JsonObject, str], list[FieldError]]
 ) -> list[FieldError]:
-    """Of a map by qualified names."""
+    """Return the errors of a map whose keys are qualified names."""
     errors: list[FieldError] = []
     for key, item in items.items():
         errors += qualified_name_errors(key, path)
@@ -184,7 +187,7 @@ def _map_errors(
 
 
 def _attribute_errors(attribute: JsonObject, path: str) -> list[FieldError]:
-    """Of a value of one of four kinds."""
+    """Return the errors of an attribute, whose value has one of four types."""
     errors: list[FieldError] = []
     for name in ("string", "version"):
         value = attribute.get(name)
@@ -211,7 +214,7 @@ def _taint_errors(taint: JsonObject, path: str) -> list[FieldError]:
 
 
 def _counters_errors(item: JsonObject, path: str, named: str) -> list[FieldError]:
-    """Of a set of counters, or of what a device takes from one, which is named by the member ``named``."""
+    """Return the errors of a set of counters, or of a device's use of one; the member ``named`` names the set."""
     name, field = text(item, named), f"{path}.counters"
     errors = each(f"{path}.{named}", name, dns_label_problems(name)) if name else [required(f"{path}.{named}")]
     counters = part(item, "counters") or {}

@@ -1,4 +1,4 @@
-"""Strategies of resource.k8s.io: who may be an administrator of devices, and what is known of devices that are given back."""
+"""Strategies of resource.k8s.io: admin access to devices, and the status of devices that are released."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _IDENTITY: Final = ("driver", "pool", "device", "shareID")
 
 
 def admin_errors(obj: JsonObject, view: ClusterView) -> list[FieldError]:
-    """Of a claim or a template that asks for devices as an administrator, in a namespace that does not say so."""
+    """Return an error if a claim or template requests admin access in a namespace that is not labelled for it."""
     claim = find(obj, "spec", "spec") if obj.get("kind") == "ResourceClaimTemplate" else obj.get("spec")
     asked = [
         index
@@ -25,7 +25,7 @@ def admin_errors(obj: JsonObject, view: ClusterView) -> list[FieldError]:
 
 
 def admin_status_errors(new: JsonObject, old: JsonObject, view: ClusterView) -> list[FieldError]:
-    """Of a claim that is given devices as an administrator's for the first time."""
+    """Return an error if a claim gets its first allocation with admin access in such a namespace."""
     given, before = (_administered(obj) for obj in (new, old))
     path = "status.allocation.devices.results"
     return _refused(new, view, f"{path}[{given[0]}].adminAccess") if given and not before else []
@@ -45,7 +45,7 @@ def _refused(obj: JsonObject, view: ClusterView, field: str) -> list[FieldError]
 
 
 def _status(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
-    """Without what is said of devices that are given back by this very write."""
+    """Drop the status of devices that this write releases."""
     kept, before = (
         {_identity(item) for item in parts(obj, "status", "allocation", "devices", "results")} for obj in (new, old)
     )

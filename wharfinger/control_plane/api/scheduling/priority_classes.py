@@ -1,4 +1,4 @@
-"""The rules of PriorityClasses (scheduling.k8s.io/v1)."""
+"""The validation of PriorityClasses (scheduling.k8s.io/v1)."""
 
 from typing import Final
 
@@ -10,13 +10,13 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject
 
 HIGHEST: Final = 1_000_000_000
-"""What a person may give."""
+"""The highest value that users may set."""
 SYSTEM: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 
 def priority_class_errors(one: JsonObject) -> list[FieldError]:
-    """What is wrong with a PriorityClass."""
+    """Return the errors of a PriorityClass."""
     errors: list[FieldError] = []
     name, value = text(one, "metadata", "name"), number(one, "value")
     if name.startswith("system-"):

@@ -1,4 +1,4 @@
-"""The rules of VolumeAttributesClasses (storage.k8s.io/v1)."""
+"""The validation of VolumeAttributesClasses (storage.k8s.io/v1)."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def attributes_class_errors(one: JsonObject) -> list[FieldError]:
-    """What is wrong with a VolumeAttributesClass."""
+    """Return the errors of a VolumeAttributesClass."""
     parameters = text_map(one, "parameters")
     errors = provisioner_errors(text(one, "driverName"), "driverName") + parameter_errors(parameters)
     return errors if parameters else [*errors, required("parameters", "must contain at least one key/value pair")]

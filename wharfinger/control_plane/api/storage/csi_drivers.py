@@ -1,4 +1,4 @@
-"""The rules of CSIDrivers and of what nodes run of them, CSINodes (storage.k8s.io/v1)."""
+"""The validation of CSIDrivers, and of CSINodes, which list the drivers on a node (storage.k8s.io/v1)."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ SHORTEST_TOKEN: Final = 600
 LONGEST_TOKEN: Final = 2**32
 SHORTEST_PERIOD: Final = 10
 _BOOLEANS: Final = {"attachRequired": "attachedRequired", "podInfoOnMount": "", "storageCapacity": ""}
-"""What has a default, and how upstream calls it in refusals."""
+"""The required booleans, with the names that upstream uses in refusals."""
 _TOKENS: Final = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging "
     "of tokens in volume attributes"
@@ -35,7 +35,7 @@ _TOKENS: Final = (
 
 
 def driver_name_errors(name: str, field: str) -> list[FieldError]:
-    """What is wrong with the name of a driver: a domain of 63 characters, in any case."""
+    """Return the errors of a driver's name: a domain of at most 63 characters, in upper or lower case."""
     if not name:
         return [required(field)]
     errors = [too_long(field, NAME_LIMIT)] if len(name) > NAME_LIMIT else []
@@ -43,7 +43,7 @@ def driver_name_errors(name: str, field: str) -> list[FieldError]:
 
 
 def driver_errors(driver: JsonObject) -> list[FieldError]:
-    """What is wrong with the spec of a CSIDriver."""
+    """Return the errors of the spec of a CSIDriver."""
     spec = part(driver, "spec") or {}
     errors = [required(f"spec.{shown or name}") for name, shown in _BOOLEANS.items() if spec.get(name) is None]
     policy, period = spec.get("fsGroupPolicy"), optional_number(spec, "nodeAllocatableUpdatePeriodSeconds")
@@ -102,7 +102,7 @@ def _driver_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
 
 
 def csi_node_errors(node: JsonObject) -> list[FieldError]:
-    """What is wrong with the spec of a CSINode."""
+    """Return the errors of the spec of a CSINode."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, driver in enumerate(parts(node, "spec", "drivers")):
@@ -136,7 +136,7 @@ def _topology_errors(keys: list[str], path: str) -> list[FieldError]:
 
 
 def _node_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Drivers that were there stay as they are, but for how many volumes they take."""
+    """Return the errors of a changed CSINode: existing drivers are immutable except for their volume limits."""
     errors = csi_node_errors(new)
     for before in parts(old, "spec", "drivers"):
         for driver in parts(new, "spec", "drivers"):

@@ -1,4 +1,4 @@
-"""The rules of CSIStorageCapacities (storage.k8s.io/v1)."""
+"""The validation of CSIStorageCapacities (storage.k8s.io/v1)."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ from wharfinger.kube.quantities import amount, canonical_quantity
 
 
 def capacity_errors(one: JsonObject, *, any_value: bool = False) -> list[FieldError]:
-    """What is wrong with a CSIStorageCapacity; ``any_value`` as ``label_selectors.selector_errors`` has it."""
+    """Return the errors of a CSIStorageCapacity; ``any_value`` as in ``label_selectors.selector_errors``."""
     errors = selector_errors(one.get("nodeTopology"), "nodeTopology", any_value=any_value)
     name = text(one, "storageClassName")
     errors += each("storageClassName", name, subdomain_problems(name))

@@ -1,4 +1,4 @@
-"""The rules of StorageClasses (storage.k8s.io/v1)."""
+"""The validation of StorageClasses (storage.k8s.io/v1)."""
 
 from collections import Counter
 from typing import Final
@@ -30,7 +30,7 @@ _IMMUTABLE: Final = ("parameters", "provisioner", "reclaimPolicy", "volumeBindin
 
 
 def storage_class_errors(one: JsonObject) -> list[FieldError]:
-    """What is wrong with a StorageClass."""
+    """Return the errors of a StorageClass."""
     errors = provisioner_errors(text(one, "provisioner"), "provisioner")
     errors += parameter_errors(text_map(one, "parameters"))
     policy, mode = find(one, "reclaimPolicy"), find(one, "volumeBindingMode")
@@ -44,15 +44,16 @@ def storage_class_errors(one: JsonObject) -> list[FieldError]:
 
 
 def provisioner_errors(name: str, field: str) -> list[FieldError]:
-    """What is wrong with the name of a provisioner or driver."""
+    """Return the errors of the name of a provisioner or driver."""
     return each(field, name.lower(), key_problems(name.lower())) if name else [required(field)]
 
 
 def _topology_errors(terms: list[JsonObject]) -> list[FieldError]:
-    """Of terms that say where volumes may be.
+    """Return the errors of the terms that restrict the topology of volumes.
 
-    An empty term is a duplicate of each that there is room for: upstream compares with a list that begins with as many
-    unset ones as there are terms.
+    Every empty term is reported as a duplicate as often as there are terms: upstream compares it with a list that begins
+    with that
+    many unset entries.
     """
     errors: list[FieldError] = []
     known = Counter({frozenset[tuple[str, frozenset[str]]](): len(terms)})
@@ -77,7 +78,7 @@ def _expression_errors(key: str, values: list[str], path: str) -> list[FieldErro
 
 
 def parameter_errors(parameters: dict[str, str]) -> list[FieldError]:
-    """What is wrong with what a driver is told: how much there may be."""
+    """Return the errors of a driver's parameters: there may be only so many of them."""
     if len(parameters) > PARAMETERS_LIMIT:
         return [too_long("parameters", PARAMETERS_LIMIT)]
     errors = [invalid("parameters", key, "field can not be empty.") for key in parameters if not key]

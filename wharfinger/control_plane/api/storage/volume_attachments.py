@@ -1,4 +1,4 @@
-"""The rules of VolumeAttachments (storage.k8s.io/v1)."""
+"""The validation of VolumeAttachments (storage.k8s.io/v1)."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _ONE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolume
 
 
 def attachment_errors(attachment: JsonObject) -> list[FieldError]:
-    """What is wrong with a VolumeAttachment."""
+    """Return the errors of a VolumeAttachment."""
     spec = part(attachment, "spec") or {}
     errors = driver_name_errors(text(spec, "attacher"), "spec.attacher")
     source, node = part(spec, "source") or {}, text(spec, "nodeName")

@@ -1,4 +1,5 @@
-"""What a pod's containers take together: the sum of those that run side by side, or the most while one initializes.
+"""The total resources of a pod's containers: the sum of those that run at the same time, or the maximum during
+initialization.
 
 KEP-753 (sidecars): an init container runs beside the restartable ones before it.
 """
@@ -13,7 +14,7 @@ from wharfinger.kube.quantities import ZERO, amount, format_quantity
 
 @dataclass
 class Amounts:
-    """Resource → number, and the format that its first quantity had."""
+    """Amounts of resources: the number of each, and the quantity that determines its format."""
 
     numbers: dict[str, Fraction] = field(default_factory=dict)
     formats: dict[str, JsonValue] = field(default_factory=dict)
@@ -25,22 +26,22 @@ class Amounts:
             self.formats.setdefault(name, value)
 
     def raise_to(self, other: "Amounts") -> None:
-        """Take what is more in others."""
+        """Raise each amount to that of another object if that is larger."""
         for name, number in other.numbers.items():
             if name not in self.numbers or number > self.numbers[name]:
                 self.numbers[name], self.formats[name] = number, other.formats[name]
 
     def copy(self) -> "Amounts":
-        """Amounts of their own."""
+        """Return an independent copy."""
         return Amounts(dict(self.numbers), dict(self.formats))
 
     def text(self, name: str) -> str:
-        """The amount of one resource as a quantity."""
+        """Return the amount of one resource as a quantity."""
         return format_quantity(self.numbers[name], self.formats[name])
 
 
 def container_amounts(spec: JsonObject, kind: str) -> Amounts:
-    """``requests`` or ``limits`` of a pod's containers together."""
+    """Return the total ``requests`` or ``limits`` of a pod's containers."""
     total, sidecars, initial = Amounts(), Amounts(), Amounts()
     for container in _objects(spec.get("containers")):
         total.add(find(container, "resources", kind))

@@ -1,4 +1,6 @@
-"""Annotations that mean something to pods: seccomp, AppArmor, mirror pods, deletion costs, tolerations of old."""
+"""The validation of annotations with a meaning for pods: seccomp, AppArmor, mirror pods, deletion costs, deprecated
+tolerations.
+"""
 
 import json
 import re
@@ -24,7 +26,7 @@ _DEFAULT_PROFILES: Final = ("runtime/default", "docker/default")
 
 
 def annotation_errors(metadata: JsonValue, spec: JsonObject, path: str) -> list[FieldError]:
-    """Of annotations that stand at ``path``, by what they say of pods."""
+    """Return the errors of a pod's annotations, which are at ``path``."""
     annotations = text_map(metadata, "annotations")
     errors: list[FieldError] = []
     if MIRROR in annotations and not text(spec, "nodeName"):
@@ -47,7 +49,7 @@ def annotation_errors(metadata: JsonValue, spec: JsonObject, path: str) -> list[
 
 
 def _is_int32(cost: str) -> bool:
-    """Whether it is a decimal 32 bit number without a sign of its own or zeros before it."""
+    """Return whether a text is a decimal 32 bit number without a plus sign or leading zeros."""
     if not re.fullmatch(r"-?(0|[1-9][0-9]{0,9})", cost):
         return False
     return -(2**31) <= int(cost) < 2**31
@@ -84,7 +86,7 @@ def _apparmor_errors(key: str, profile: str, names: set[str], path: str) -> list
 
 
 def agreement_errors(metadata: JsonValue, spec: JsonObject, path: str) -> list[FieldError]:
-    """Of profiles that annotations say one way and fields another; ``path`` is the spec's."""
+    """Return an error for each profile that annotations and fields set differently; ``path`` is the path of the spec."""
     annotations = text_map(metadata, "annotations")
     if not annotations:
         return []

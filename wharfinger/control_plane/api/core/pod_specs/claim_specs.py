@@ -1,4 +1,6 @@
-"""The rules of a claim's spec: of PersistentVolumeClaims, of StatefulSets' templates of them, and of ephemeral volumes."""
+"""The validation of a claim's spec: in PersistentVolumeClaims, in StatefulSets' templates of them, and in ephemeral
+volumes.
+"""
 
 from typing import Final
 
@@ -18,10 +20,11 @@ VOLUME_MODES: Final = ("Block", "Filesystem")
 def claim_spec_errors(
     spec: JsonObject, path: str, *, any_value: bool = False, any_group: bool = False
 ) -> list[FieldError]:
-    """Everything wrong with a claim's spec that stands at ``path``.
+    """Return all errors of a claim's spec at ``path``.
 
-    ``any_value`` and ``any_group`` tolerate values of the selector and API groups of the source that are none, which
-    claims of old may hold.
+    ``any_value`` and ``any_group`` tolerate invalid values in the selector and invalid API groups of the source, which old
+    claims may
+    contain.
     """
     errors = (
         [] if texts(spec, "accessModes") else [required(f"{path}.accessModes", "at least 1 access mode is required")]
@@ -38,7 +41,7 @@ def claim_spec_errors(
 
 
 def access_mode_errors(modes: list[str], path: str) -> list[FieldError]:
-    """Of a list of access modes."""
+    """Return the errors of a list of access modes."""
     errors = [not_supported(path, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES]
     if "ReadWriteOncePod" in modes and any(mode in ACCESS_MODES[:3] for mode in modes):
         errors.append(forbidden(path, "may not use ReadWriteOncePod with other access modes"))
@@ -88,7 +91,7 @@ def _reference_errors(reference: JsonObject, path: str, *, any_group: bool) -> l
 
 
 def claim_spec_warnings(spec: JsonObject, path: str) -> list[str]:
-    """What a client is told of a claim's spec: amounts of bytes that are no whole number."""
+    """Return warnings about a claim's spec: sizes in bytes that are not whole numbers."""
     return [
         f'{path}.resources.{part_name}[storage]: fractional byte value "{value}" is invalid, must be an integer'
         for part_name in ("requests", "limits")

@@ -1,4 +1,4 @@
-"""The containers of a pod spec: regular ones, those that initialize it, and ephemeral ones for looking into it."""
+"""The validation of the containers of a pod spec: regular, init and ephemeral containers."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -40,14 +40,14 @@ _EPHEMERAL_FIELDS: Final = (
     "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe", "readinessProbe",
     "startupProbe", "lifecycle",
 )  # fmt: skip
-"""What an ephemeral container may not set, in the order of its struct."""
+"""The fields that an ephemeral container may not set, in the order of its struct."""
 _UNSET: Final[dict[str, tuple[JsonValue, ...]]] = {"resources": (None, {})}
-"""What says nothing, of those that are always printed; of the others only what is absent."""
+"""Values that count as unset, for fields that are always printed; other fields are unset only if they are absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerRules:
-    """What the containers of a spec are judged by."""
+    """The facts about a pod spec that the validation of its containers needs."""
 
     volumes: Mapping[str, JsonObject]
     claims: Collection[str]
@@ -56,7 +56,7 @@ class ContainerRules:
     host_users: bool
 
     def regular(self, containers: list[JsonObject], path: str) -> list[FieldError]:
-        """Of ``containers``."""
+        """Return the errors of ``containers``."""
         if not containers:
             return [required(path)]
         errors: list[FieldError] = []
@@ -73,7 +73,7 @@ class ContainerRules:
         return errors + _host_port_errors(containers, path)
 
     def initial(self, containers: list[JsonObject], regular: list[JsonObject], path: str) -> list[FieldError]:
-        """Of ``initContainers``."""
+        """Return the errors of ``initContainers``."""
         errors: list[FieldError] = []
         names = {text(container, "name") for container in regular}
         for index, container in enumerate(containers):
@@ -93,7 +93,7 @@ class ContainerRules:
         return errors
 
     def ephemeral(self, containers: list[JsonObject], others: list[JsonObject], path: str) -> list[FieldError]:
-        """Of ``ephemeralContainers``; ``others`` are all the rest."""
+        """Return the errors of ``ephemeralContainers``; ``others`` are all other containers."""
         errors: list[FieldError] = []
         known = {text(container, "name") for container in others}
         names = set(known)
@@ -113,7 +113,7 @@ class ContainerRules:
         return errors
 
     def common(self, container: JsonObject, path: str) -> list[FieldError]:
-        """What all kinds of containers are asked."""
+        """Return the errors of the fields that all kinds of containers have."""
         name, policy = text(container, "name"), text(container, "terminationMessagePolicy")
         errors = each(f"{path}.name", name, dns_label_problems(name)) if name else [required(f"{path}.name")]
         if not text(container, "image"):
@@ -150,7 +150,7 @@ class ContainerRules:
 
 
 def image_space_errors(container: JsonObject, path: str) -> list[FieldError]:
-    """Of white space around an image, which templates may have and pods may not."""
+    """Return an error for white space around an image, which templates may have but pods may not."""
     image = text(container, "image")
     why = "must not have leading or trailing whitespace"
     return [] if image.strip() == image else [invalid(f"{path}.image", image, why)]
@@ -196,7 +196,7 @@ def _host_port_errors(containers: list[JsonObject], path: str) -> list[FieldErro
 
 
 def _restart_errors(container: JsonObject, path: str, *, initial: bool = False) -> list[FieldError]:
-    """Of a container's own ``restartPolicy`` and its rules."""
+    """Return the errors of a container's own ``restartPolicy`` and its rules."""
     policy, rules = container.get("restartPolicy"), parts(container, "restartPolicyRules")
     errors: list[FieldError] = []
     if policy is None:

@@ -50,7 +50,7 @@ def default_pod(pod: JsonObject) -> None:
 
 
 def _default_pod_resources(spec: JsonObject) -> None:
-    """What a pod asks for as a whole, from what it limits and what its containers ask for (KEP-2837)."""
+    """Set the resources of the pod as a whole from its limits and from the requests of its containers (KEP-2837)."""
     resources = spec.get("resources")
     if not isinstance(resources, dict):
         return
@@ -71,7 +71,7 @@ def _default_pod_resources(spec: JsonObject) -> None:
 
 
 def _default_addresses(status: JsonValue) -> None:
-    """``podIP`` is the first of ``podIPs``; where they differ, the single one is right."""
+    """Set ``podIP`` to the first of ``podIPs`` or vice versa; if they differ, ``podIP`` takes precedence."""
     if not isinstance(status, dict):
         return
     address, first = status.get("podIP"), find(status, "podIPs", 0, "ip")
@@ -163,7 +163,7 @@ _VOLUME_DEFAULTS: Final[Mapping[str, JsonObject]] = {
     "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
     "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }
-"""Of volumes' sources that stand alone."""
+"""The defaults of volume sources that depend on no other field."""
 
 
 def _default_field_ref(holder: JsonValue) -> None:
@@ -173,7 +173,10 @@ def _default_field_ref(holder: JsonValue) -> None:
 
 
 def _pull_policy(image: JsonValue) -> str:
-    """``Always`` for an image with the tag ``latest`` or none and no digest, else ``IfNotPresent``; so for what is no image."""
+    """Return ``Always`` for an image with the tag ``latest``, or with neither tag nor digest, else ``IfNotPresent``.
+
+    A text that is not an image reference gives ``IfNotPresent``.
+    """
     if not isinstance(image, str) or len(image) > _IMAGE_LENGTH or _BARE_IDENTIFIER.fullmatch(image):
         return "IfNotPresent"
     found = _IMAGE.fullmatch(image)
@@ -187,7 +190,10 @@ def _pull_policy(image: JsonValue) -> str:
 
 
 def _path_of(name: str) -> str:
-    """The path of an image in its registry; one of no registry is the hub's, and one word there is in its library."""
+    """Return the path of an image in its registry.
+
+    An image without a registry is in Docker Hub; there, a path of one word is in ``library``.
+    """
     first, slash, rest = name.partition("/")
     if slash and (first != first.lower() or first == "localhost" or not {".", ":"}.isdisjoint(first)):
         hub, path = first in {"docker.io", "index.docker.io"}, rest
@@ -205,14 +211,14 @@ def _objects(value: JsonValue) -> list[JsonObject]:
 
 
 def _fill(obj: JsonObject, **values: JsonValue) -> None:
-    """Put in what is missing or an empty string."""
+    """Set the fields that are missing or an empty string."""
     for name, value in values.items():
         if obj.get(name) in (None, ""):
             obj[name] = value
 
 
 def _fill_counts(obj: JsonObject, **values: JsonValue) -> None:
-    """Put in what is missing or zero."""
+    """Set the fields that are missing or zero."""
     for name, value in values.items():
         if obj.get(name) in (None, 0):
             obj[name] = value

@@ -1,4 +1,6 @@
-"""Fields of pods that containers and volumes are told of (the downward API), and keys of ConfigMaps, Secrets and files."""
+"""The validation of the downward API (pod fields for containers and volumes), and of references to ConfigMap, Secret and
+file keys.
+"""
 
 from collections.abc import Collection
 from typing import Final
@@ -42,7 +44,7 @@ _DIVISORS: Final = {
 
 
 def field_reference_errors(reference: JsonObject, known: Collection[str], path: str) -> list[FieldError]:
-    """Of a ``fieldRef``; ``known`` are the fields that can be told here."""
+    """Return the errors of a ``fieldRef``; ``known`` are the fields that are available here."""
     version, label = text(reference, "apiVersion"), text(reference, "fieldPath")
     if not version:
         return [required(f"{path}.apiVersion")]
@@ -66,13 +68,13 @@ def field_reference_errors(reference: JsonObject, known: Collection[str], path: 
 
 
 def _subscripted(label: str) -> tuple[str, str | None]:
-    """``metadata.labels['a']`` → the part before, and what stands in brackets."""
+    """Return the parts of ``metadata.labels['a']``: the text before the brackets, and the key in them."""
     before, bracket, rest = label.removesuffix("']").partition("['")
     return (before, rest) if label.endswith("']") and bracket and before else (label, None)
 
 
 def resource_reference_errors(reference: JsonObject, path: str, *, volume: bool) -> list[FieldError]:
-    """Of a ``resourceFieldRef``; that of a volume names its container."""
+    """Return the errors of a ``resourceFieldRef``; in a volume, it must name its container."""
     resource = text(reference, "resource")
     errors: list[FieldError] = []
     if volume and not text(reference, "containerName"):
@@ -98,7 +100,7 @@ def _divisor_errors(reference: JsonObject, resource: str, path: str) -> list[Fie
 
 
 def key_reference_errors(reference: JsonObject, path: str) -> list[FieldError]:
-    """Of a ``configMapKeyRef`` or ``secretKeyRef``."""
+    """Return the errors of a ``configMapKeyRef`` or ``secretKeyRef``."""
     name, key = text(reference, "name"), text(reference, "key")
     errors = each(f"{path}.name", name, subdomain_problems(name))
     if not key:
@@ -107,7 +109,7 @@ def key_reference_errors(reference: JsonObject, path: str) -> list[FieldError]:
 
 
 def file_reference_errors(reference: JsonObject, path: str) -> list[FieldError]:
-    """Of a ``fileKeyRef``."""
+    """Return the errors of a ``fileKeyRef``."""
     key, volume, file = text(reference, "key"), text(reference, "volumeName"), text(reference, "path")
     errors = each(f"{path}.key", key, environment_name_problems(key)) if key else [required(f"{path}.key")]
     if volume:

@@ -1,4 +1,4 @@
-"""The environment of containers: ``env`` and ``envFrom``."""
+"""The validation of the environment of containers: ``env`` and ``envFrom``."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ _TOO_MANY: Final = "may not have more than one field specified at a time"
 
 
 def environment_errors(container: JsonObject, path: str) -> list[FieldError]:
-    """Of ``env`` and ``envFrom`` of a container that stands at ``path``."""
+    """Return the errors of ``env`` and ``envFrom`` of the container at ``path``."""
     errors: list[FieldError] = []
     for index, variable in enumerate(parts(container, "env")):
         at = f"{path}.env[{index}]"

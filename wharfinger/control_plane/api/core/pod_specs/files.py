@@ -1,4 +1,4 @@
-"""Paths and file modes in pod specs, which volumes, mounts and profiles share."""
+"""The validation of paths and file modes in pod specs, shared by volumes, mounts and profiles."""
 
 from typing import Final
 
@@ -12,24 +12,24 @@ _HIGHEST_MODE: Final = 0o777
 
 
 def mode_errors(obj: JsonObject, name: str, path: str) -> list[FieldError]:
-    """Of a file mode; none is fine."""
+    """Return the errors of a file mode, which may be absent."""
     mode = optional_number(obj, name)
     return [] if mode is None or 0 <= mode <= _HIGHEST_MODE else [invalid(f"{path}.{name}", mode, MODE_RULE)]
 
 
 def no_backstep_errors(target: str, path: str) -> list[FieldError]:
-    """Of a path that must not leave its folder by ``..``."""
+    """Return an error if a path leaves its folder with ``..``."""
     return [invalid(path, target, "must not contain '..'")] if ".." in target.split("/") else []
 
 
 def descending_errors(target: str, path: str) -> list[FieldError]:
-    """Of a path that must be relative, without ``..``."""
+    """Return the errors of a path that must be relative and without ``..``."""
     errors = [invalid(path, target, "must be a relative path")] if target.startswith("/") else []
     return errors + no_backstep_errors(target, path)
 
 
 def local_errors(target: str, path: str) -> list[FieldError]:
-    """Of a path that must be relative, without ``..``, and whose name begins with no two dots."""
+    """Return the errors of a path that must be relative, without ``..``, and must not begin with two dots."""
     errors = descending_errors(target, path)
     if target.startswith("..") and not target.startswith("../"):
         errors.append(invalid(path, target, "must not start with '..'"))
@@ -37,7 +37,7 @@ def local_errors(target: str, path: str) -> list[FieldError]:
 
 
 def key_to_path_errors(item: JsonObject, path: str) -> list[FieldError]:
-    """Of one item of a ConfigMap or Secret volume."""
+    """Return the errors of one item of a ConfigMap or Secret volume."""
     target = text(item, "path")
     errors = [] if text(item, "key") else [required(f"{path}.key")]
     errors += [] if target else [required(f"{path}.path")]
@@ -45,5 +45,5 @@ def key_to_path_errors(item: JsonObject, path: str) -> list[FieldError]:
 
 
 def missing(obj: JsonValue, path: str, *names: str) -> list[FieldError]:
-    """``required`` for each member that is no text, or an empty one."""
+    """Return a ``required`` error for each member that is not a text or is empty."""
     return [required(f"{path}.{name}") for name in names if not text(obj, name)]

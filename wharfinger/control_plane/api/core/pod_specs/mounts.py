@@ -1,4 +1,4 @@
-"""Where containers mount volumes, as files or as block devices."""
+"""The validation of volume mounts, as files or as block devices."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,7 +16,7 @@ _BLOCK_SOURCES: Final = ("persistentVolumeClaim", "ephemeral")
 
 
 def mount_errors(container: JsonObject, volumes: Mapping[str, JsonObject], path: str) -> list[FieldError]:
-    """Of ``volumeMounts`` and ``volumeDevices`` of a container that stands at ``path``."""
+    """Return the errors of ``volumeMounts`` and ``volumeDevices`` of the container at ``path``."""
     mounts, devices = parts(container, "volumeMounts"), parts(container, "volumeDevices")
     mounted = {text(mount, "name"): text(mount, "mountPath") for mount in mounts}
     attached = {text(device, "name"): text(device, "devicePath") for device in devices}
@@ -48,7 +48,7 @@ def _mount_errors(
 
 
 def _how_errors(mount: JsonObject, container: JsonObject, path: str, index: int) -> list[FieldError]:
-    """Of the ways of a mount; upstream says the list, not the mount."""
+    """Return the errors of a mount's options; upstream reports the path of the list, not of the mount."""
     errors: list[FieldError] = []
     inside, expression = text(mount, "subPath"), text(mount, "subPathExpr")
     if inside:

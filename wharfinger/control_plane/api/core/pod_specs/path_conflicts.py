@@ -1,4 +1,4 @@
-"""Files of one volume that stand in each other's way: two at one path, or one where another needs a folder."""
+"""The warnings about conflicting files of one volume: two at one path, or one where another needs a folder."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +9,10 @@ from wharfinger.control_plane.wire.field_errors import quoted
 from wharfinger.formats.json.value import JsonObject
 
 MOST_WARNINGS: Final = 4096
-"""Of one answer, however short: what is over is left out of it (:mod:`..handler`), so that it need not be found."""
+"""The number of warnings about a volume after which the search ends.
+
+An answer has room for 4096 characters of warnings (:mod:`~wharfinger.control_plane.http.handler`), so more are never shown.
+"""
 _DEEPEST: Final = 64
 
 
@@ -23,13 +26,13 @@ class _File:
 
     @property
     def folders(self) -> list[str]:
-        """What it is inside of; of one that is deeper than any file is, nothing is said."""
+        """The folders that contain the file; none if the file is deeper than ``_DEEPEST`` folders."""
         ends = [index for index, char in enumerate(self.path) if char == "/" and index]
         return [self.path[:end] for end in ends] if len(ends) <= _DEEPEST else []
 
 
 def path_warnings(volumes: list[JsonObject]) -> list[str]:
-    """Of the volumes of a pod."""
+    """Return the warnings about the volumes of a pod."""
     warnings: list[str] = []
     for volume in volumes:
         name = text(volume, "name")

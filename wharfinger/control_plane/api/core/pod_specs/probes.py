@@ -1,4 +1,4 @@
-"""What kubelets ask containers: probes, and the hooks of their lifecycle."""
+"""The validation of probes and lifecycle hooks of containers."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -19,12 +19,15 @@ _SCHEMES: Final = ("HTTP", "HTTPS")
 
 @dataclass(frozen=True, slots=True)
 class _Handler:
-    """How many seconds a pod may take to end (None where that is not said), which a sleep may not outlast."""
+    """The validation of handlers; ``grace`` is the pod's termination grace period in seconds, which a sleep may not exceed.
+
+    ``grace`` is None if it is not specified.
+    """
 
     grace: int | None
 
     def errors(self, holder: JsonObject, names: tuple[str, ...], path: str) -> list[FieldError]:
-        """One handler, and only one."""
+        """Return the errors of the handler, of which there must be exactly one."""
         errors: list[FieldError] = []
         judged = False
         for name in names:
@@ -78,7 +81,7 @@ def _port_errors(port: JsonValue, path: str) -> list[FieldError]:
 
 
 def probe_errors(container: JsonObject, path: str, grace: int | None) -> list[FieldError]:
-    """Of the probes of a container that stands at ``path``."""
+    """Return the errors of the probes of the container at ``path``."""
     errors: list[FieldError] = []
     for name in PROBES:
         probe = part(container, name)
@@ -103,7 +106,7 @@ def _probe_errors(probe: JsonObject, name: str, path: str, grace: int | None) ->
 
 
 def lifecycle_errors(container: JsonObject, path: str, grace: int | None) -> list[FieldError]:
-    """Of the hooks of a container that stands at ``path``."""
+    """Return the errors of the lifecycle hooks of the container at ``path``."""
     errors: list[FieldError] = []
     for name in ("postStart", "preStop"):
         hook = part(container, "lifecycle", name)

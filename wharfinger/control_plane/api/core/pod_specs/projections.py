@@ -1,4 +1,4 @@
-"""Volumes made of several sources, and of a pod's own fields: ``projected`` and ``downwardAPI``."""
+"""The validation of volumes with several sources, and of those with pod fields: ``projected`` and ``downwardAPI``."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ _LONGEST_TOKEN: Final = 1 << 32
 
 
 def downward_errors(source: JsonObject, path: str) -> list[FieldError]:
-    """Of a ``downwardAPI`` volume."""
+    """Return the errors of a ``downwardAPI`` volume."""
     errors = mode_errors(source, "defaultMode", path)
     for item in parts(source, "items"):
         errors += _file_errors(item, path)
@@ -28,7 +28,7 @@ def downward_errors(source: JsonObject, path: str) -> list[FieldError]:
 
 
 def _file_errors(item: JsonObject, path: str) -> list[FieldError]:
-    """Of one file; upstream does not say which, only the list."""
+    """Return the errors of one file; upstream reports the path of the list, not of the file."""
     errors = missing(item, path, "path") + local_errors(text(item, "path"), f"{path}.path")
     field, resource = part(item, "fieldRef"), part(item, "resourceFieldRef")
     if field is not None:
@@ -45,7 +45,7 @@ def _file_errors(item: JsonObject, path: str) -> list[FieldError]:
 
 
 def projected_errors(source: JsonObject, path: str) -> list[FieldError]:
-    """Of a ``projected`` volume; no two of its sources may write one path."""
+    """Return the errors of a ``projected`` volume; no two of its sources may write the same path."""
     errors = mode_errors(source, "defaultMode", path)
     taken: set[str] = set()
     for index, projection in enumerate(parts(source, "sources")):

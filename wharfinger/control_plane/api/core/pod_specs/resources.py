@@ -1,4 +1,4 @@
-"""What containers and pods ask of a node: requests, limits, and claims of devices."""
+"""The validation of resources of containers and pods: requests, limits, and claims of devices."""
 
 from collections.abc import Callable, Collection
 from fractions import Fraction
@@ -39,22 +39,22 @@ NameRule = Callable[[str, str], list[FieldError]]
 
 
 def is_native(name: str) -> bool:
-    """Whether a resource is Kubernetes' own."""
+    """Return whether a resource belongs to Kubernetes."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 def is_extended(name: str) -> bool:
-    """Whether a resource is somebody else's, well named."""
+    """Return whether a resource is an extended resource with a valid name."""
     return not is_native(name) and not name.startswith("requests.") and not key_problems(f"requests.{name}")
 
 
 def overcommits(name: str) -> bool:
-    """Whether limits of a resource may be above its requests."""
+    """Return whether limits of a resource may exceed its requests."""
     return is_native(name) and not name.startswith(PAGES)
 
 
 def resource_name_errors(name: str, path: str) -> list[FieldError]:
-    """Of the name of any resource."""
+    """Return the errors of the name of any resource."""
     if errors := each(path, name, key_problems(name)):
         return errors
     known = name in STANDARD or name.startswith((PAGES, "requests.hugepages-"))
@@ -64,7 +64,7 @@ def resource_name_errors(name: str, path: str) -> list[FieldError]:
 
 
 def container_resource_name_errors(name: str, path: str) -> list[FieldError]:
-    """Of the name of a resource that containers ask for."""
+    """Return the errors of the name of a container's resource."""
     errors = resource_name_errors(name, path)
     if name.count("/") == 0:
         if name not in _CONTAINER and not name.startswith(PAGES):
@@ -75,14 +75,14 @@ def container_resource_name_errors(name: str, path: str) -> list[FieldError]:
 
 
 def pod_resource_name_errors(name: str, path: str) -> list[FieldError]:
-    """Of the name of a resource that a pod asks for as a whole."""
+    """Return the errors of the name of a resource of the pod as a whole."""
     if errors := resource_name_errors(name, path):
         return errors
     return [] if name in {"cpu", "memory"} or name.startswith(PAGES) else [not_supported(path, name, POD_LEVEL)]
 
 
 def quantity_errors(name: str, value: JsonValue, path: str) -> list[FieldError]:
-    """Of an amount of a resource: not negative, and whole where things are counted."""
+    """Return the errors of an amount: it may not be negative, and must be whole for resources that are counted."""
     errors = [invalid(path, canonical_quantity(value), NEGATIVE)] if amount(value) < 0 else []
     if (name in _COUNTED or is_extended(name)) and not is_whole(value):
         errors.append(invalid(path, canonical_quantity(value), "must be an integer"))
@@ -92,7 +92,7 @@ def quantity_errors(name: str, value: JsonValue, path: str) -> list[FieldError]:
 def resource_errors(
     resources: JsonValue, path: str, claims: Collection[str], names: NameRule = container_resource_name_errors
 ) -> list[FieldError]:
-    """Of ``resources`` (limits, requests, claims) that stand at ``path``; ``claims`` are those of the pod."""
+    """Return the errors of ``resources`` (limits, requests, claims) at ``path``; ``claims`` are those of the pod."""
     limits, requests = part(resources, "limits") or {}, part(resources, "requests") or {}
     errors: list[FieldError] = []
     for name in sorted(limits):

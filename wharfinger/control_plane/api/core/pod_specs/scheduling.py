@@ -1,4 +1,4 @@
-"""Where a pod may run: affinities, tolerations, topology spread, scheduling gates."""
+"""The validation of scheduling fields: affinities, tolerations, topology spread, scheduling gates."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ _NOT_AN_OPERATOR: Final = "not a valid selector operator"
 
 
 def node_selector_errors(selector: JsonObject, path: str, *, any_value: bool = False) -> list[FieldError]:
-    """Of a selector of nodes (``nodeSelectorTerms``) that stands at ``path``."""
+    """Return the errors of a node selector (``nodeSelectorTerms``) at ``path``."""
     terms = parts(selector, "nodeSelectorTerms")
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]
@@ -78,7 +78,7 @@ def _field_errors(requirement: JsonObject, path: str) -> list[FieldError]:
 
 
 def affinity_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Of ``affinity`` of a pod spec that stands at ``path``."""
+    """Return the errors of ``affinity`` of the pod spec at ``path``."""
     errors: list[FieldError] = []
     nodes, at = part(spec, "affinity", "nodeAffinity") or {}, f"{path}.affinity.nodeAffinity"
     if (selector := part(nodes, REQUIRED)) is not None:
@@ -115,7 +115,10 @@ def _pod_term_errors(term: JsonObject, path: str) -> list[FieldError]:
 
 
 def _label_key_errors(term: JsonObject, path: str) -> list[FieldError]:
-    """Of labels whose values the pod itself brings: well named, not selected already, not wanted and unwanted at once."""
+    """Return the errors of ``matchLabelKeys`` and ``mismatchLabelKeys``, whose values come from the pod's own labels.
+
+    The keys must be valid, may not occur in the selector too, and may not occur in both lists.
+    """
     selector = part(term, "labelSelector")
     same, other = texts(term, "matchLabelKeys"), texts(term, "mismatchLabelKeys")
     errors: list[FieldError] = []
@@ -140,7 +143,7 @@ def _label_key_errors(term: JsonObject, path: str) -> list[FieldError]:
 
 
 def spread_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Of ``topologySpreadConstraints`` of a pod spec that stands at ``path``."""
+    """Return the errors of ``topologySpreadConstraints`` of the pod spec at ``path``."""
     constraints = parts(spec, "topologySpreadConstraints")
     pairs = [(text(one, "topologyKey"), text(one, "whenUnsatisfiable")) for one in constraints]
     last = {pair: index for index, pair in enumerate(pairs)}
@@ -179,7 +182,7 @@ def _positive(count: int, path: str) -> list[FieldError]:
 
 
 def toleration_errors(tolerations: JsonValue, path: str) -> list[FieldError]:
-    """Of a list of tolerations that stands at ``path``."""
+    """Return the errors of a list of tolerations at ``path``."""
     errors: list[FieldError] = []
     for index, toleration in enumerate(parts({"": tolerations}, "")):
         errors += _toleration_errors(toleration, f"{path}[{index}]")
@@ -209,7 +212,7 @@ def _toleration_errors(toleration: JsonObject, path: str) -> list[FieldError]:
 
 
 def gate_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Of ``readinessGates`` and ``schedulingGates`` of a pod spec that stands at ``path``."""
+    """Return the errors of ``readinessGates`` and ``schedulingGates`` of the pod spec at ``path``."""
     errors: list[FieldError] = []
     for index, gate in enumerate(parts(spec, "readinessGates")):
         condition = text(gate, "conditionType")

@@ -1,4 +1,4 @@
-"""Security contexts of pods and containers: users, groups, sysctls, seccomp, AppArmor."""
+"""The validation of security contexts of pods and containers: users, groups, sysctls, seccomp, AppArmor."""
 
 import re
 from typing import Final
@@ -31,7 +31,7 @@ def _id_errors(context: JsonObject, path: str, *names: str) -> list[FieldError]:
 
 
 def pod_context_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Of ``securityContext`` of a pod spec that stands at ``path``."""
+    """Return the errors of ``securityContext`` of the pod spec at ``path``."""
     context, at = part(spec, "securityContext") or {}, f"{path}.securityContext"
     errors = _id_errors(context, at, "fsGroup", "runAsUser", "runAsGroup")
     groups = context.get("supplementalGroups")
@@ -81,7 +81,7 @@ def _is_ipc(name: str) -> bool:
 
 
 def seccomp_errors(context: JsonObject, path: str) -> list[FieldError]:
-    """Of ``seccompProfile`` of a security context that stands at ``path``."""
+    """Return the errors of ``seccompProfile`` of the security context at ``path``."""
     profile, at = part(context, "seccompProfile"), f"{path}.seccompProfile"
     if profile is None:
         return []
@@ -103,7 +103,7 @@ def seccomp_errors(context: JsonObject, path: str) -> list[FieldError]:
 
 
 def apparmor_errors(context: JsonObject, path: str) -> list[FieldError]:
-    """Of ``appArmorProfile`` of a security context that stands at ``path``."""
+    """Return the errors of ``appArmorProfile`` of the security context at ``path``."""
     profile, at = part(context, "appArmorProfile"), f"{path}.appArmorProfile"
     if profile is None:
         return []
@@ -125,7 +125,10 @@ def apparmor_errors(context: JsonObject, path: str) -> list[FieldError]:
 
 
 def container_context_errors(container: JsonObject, path: str, *, host_users: bool) -> list[FieldError]:
-    """Of ``securityContext`` of a container that stands at ``path``; ``host_users``: the pod has no users of its own."""
+    """Return the errors of ``securityContext`` of the container at ``path``.
+
+    ``host_users``: the pod does not have a user namespace of its own.
+    """
     context, at = part(container, "securityContext"), f"{path}.securityContext"
     if context is None:
         return []

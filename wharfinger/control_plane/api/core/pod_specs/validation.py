@@ -1,7 +1,8 @@
-"""What kube-apiserver refuses in a pod spec, of a Pod or of a template that a workload carries.
+"""The validation of a pod spec, in a Pod or in the template of a workload, as in kube-apiserver.
 
-The order is upstream's, because it shows: errors stand in the answer in the order in which they were found. The parts are
-in the modules beside this one: volumes, containers, scheduling, security; here is what holds them together.
+Errors have upstream's order, because it is visible: the answer lists them in the order in which they were found. The parts
+are in
+the other modules of this folder (volumes, containers, scheduling, security); this module combines them.
 """
 
 from typing import Final
@@ -59,7 +60,7 @@ _NOT_OWN_USERS: Final = "when `hostUsers` is false"
 
 
 def pod_template_errors(template: JsonObject, path: str) -> list[FieldError]:
-    """Everything wrong with a pod template (``metadata`` and ``spec``) that stands at ``path``, as ``spec.template``."""
+    """Return all errors of the pod template (``metadata`` and ``spec``) at ``path``, such as ``spec.template``."""
     metadata, spec = part(template, "metadata") or {}, part(template, "spec") or {}
     errors = labels_errors(metadata.get("labels"), f"{path}.labels")
     errors += plain_annotation_errors(metadata.get("annotations"), f"{path}.annotations")
@@ -73,7 +74,7 @@ def pod_template_errors(template: JsonObject, path: str) -> list[FieldError]:
 
 
 def pod_spec_errors(spec: JsonObject, path: str, *, template: bool, metadata: JsonValue = None) -> list[FieldError]:
-    """Everything wrong with a pod spec that stands at ``path``; a Pod's own brings the Pod's metadata along."""
+    """Return all errors of the pod spec at ``path``; for a Pod, ``metadata`` is the Pod's metadata."""
     grace = optional_number(spec, "terminationGracePeriodSeconds")
     errors = [required(f"{path}.terminationGracePeriodSeconds")] if grace is None else []
     name = "" if template else text(metadata, "name")
@@ -113,7 +114,7 @@ def _choice(spec: JsonObject, path: str, name: str, known: tuple[str, ...]) -> l
 
 
 def _plain_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Of the fields that stand alone."""
+    """Return the errors of the fields that depend on no other field."""
     errors: list[FieldError] = []
     for name in ("serviceAccountName", "nodeName"):
         errors += each(
@@ -174,7 +175,7 @@ def _claim_errors(spec: JsonObject, metadata: JsonValue, path: str) -> list[Fiel
 
 
 def _pod_resource_errors(spec: JsonObject, path: str, claims: set[str]) -> list[FieldError]:
-    """Of what the pod asks for as a whole (KEP-2837)."""
+    """Return the errors of the resources of the pod as a whole (KEP-2837)."""
     resources = part(spec, "resources")
     if resources is None:
         return []
@@ -205,7 +206,9 @@ def _pod_resource_errors(spec: JsonObject, path: str, claims: set[str]) -> list[
 
 
 def _host_port_errors(spec: JsonObject, path: str, *, template: bool) -> list[FieldError]:
-    """On the host's network a port is the same inside and outside; a template may leave it to the pod's defaults."""
+    """Return the errors of host ports on the host's network: they must equal the container's port; a template may omit
+    them.
+    """
     if not flag(spec, "hostNetwork"):
         return []
     errors: list[FieldError] = []
@@ -273,7 +276,7 @@ def _hostname_override_errors(spec: JsonObject, path: str) -> list[FieldError]:
 
 
 def _file_volume_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Files that hold environment variables stand in a volume of type emptyDir."""
+    """Return an error for each environment variable from a file whose volume is not of type emptyDir."""
     volumes = {text(volume, "name"): volume for volume in parts(spec, "volumes")}
     errors: list[FieldError] = []
     for container, at in all_containers(spec, path):

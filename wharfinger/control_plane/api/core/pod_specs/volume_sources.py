@@ -1,4 +1,4 @@
-"""The sources of a pod's volumes, kind by kind: each function takes the source and where it stands."""
+"""The validation of the sources of a pod's volumes, by type: each function takes the source and its path."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -191,7 +191,7 @@ def _storage_os(source: JsonObject, path: str) -> list[FieldError]:
 
 
 def driver_errors(driver: str, path: str) -> list[FieldError]:
-    """Of the name of a CSI driver."""
+    """Return the errors of the name of a CSI driver."""
     if not driver:
         return [required(path)]
     errors = [too_long(path, 63)] if len(driver.encode()) > 63 else []
@@ -243,4 +243,4 @@ SOURCES: Final[Mapping[str, Check]] = {
     "scaleIO": _needs("gateway", "system", "volumeName"),
     "csi": _csi,
 }
-"""By the member of the volume: those that need to know nothing but themselves."""
+"""The checks of sources that need only the source itself, by member of the volume."""

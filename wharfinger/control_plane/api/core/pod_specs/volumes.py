@@ -1,4 +1,4 @@
-"""The volumes of a pod spec: one source each, names that are there once."""
+"""The validation of the volumes of a pod spec: each has one source and a unique name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ _ORDER: Final = (
     "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "storageos", "projected", "scaleIO",
     "csi", "ephemeral", "image",
 )  # fmt: skip
-"""In which upstream looks at them; the first that is there is judged, every other is one too many."""
+"""The order in which upstream checks the sources; the first one found is validated, every other one is refused."""
 _SECOND_NAMES: Final[Mapping[str, str]] = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""Names as upstream spells them where there is a source too many."""
+"""Names in upstream's spelling, for the error about a second source."""
 _JUDGED_NAMES: Final[Mapping[str, str]] = {"gcePersistentDisk": "persistentDisk"}
 _ISCSI_LENGTH: Final = (
     "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
@@ -42,12 +42,14 @@ _TEMPLATE_FIELDS: Final = (
     "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields",
 )  # fmt: skip
 _SHOWN_FIELDS: Final = {"uid": "uID"}
-"""What the kube-apiserver calls fields there: after Go's names."""
+"""Go's names of fields, for errors of kube-apiserver that use them."""
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeRules:
-    """What volumes are judged by: the pod's name ("" in a template), whether it is a Pod, and the rules of claims."""
+    """The facts that the validation of volumes needs: the pod's name ("" in a template), whether it is a Pod, and the rules
+    of claims.
+    """
 
     pod_name: str
     is_pod: bool
@@ -55,7 +57,7 @@ class VolumeRules:
 
 
 def volume_errors(spec: JsonObject, path: str, rules: VolumeRules) -> tuple[dict[str, JsonObject], list[FieldError]]:
-    """The volumes that are right by name, and what is wrong with the others."""
+    """Return the valid volumes by name, and the errors of the others."""
     errors: list[FieldError] = []
     found: dict[str, JsonObject] = {}
     volumes = parts(spec, "volumes")
@@ -128,7 +130,7 @@ def _ephemeral_errors(source: JsonObject, path: str, rules: VolumeRules) -> list
 
 
 def template_metadata_errors(metadata: JsonObject, path: str) -> list[FieldError]:
-    """Of the metadata of a template, which says labels and annotations and nothing else."""
+    """Return the errors of the metadata of a template, which may only have labels and annotations."""
     errors: list[FieldError] = []
     for key in sorted(text_map(metadata, "annotations")):
         errors += each(f"{path}.annotations", key, key_problems(key.lower()))
@@ -145,7 +147,7 @@ def _image_errors(source: JsonObject, path: str, *, is_pod: bool) -> list[FieldE
 
 
 def pull_policy_errors(policy: str, path: str) -> list[FieldError]:
-    """Of an ``imagePullPolicy``."""
+    """Return the errors of an ``imagePullPolicy``."""
     if not policy:
         return [required(path)]
     return [] if policy in PULL_POLICIES else [not_supported(path, policy, PULL_POLICIES)]

@@ -1,4 +1,4 @@
-"""What clients are told of pods and pod templates that are taken all the same (``pkg/api/pod/warnings.go``)."""
+"""The warnings for clients about accepted pods and pod templates (``pkg/api/pod/warnings.go``)."""
 
 from typing import Final
 
@@ -43,14 +43,14 @@ _VOLUMES: Final = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-"""In the order in which upstream looks."""
+"""The warnings about volume sources, in upstream's order."""
 _SPELLED: Final = {"storageos": "storageOS"}
 _NO_POD: Final = "a null labelSelector results in matching no pod"
 _BYTES: Final = ("memory", "ephemeral-storage")
 
 
 def pod_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Of a new Pod; updates are silent."""
+    """Return the warnings about a new Pod; an update has none."""
     if old is not None:
         return []
     name, warnings = text(new, "metadata", "name"), list[str]()
@@ -61,7 +61,7 @@ def pod_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
 
 
 def _synced_warnings(pod: JsonObject) -> list[str]:
-    """Of annotations of AppArmor that the server has written into fields, or could not."""
+    """Return the warnings about AppArmor annotations that the server copied to fields, or could not copy."""
     annotations = text_map(pod, "metadata", "annotations")
     if not any(key.startswith(APPARMOR) for key in annotations) or text(pod, "spec", "os", "name") == "windows":
         return []
@@ -80,7 +80,7 @@ def _synced_warnings(pod: JsonObject) -> list[str]:
 
 
 def _gave_profile(pod: JsonObject, container: str) -> bool:
-    """Whether a client wrote the profile of a container: then it is owned."""
+    """Return whether a client set the profile of a container: then the field has an owner."""
     path = (
         "fieldsV1",
         "f:spec",
@@ -93,12 +93,12 @@ def _gave_profile(pod: JsonObject, container: str) -> bool:
 
 
 def pod_template_warnings(template: JsonObject, path: str) -> list[str]:
-    """Of a pod template that stands at ``path``, as ``spec.template``."""
+    """Return the warnings about the pod template at ``path``, such as ``spec.template``."""
     return _spec_warnings(template, f"{path}.", template=True)
 
 
 def pod_status_warnings(new: JsonObject, _old: JsonObject | None) -> list[str]:
-    """Of a write of a Pod's status: addresses that are spelled unusually."""
+    """Return the warnings about a written Pod status: addresses in a non-standard form."""
     return [
         warning
         for name in ("podIPs", "hostIPs")
@@ -142,7 +142,7 @@ def _spec_warnings(pod: JsonObject, prefix: str, *, template: bool) -> list[str]
 
 
 def _node_warnings(spec: JsonObject, at: str) -> list[str]:
-    """Of labels of nodes that are called otherwise today, and of constraints that select nothing."""
+    """Return the warnings about deprecated node labels, and about constraints that select nothing."""
     selector = sorted(text_map(spec, "nodeSelector"))
     warnings = [f"{at}.nodeSelector[{key}]: {NODE_LABELS[key]}" for key in selector if key in NODE_LABELS]
     nodes = f"{at}.affinity.nodeAffinity"
@@ -161,7 +161,7 @@ def _node_warnings(spec: JsonObject, at: str) -> list[str]:
 
 
 def node_term_warnings(term: JsonObject, path: str, *, check_values: bool) -> list[str]:
-    """Of one term of a node selector."""
+    """Return the warnings about one term of a node selector."""
     warnings: list[str] = []
     for index, expression in enumerate(parts(term, "matchExpressions")):
         where, key = f"{path}.matchExpressions[{index}]", text(expression, "key")
@@ -187,7 +187,7 @@ def _volume_warnings(spec: JsonObject, at: str) -> list[str]:
 
 
 def _list_warnings(spec: JsonObject, at: str) -> list[str]:
-    """Of what is listed twice, or without a name."""
+    """Return the warnings about duplicate entries in lists, and about entries without a name."""
     warnings: list[str] = []
     for field, member in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
         values = [text(item, member) for item in parts(spec, field)]
@@ -223,7 +223,7 @@ def _annotated_warnings(
 
 
 def apparmor_field(annotation: str) -> JsonObject | None:
-    """What an annotation of old says in today's field; None where it says nothing."""
+    """Return the field that corresponds to a deprecated annotation; None if the annotation has no meaning."""
     if annotation == "unconfined":
         return {"type": "Unconfined"}
     if annotation == "runtime/default":
@@ -235,7 +235,7 @@ def apparmor_field(annotation: str) -> JsonObject | None:
 
 
 def _variable_warnings(container: JsonObject, path: str) -> list[str]:
-    """Of variables that are defined again without their former value."""
+    """Return the warnings about variables that are redefined without their previous value."""
     warnings: list[str] = []
     seen: set[str] = set()
     for index, variable in enumerate(parts(container, "env")):
@@ -280,14 +280,14 @@ def _shown_port(port: JsonObject) -> str:
 
 
 class _Ports:
-    """Ports of a pod by what another one clashes with, so that only those that do are looked at."""
+    """The ports of a pod, indexed by the properties that make ports clash, so that only clashing ports are compared."""
 
     def __init__(self) -> None:
         self._paths: list[str] = []
         self._by: dict[tuple[object, ...], list[int]] = {}
 
     def clashes(self, port: JsonObject) -> list[tuple[str, str]]:
-        """The paths of the ports that one clashes with, in order, and how."""
+        """Return the paths of the ports that clash with this one, in order, and the kind of each clash."""
         inner, host, ip = _port_of(port)
         same = self._by.get((*inner, host, ip), [])
         found = dict.fromkeys(self._by.get(inner if not host else (*inner, 0), []), "overlapping")

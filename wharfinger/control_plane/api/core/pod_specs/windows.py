@@ -1,4 +1,4 @@
-"""Pods of Windows: its security options, host processes, and what of Linux they may not set."""
+"""The validation of Windows pods: security options, host processes, and the Linux fields that they may not set."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -32,14 +32,14 @@ CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def all_containers(spec: JsonObject, path: str) -> Iterable[tuple[JsonObject, str]]:
-    """Every container of a spec with where it stands: init containers first, ephemeral ones last."""
+    """Yield every container of a spec with its path: init containers first, ephemeral ones last."""
     for name in CONTAINER_LISTS:
         for index, container in enumerate(parts(spec, name)):
             yield container, f"{path}.{name}[{index}]"
 
 
 def windows_option_errors(context: JsonObject, path: str) -> list[FieldError]:
-    """Of ``windowsOptions`` of a security context that stands at ``path``."""
+    """Return the errors of ``windowsOptions`` of the security context at ``path``."""
     options, at = part(context, "windowsOptions"), f"{path}.windowsOptions"
     if options is None:
         return []
@@ -83,7 +83,7 @@ def _user_problems(name: str) -> list[str]:
 
 
 def host_process_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Of ``hostProcess``: in all containers or none, and with the host's network."""
+    """Return the errors of ``hostProcess``: all containers must set it or none, and it requires the host's network."""
     errors: list[FieldError] = []
     pod = _host_process(spec)
     count = found = 0
@@ -111,7 +111,7 @@ def _host_process(holder: JsonObject) -> bool | None:
 
 
 def system_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """Of ``os`` of a spec, and of what its system does not know."""
+    """Return the errors of ``os`` of a spec, and of the fields that this operating system does not support."""
     system = part(spec, "os")
     if system is None:
         return []

@@ -1,4 +1,4 @@
-"""Pods: validation of each way of writing them, strategy, quality of service, cells, and the admission plugins about Pods.
+"""Pods: validation of each kind of write, strategy, quality of service, table cells, and the admission plugins for Pods.
 
 May import ``pod_specs`` and ``quotas``.
 """

@@ -1,9 +1,12 @@
-"""The ServiceAccount plugin: every Pod has an account, and a token of it.
+"""The ServiceAccount plugin: it gives every Pod a service account and a token of it.
 
 Upstream this is ``plugin/pkg/admission/serviceaccount``.
 
-An account that is absent is refused. The one called ``default`` is not: controllers make it a moment after its namespace, and
-kube-apiserver waits for that (ten attempts, up to two seconds); here a Pod gets what the new account would have given it.
+A Pod whose account does not exist is refused. The exception is the account ``default``: controllers create it a moment after
+its
+namespace, and kube-apiserver waits for it (ten attempts, up to two seconds). Here the Pod gets what the new account would
+have
+given it.
 """
 
 from typing import Final
@@ -22,13 +25,13 @@ _VOLUME_PREFIX: Final = "kube-api-access-"
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _TOKEN_SECONDS: Final = 3607
-"""An hour and a bit: tokens of this age are those that nobody asked for in particular."""
+"""The lifetime of automatically mounted tokens in seconds; the odd number distinguishes them from requested tokens."""
 _ENFORCED: Final = "kubernetes.io/enforce-mountable-secrets"
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
 def give_account(admission: Admission, pod: JsonObject) -> JsonObject:
-    """A new Pod with its account's name, token volume and pull secrets. Raises StatusError (403)."""
+    """Return a new Pod with its account's name, token volume and pull secrets. Raises StatusError (403)."""
     if admission.operation is not Operation.CREATE or admission.subresource:
         return pod
     spec = dict(part(pod, "spec") or {})
@@ -60,7 +63,7 @@ def _account(admission: Admission, name: str) -> JsonObject:
 
 
 def _mount_token(spec: JsonObject, view: ClusterView) -> None:
-    """Mount the token in every container that has nothing at its place; in place, in a spec of one's own."""
+    """Mount the token in every container that has no mount at its path. Modifies ``spec``, which must be a copy."""
     volumes = parts(spec, "volumes")
     known = [text(volume, "name") for volume in volumes if text(volume, "name").startswith(_VOLUME_PREFIX)]
     suffix = "".join(_ALPHABET[view.draw(len(_ALPHABET))] for _ in range(_SUFFIX_LENGTH))
@@ -100,7 +103,7 @@ def _token_source() -> JsonObject:
 
 
 def _check_mirror(admission: Admission, spec: JsonObject) -> None:
-    """A Pod that stands for one from a file may use no account and no secrets."""
+    """Refuse a mirror Pod (of a Pod from a file) that uses an account or secrets. Raises StatusError (403)."""
     projected = [source for volume in parts(spec, "volumes") for source in parts(volume, "projected", "sources")]
     why = ""
     if text(spec, "serviceAccountName"):
@@ -114,7 +117,7 @@ def _check_mirror(admission: Admission, spec: JsonObject) -> None:
 
 
 def _secret_names(spec: JsonObject) -> list[tuple[str, str]]:
-    """Secrets that a spec names, each with where, as upstream says it."""
+    """Return the secrets that a spec uses, each with its place in upstream's words."""
     found = [
         (secret, f'volume with secret.secretName="{secret}"')
         for volume in parts(spec, "volumes")
@@ -133,7 +136,10 @@ def _secret_names(spec: JsonObject) -> list[tuple[str, str]]:
 
 
 def _check_secrets(admission: Admission, spec: JsonObject, account: JsonObject) -> None:
-    """Secrets that an account does not list are refused where its annotation asks for that."""
+    """Refuse secrets that the account does not list; only called if the account's annotation demands it.
+
+    Raises StatusError (403).
+    """
     name = text(account, "metadata", "name")
     listed = {text(secret, "name") for secret in parts(account, "secrets")}
     for secret, where in _secret_names(spec):

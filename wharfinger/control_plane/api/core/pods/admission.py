@@ -1,4 +1,4 @@
-"""Plugins about Pods: accounts and their tokens, priorities, tolerations, runtime classes, security levels."""
+"""The admission plugins for Pods: accounts and tokens, priorities, tolerations, runtime classes, security levels."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What ``kubectl get pods`` shows: phases, reasons and restarts, weighed over a pod's containers."""
+"""The table cells of ``kubectl get pods``: phase, reason and restarts, computed from a pod's containers."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,13 +13,13 @@ _COMPLETED: Final = {"Succeeded": "The pod has completed successfully.", "Failed
 
 @dataclass(slots=True)
 class _Summary:
-    """What the containers of one pod come to."""
+    """The combined state of the containers of one pod."""
 
     reason: str
     ready: int = 0
     restarts: int = 0
     restarted: str = ""
-    """When a container last ended before it was started again."""
+    """The time at which a container last ended before it was restarted."""
 
     def add_restarts(self, container: JsonObject) -> None:
         self.restarts += integer(container, "restartCount")
@@ -27,18 +27,18 @@ class _Summary:
 
 
 def pod_ready(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``1/2``: containers that are ready, of those that keep running."""
+    """Return the number of ready containers, of those that keep running: ``1/2``."""
     total = len(objects(obj, "spec", "containers")) + len(_sidecars(obj))
     return f"{_summary(obj).ready}/{total}"
 
 
 def pod_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """The phase, or the reason for which the pod is not as it should be."""
+    """Return the phase, or the reason why the pod is not in order."""
     return _summary(obj).reason
 
 
 def pod_restarts(obj: JsonObject, now: datetime) -> JsonValue:
-    """``3 (2m ago)``."""
+    """Return the number of restarts: ``3 (2m ago)``."""
     found = _summary(obj)
     return (
         f"{found.restarts} ({age(found.restarted, now)} ago)"
@@ -48,19 +48,19 @@ def pod_restarts(obj: JsonObject, now: datetime) -> JsonValue:
 
 
 def pod_ip(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """The first address."""
+    """Return the first address."""
     ips = objects(obj, "status", "podIPs")
     return said(ips[0], "ip", default=NONE) if ips else NONE
 
 
 def readiness_gates(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``1/2``: gates whose condition is True."""
+    """Return the number of readiness gates whose condition is True: ``1/2``."""
     gates = [said(gate, "conditionType") for gate in objects(obj, "spec", "readinessGates")]
     return f"{sum(holds(obj, gate) for gate in gates)}/{len(gates)}" if gates else NONE
 
 
 def row_conditions(obj: JsonObject) -> list[JsonValue]:
-    """What a client is told of a row: that the pod is done, so that it may be shown dimmed or left out."""
+    """Return the conditions of a row: a completed pod is marked, so that clients can dim or omit it."""
     phase = said(obj, "status", "phase")
     if phase not in _COMPLETED:
         return []
@@ -68,7 +68,7 @@ def row_conditions(obj: JsonObject) -> list[JsonValue]:
 
 
 def _sidecars(obj: JsonObject) -> set[str]:
-    """Names of the init containers that keep running."""
+    """Return the names of the init containers that keep running."""
     known = objects(obj, "spec", "initContainers")
     return {said(item, "name") for item in known if item.get("restartPolicy") == "Always"}
 
@@ -91,7 +91,10 @@ def _summary(obj: JsonObject) -> _Summary:
 
 
 def _initialization(obj: JsonObject, found: _Summary, beside: _Summary) -> bool:
-    """Weigh the init containers up to the first that is not done; whether there is one. ``beside`` counts sidecars."""
+    """Evaluate the init containers up to the first that is not done, and return whether there is one.
+
+    ``beside`` counts the restarts of sidecars.
+    """
     sidecars, total = _sidecars(obj), len(objects(obj, "spec", "initContainers"))
     for index, container in enumerate(objects(obj, "status", "initContainerStatuses")):
         found.add_restarts(container)
@@ -116,13 +119,13 @@ def _initialization(obj: JsonObject, found: _Summary, beside: _Summary) -> bool:
 
 
 def _end(ended: JsonValue) -> str:
-    """How a container ended."""
+    """Return the reason why a container ended."""
     signal = integer(ended, "signal")
     return said(ended, "reason") or (f"Signal:{signal}" if signal else f"ExitCode:{integer(ended, 'exitCode')}")
 
 
 def _running(obj: JsonObject, found: _Summary) -> None:
-    """Weigh the containers, the last first: the first one's reason is shown."""
+    """Evaluate the containers, starting with the last, so that the reason of the first one is shown."""
     running, failed = False, ""
     for container in reversed(objects(obj, "status", "containerStatuses")):
         found.add_restarts(container)

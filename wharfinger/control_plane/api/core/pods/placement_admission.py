@@ -1,4 +1,6 @@
-"""What plugins give Pods for the scheduler: priorities, tolerations of nodes that fail, what their runtime costs."""
+"""The admission plugins that prepare Pods for the scheduler: priorities, tolerations of failing nodes, overhead of runtime
+classes.
+"""
 
 from typing import Final
 
@@ -12,7 +14,7 @@ from wharfinger.kube.quantities import amount
 
 SCHEDULING: Final = "scheduling.k8s.io"
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""Classes that every server has from the beginning."""
+"""The classes that every server has from the beginning."""
 _LOWER: Final = "PreemptLowerPriority"
 _TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATED_SECONDS: Final = 300
@@ -35,7 +37,7 @@ def _default_class(admission: Admission) -> JsonObject | None:
 
 
 def give_priority(admission: Admission, pod: JsonObject) -> JsonObject:
-    """A Pod with the priority of its class. Raises StatusError (403)."""
+    """Return a Pod with the priority of its class. Raises StatusError (403)."""
     if admission.subresource:
         return pod
     spec = dict(part(pod, "spec") or {})
@@ -72,7 +74,7 @@ def give_priority(admission: Admission, pod: JsonObject) -> JsonObject:
 
 
 def check_default_class(admission: Admission) -> None:
-    """Only one class may be everybody's. Raises StatusError (403)."""
+    """Refuse a second default PriorityClass. Raises StatusError (403)."""
     if admission.subresource or admission.obj is None or admission.obj.get("globalDefault") is not True:
         return
     found = _default_class(admission)
@@ -83,7 +85,7 @@ def check_default_class(admission: Admission) -> None:
 
 
 def give_tolerations(admission: Admission, pod: JsonObject) -> JsonObject:
-    """A Pod that tolerates nodes that fail for five minutes, where it says nothing of them."""
+    """Return a Pod that tolerates failing nodes for five minutes, unless it has tolerations for them."""
     if admission.subresource:
         return pod
     spec = part(pod, "spec") or {}
@@ -102,7 +104,7 @@ def _tolerates(toleration: JsonObject, taint: str) -> bool:
 
 
 def give_overhead(admission: Admission, pod: JsonObject) -> JsonObject:
-    """A Pod with what its runtime class costs and where it runs. Raises StatusError (403)."""
+    """Return a Pod with the overhead and the scheduling constraints of its runtime class. Raises StatusError (403)."""
     if admission.operation is not Operation.CREATE or admission.subresource:
         return pod
     runtime = _runtime(admission, pod)
@@ -132,7 +134,7 @@ def give_overhead(admission: Admission, pod: JsonObject) -> JsonObject:
 
 
 def check_overhead(admission: Admission) -> None:
-    """What a Pod says that its runtime costs is what its class says. Raises StatusError (403)."""
+    """Refuse a Pod whose overhead differs from that of its runtime class. Raises StatusError (403)."""
     if admission.operation is not Operation.CREATE or admission.subresource or admission.obj is None:
         return
     declared = part(_runtime(admission, admission.obj), "overhead")

@@ -1,4 +1,6 @@
-"""Which quality of service a Pod gets: ``Guaranteed``, ``Burstable`` or ``BestEffort``, by what its containers ask for."""
+"""The quality of service class of a Pod: ``Guaranteed``, ``Burstable`` or ``BestEffort``, by the resources of its
+containers.
+"""
 
 from fractions import Fraction
 from typing import Final
@@ -11,7 +13,7 @@ _COUNTED: Final = ("cpu", "memory")
 
 
 def quality_class(spec: JsonObject) -> str:
-    """The class of a Pod with this spec."""
+    """Return the class of a Pod with this spec."""
     whole = part(spec, "resources")
     if whole is not None:
         holders = [whole]

@@ -1,6 +1,6 @@
-"""What a Pod that is bound to a node may be resized to: its node has to support it, and to be large enough.
+"""The admission of resizes of Pods on a node: the node has to support the resize, and to be large enough.
 
-Plugins NodeDeclaredFeatureValidator and PodResizeValidator. Simulated Pods that stand on no Node object may become of any size.
+Plugins NodeDeclaredFeatureValidator and PodResizeValidator. Simulated Pods, which run on no Node object, may have any size.
 
 Sources: KEP-1287 (resizing in place), KEP-5328 (features that nodes declare).
 """
@@ -25,7 +25,7 @@ _SYSTEM: Final = "kubernetes.io/os"
 
 
 def check_node_features(admission: Admission) -> None:
-    """Refuse a resize that takes more than the Pod's node declares to be able to. Raises StatusError (403)."""
+    """Refuse a resize that needs a feature which the Pod's node does not declare. Raises StatusError (403)."""
     node_name = _bound_to(admission)
     needed = _needed_features(admission.obj, admission.old) if node_name else []
     if not needed:
@@ -38,7 +38,7 @@ def check_node_features(admission: Admission) -> None:
 
 
 def check_node_size(admission: Admission) -> None:
-    """Refuse a resize on a node that is not of Linux, or too small. Raises StatusError (403)."""
+    """Refuse a resize on a node that is too small or does not run Linux. Raises StatusError (403)."""
     node_name = _bound_to(admission)
     if not node_name or admission.obj is None:
         return
@@ -60,7 +60,7 @@ def check_node_size(admission: Admission) -> None:
 
 
 def _bound_to(admission: Admission) -> str:
-    """The node of a Pod that is resized; "" where none is, or nothing changes."""
+    """Return the node of a Pod that is resized; "" if it has none or nothing changes."""
     spec = part(admission.obj, "spec")
     name = text(spec, "nodeName")
     if admission.subresource != "resize" or name == SIMULATED_NODE or spec == part(admission.old, "spec"):

@@ -1,4 +1,4 @@
-"""Resizing a Pod in place (``pods/resize``): only processors and memory of containers that stay as they are."""
+"""The validation of in-place resizes (``pods/resize``): only CPU and memory of containers may change."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _ONLY: Final = "only cpu and memory resources are mutable"
 
 
 def resize_errors(new: JsonObject, old: JsonObject) -> tuple[list[FieldError], bool]:
-    """What is wrong with a resize; whether that is all that is said of it."""
+    """Return the errors of a resize, and whether they are the only ones that are reported."""
     if is_mirror(old):
         return [forbidden(NOWHERE, "static pods cannot be resized")], True
     if text(old, "spec", "os", "name") == "windows":
@@ -46,7 +46,7 @@ def _pod_level_errors(new: JsonObject | None, old: JsonObject | None) -> list[Fi
 
 
 def _rest(resources: JsonObject | None) -> JsonObject:
-    """Resources without what may change."""
+    """Return resources without those that may change."""
     found: JsonObject = {"claims": (resources or {}).get("claims") or None}
     for kind in ("limits", "requests"):
         held = part(resources, kind) or {}
@@ -105,7 +105,10 @@ def _initial_errors(now: JsonObject, then: JsonObject, path: str) -> list[FieldE
 
 
 def _masked(container: JsonObject, *, claims: bool = True) -> JsonObject:
-    """A container without what may change; ``claims`` of the new one are lost upstream, so that nobody may have any."""
+    """Return a container without the resources that may change.
+
+    Upstream drops the ``claims`` of the new container, so a container with claims cannot be resized.
+    """
     rest = _rest(part(container, "resources"))
     if not claims:
         rest["claims"] = None

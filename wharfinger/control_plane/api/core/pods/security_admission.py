@@ -1,7 +1,9 @@
-"""The PodSecurity plugin: labels of a namespace say which pod security standards hold there, and how strictly.
+"""The PodSecurity plugin: labels of a namespace select the pod security standards that apply there, and how they are
+enforced.
 
-``pod-security.kubernetes.io/enforce`` refuses Pods, ``…/warn`` (and ``enforce``, where it is stricter) tells clients, of
-templates of Pods too. What ``audit`` asks for would go to an audit log, which there is none of.
+``pod-security.kubernetes.io/enforce`` refuses Pods. ``…/warn`` (and ``enforce``, if it is stricter) sends warnings to
+clients,
+also for templates of Pods. ``audit`` would write to an audit log, which does not exist here.
 """
 
 import re
@@ -33,7 +35,7 @@ TEMPLATES: Final = {
     "Job.batch": ("spec", "template"),
     "CronJob.batch": ("spec", "jobTemplate", "spec", "template"),
 }
-"""Where kinds hold the pod template that they are judged by."""
+"""The path of the pod template that is checked, by kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class _Policy:
 
 
 def _policy(labels: dict[str, str]) -> _Policy:
-    """What labels ask for; what cannot be read is enforced as the strictest, and not warned of."""
+    """Return the policy that labels define; an unknown level is enforced as ``restricted``, and gives no warnings."""
     errors: list[FieldError] = []
     found: dict[str, _Standard] = {}
     for mode in ("enforce", "audit", "warn"):
@@ -79,7 +81,7 @@ def _label_error(name: str, value: str, why: str) -> FieldError:
 
 
 def check_security(admission: Admission) -> None:
-    """Refuse a Pod that its namespace does not allow, or tell the client. Raises StatusError (403)."""
+    """Refuse a Pod that its namespace does not allow, or add a warning. Raises StatusError (403)."""
     if admission.obj is None:
         return
     if admission.kind.group_kind == "Namespace":
@@ -111,7 +113,7 @@ def _violations(pod: JsonObject, standard: _Standard) -> list[Violation]:
 
 
 def _is_significant(new: JsonObject, old: JsonObject) -> bool:
-    """Whether a change of a Pod could change how it is judged: images, or another container to look into it."""
+    """Return whether a change of a Pod can change the verdict: images, or a new or changed ephemeral container."""
 
     def images(pod: JsonObject, name: str) -> list[str]:
         return [text(container, "image") for container in parts(pod, "spec", name)]
@@ -143,7 +145,7 @@ def _check_namespace(admission: Admission, namespace: JsonObject) -> None:
 
 
 def _existing_warnings(admission: Admission, standard: _Standard) -> list[str]:
-    """Of the Pods that are there already, and would be refused now."""
+    """Return the warnings about existing Pods that the new level would refuse."""
     pods = list(admission.view.objects("", "pods", admission.name))
     found: dict[str, list[str]] = {}
     for pod in pods[:_CHECKED_PODS]:

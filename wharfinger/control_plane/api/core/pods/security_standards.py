@@ -1,7 +1,8 @@
 """The pod security standards, check by check (KEP-2579): what ``baseline`` and ``restricted`` refuse in a pod spec.
 
-Each check says why (``host namespaces``) and in detail which (``hostNetwork=true``); None where the pod passes. Checks
-changed over time: each is told the minor version of Kubernetes whose standards are asked for.
+Each check returns the reason (``host namespaces``) and the details (``hostNetwork=true``), or None if the pod passes. Checks
+changed
+over time, so each gets the minor version of Kubernetes whose standards apply.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +17,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class Violation(NamedTuple):
-    """What a check found: why, and in detail which."""
+    """The violation that a check found: reason and details."""
 
     reason: str
     detail: str
@@ -26,7 +27,7 @@ class Violation(NamedTuple):
 
 
 Check: TypeAlias = Callable[[JsonObject, JsonObject, int], Violation | None]
-"""(metadata, spec, minor version) → what is wrong."""
+"""A check: (metadata, spec, minor version) → the violation, or None."""
 
 _CAPABILITIES: Final = frozenset(
     {
@@ -43,7 +44,7 @@ _SYSCTLS: Final = (
     (29, ("net.ipv4.tcp_keepalive_probes",)),
     (32, ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem")),
 )
-"""Safe ones, and since which minor version."""
+"""Safe sysctls, with the minor version from which they are safe."""
 _VOLUMES: Final = (
     "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"
 )  # fmt: skip
@@ -372,12 +373,12 @@ RESTRICTED: Final[tuple[tuple[str, Check, str, int], ...]] = (
     ("runAsUser", _root_user, "", 0),
     ("seccompProfile_restricted", _needed_seccomp, "seccompProfile_baseline", 19),
 )
-"""In the order of their names; each with the check of the baseline that it replaces, and since which version."""
+"""The restricted checks by name; each with the baseline check that it replaces, and from which version."""
 LATEST: Final = 36
 
 
 def violations(metadata: JsonObject, spec: JsonObject, level: str, version: int) -> list[Violation]:
-    """What a pod does that a level of the standards of a minor version does not allow."""
+    """Return the violations of a level of the standards of a minor version."""
     if level == "privileged":
         return []
     version = min(version, LATEST)

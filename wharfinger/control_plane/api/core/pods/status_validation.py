@@ -1,4 +1,6 @@
-"""What may be written into a Pod's status: conditions, addresses, and states of containers that do not come back to life."""
+"""The validation of a Pod's status: conditions, addresses, and container states, which may not leave ``terminated`` without
+a restart.
+"""
 
 from typing import Final
 
@@ -31,7 +33,7 @@ _CONTAINERS: Final = {"containerStatuses": "containers", "initContainerStatuses"
 
 
 def status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a write of a Pod's status, beside its annotations."""
+    """Return the errors of a written Pod status, except those of its annotations."""
     status, before = part(new, "status") or {}, part(old, "status") or {}
     errors = _condition_errors(parts(status, "conditions"))
     nominated, then = text(status, "nominatedNodeName"), text(before, "nominatedNodeName")
@@ -76,7 +78,7 @@ def _condition_errors(conditions: list[JsonObject]) -> list[FieldError]:
 
 
 def _transition_errors(name: str, now: list[JsonObject], then: list[JsonObject], spec: JsonObject) -> list[FieldError]:
-    """Of containers that ended, and are said to run again though nothing starts them."""
+    """Return an error for each terminated container that is reported as running although nothing restarts it."""
     if name in _CONTAINERS and _all_may_restart(spec):
         return []
     errors: list[FieldError] = []
@@ -107,7 +109,7 @@ def _all_may_restart(spec: JsonObject) -> bool:
 
 
 def _restarts(container: JsonObject, spec: JsonObject, code: int) -> bool:
-    """Whether a container that ended with an exit code is started again."""
+    """Return whether a container that ended with an exit code is restarted."""
     for rule in parts(container, "restartPolicyRules"):
         codes = part(rule, "exitCodes") or {}
         values = codes.get("values")

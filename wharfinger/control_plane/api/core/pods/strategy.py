@@ -1,4 +1,4 @@
-"""Strategies of Pods: the status they begin with, what each way of writing them reaches, and how they count changes."""
+"""Strategies of Pods: their first status, the fields that each kind of write may change, and how changes are counted."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ _GATED: Final[JsonObject] = {
 }
 _TERMS: Final = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
 _DISABLED_PROJECTIONS: Final = ("clusterTrustBundle", "podCertificate")
-"""Sources of projected volumes that a server leaves out by default (alpha and beta features that are off)."""
+"""Sources of projected volumes that a server drops by default (alpha and beta features that are off)."""
 
 
 def _created(pod: JsonObject, view: ClusterView) -> JsonObject:
@@ -39,7 +39,7 @@ def _created(pod: JsonObject, view: ClusterView) -> JsonObject:
 
 
 def without_disabled(spec: JsonObject) -> JsonObject:
-    """A pod spec without the fields that a server of this version drops; itself where it has none."""
+    """Return a pod spec without the fields that a server of this version drops; the spec itself if it has none."""
     changes: JsonObject = {}
     volumes = spec.get("volumes")
     if isinstance(volumes, list) and any(_has_disabled(volume) for volume in volumes):
@@ -80,7 +80,7 @@ def _without_stop_signal(container: JsonObject) -> JsonObject:
 
 
 def _with_selected_labels(spec: JsonObject, labels: dict[str, str]) -> JsonObject:
-    """Selectors with the terms that ``matchLabelKeys`` and ``mismatchLabelKeys`` stand for (KEP-3633)."""
+    """Return the spec with the selector terms that ``matchLabelKeys`` and ``mismatchLabelKeys`` stand for (KEP-3633)."""
     changes: JsonObject = {}
     affinity = part(spec, "affinity")
     for kind in ("podAffinity", "podAntiAffinity"):
@@ -125,7 +125,7 @@ def _term_with_labels(term: JsonObject, labels: dict[str, str]) -> JsonObject:
 
 
 def _with_apparmor_fields(spec: JsonObject, annotations: dict[str, str]) -> JsonObject:
-    """What annotations of old say of AppArmor in today's fields (KEP-24)."""
+    """Return the spec with the AppArmor fields that deprecated annotations stand for (KEP-24)."""
     if not any(key.startswith(APPARMOR) for key in annotations):
         return spec
     whole = part(spec, "securityContext", "appArmorProfile")
@@ -150,7 +150,7 @@ def _updated(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObjec
 
 
 def _status(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
-    """The status as it is kept: its class stays, generations that were seen are not forgotten."""
+    """Return the Pod with the status to store; an omitted QoS class or observed generation keeps its value."""
     status, before = dict(part(new, "status") or {}), part(old, "status") or {}
     if not text(status, "qosClass") and "qosClass" in before:
         status["qosClass"] = before["qosClass"]
@@ -171,7 +171,7 @@ def _status(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
 
 
 def _ephemeral(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
-    """Nothing but the ephemeral containers."""
+    """Return the old Pod with only its ephemeral containers changed."""
     spec = dict(part(old, "spec") or {})
     containers = parts(new, "spec", "ephemeralContainers")
     spec.pop("ephemeralContainers", None)
@@ -181,13 +181,19 @@ def _ephemeral(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObje
 
 
 def _kept_metadata(new: JsonObject, old: JsonObject) -> JsonObject:
-    """Metadata as it was: what stands below reaches none of it, though its writer owns what was tried."""
+    """Return the old metadata with the new managed fields.
+
+    Subresources cannot change metadata, but their writer owns the fields that it tried to change.
+    """
     reached = {name: value for name, value in (part(new, "metadata") or {}).items() if name == "managedFields"}
     return {**(part(old, "metadata") or {}), **reached}
 
 
 def _resized(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
-    """Nothing but resources, of containers that are the same; others are left for validation to refuse."""
+    """Return the old Pod with only its resources changed.
+
+    Other changes of containers are kept for validation to refuse.
+    """
     spec, before = part(new, "spec") or {}, part(old, "spec") or {}
     lists = ("containers", "initContainers")
     if any(len(parts(spec, name)) != len(parts(before, name)) for name in lists):

@@ -1,4 +1,4 @@
-"""Pod templates as they are kept: without the fields of features that are off."""
+"""The strategy of pod templates: drop the fields of features that are off."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -18,11 +18,11 @@ TEMPLATES: Final[Mapping[str, Sequence[str]]] = {
     "ReplicationController": _SPEC,
     "StatefulSet.apps": _SPEC,
 }
-"""Where the pod spec of a workload stands, by ``Kind.group_kind``."""
+"""The path of a workload's pod spec, by ``Kind.group_kind``."""
 
 
 def with_templates(strategies: Mapping[str, Strategy]) -> dict[str, Strategy]:
-    """Strategies of workloads that also look after their templates."""
+    """Return strategies of workloads that also handle the pod templates."""
     return {
         **strategies,
         **{kind: _of_template(strategies.get(kind, Strategy()), path) for kind, path in TEMPLATES.items()},
@@ -40,7 +40,7 @@ def _of_template(strategy: Strategy, path: Sequence[str]) -> Strategy:
 
 
 def _without_disabled(obj: JsonObject, path: Sequence[str]) -> JsonObject:
-    """The object with the pod spec at a path as it is kept; itself where nothing goes."""
+    """Return the object with the fields of the pod spec at a path dropped; the object itself if nothing is dropped."""
     if not path:
         return without_disabled(obj)
     inner = obj.get(path[0])

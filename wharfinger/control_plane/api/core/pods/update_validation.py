@@ -1,6 +1,7 @@
-"""What may change in a Pod that is there: images, a deadline, tolerations, gates; containers to look into it; its resources.
+"""The validation of changes of an existing Pod: images, a deadline, tolerations, gates, ephemeral containers and resources
+may change.
 
-Everything else is refused with the difference between the two specs, as kube-apiserver's own types print them.
+Every other change is refused with the difference between the two specs, as kube-apiserver's internal types print them.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ _ADDITIONS: Final = "only additions are allowed (no mutations or deletions)"
 
 
 def annotation_change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of annotations that may not come, go or change; then of all of them."""
+    """Return an error for each annotation that may not be added, removed or changed; then those of all annotations."""
     after, before = (text_map(pod, "metadata", "annotations") for pod in (new, old))
     path = "metadata.annotations"
     errors: list[FieldError] = []
@@ -47,7 +48,7 @@ def annotation_change_errors(new: JsonObject, old: JsonObject) -> list[FieldErro
 
 
 def spec_change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of what changed between two specs of one Pod."""
+    """Return the errors of the changes between two specs of one Pod."""
     spec, before = part(new, "spec") or {}, part(old, "spec") or {}
     errors: list[FieldError] = []
     for name in ("containers", "initContainers"):
@@ -75,12 +76,12 @@ def spec_change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def same_spec(new: JsonObject, old: JsonObject) -> bool:
-    """Whether two specs mean the same."""
+    """Return whether two specs are equivalent."""
     return same_form("core.PodSpec", new, old)
 
 
 def _deadline_errors(spec: JsonObject, before: JsonObject) -> tuple[list[FieldError], bool]:
-    """What is wrong with a changed deadline, and whether upstream looks no further."""
+    """Return the errors of a changed deadline, and whether upstream checks nothing further."""
     now, then = (optional_number(each_, "activeDeadlineSeconds") for each_ in (spec, before))
     path = "spec.activeDeadlineSeconds"
     if now is None:
@@ -120,7 +121,7 @@ def _gate_change_errors(spec: JsonObject, before: JsonObject) -> list[FieldError
 
 
 def _masked(spec: JsonObject, before: JsonObject) -> JsonObject:
-    """The new spec with what may change taken from the old one."""
+    """Return the new spec with the old values of the fields that may change."""
     masked = dict(spec)
     for name in ("containers", "initContainers"):
         pairs = zip(parts(spec, name), parts(before, name), strict=True)
@@ -137,7 +138,7 @@ def _masked(spec: JsonObject, before: JsonObject) -> JsonObject:
 
 
 def _node_change_errors(spec: JsonObject, before: JsonObject) -> list[FieldError]:
-    """A gated Pod may be told more closely which nodes it may run on."""
+    """Return the errors of the nodes of a gated Pod: its node selection may only become narrower."""
     errors: list[FieldError] = []
     now, then = text_map(spec, "nodeSelector"), text_map(before, "nodeSelector")
     if any(now.get(key) != value for key, value in then.items()):
@@ -174,7 +175,7 @@ def _with_nodes_of(before: JsonObject, spec: JsonObject) -> JsonObject:
 
 
 def ephemeral_change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of ephemeral containers that went or changed."""
+    """Return an error for each ephemeral container that was removed or changed."""
     now = {text(item, "name"): item for item in parts(new, "spec", "ephemeralContainers")}
     errors: list[FieldError] = []
     for container in parts(old, "spec", "ephemeralContainers"):
@@ -194,12 +195,12 @@ def _form(container: JsonObject) -> Mapping[str, JsonValue]:
 
 
 def is_mirror(pod: JsonObject) -> bool:
-    """Whether a Pod stands for one that its kubelet runs from a file."""
+    """Return whether a Pod is the mirror of a Pod that its kubelet runs from a file."""
     return MIRROR in text_map(pod, "metadata", "annotations")
 
 
 def quality_change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a resize that would make a Pod one of another class."""
+    """Return an error if a resize changes the quality of service class of a Pod."""
     before = text(old, "status", "qosClass") or quality_class(part(old, "spec") or {})
     if before == quality_class(part(new, "spec") or {}):
         return []

@@ -1,4 +1,4 @@
-"""The rules of Pods: at creation, at each way of changing them, and of their status."""
+"""The validation of Pods: at creation, at each kind of change, and of their status."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def pod_errors(pod: JsonObject) -> list[FieldError]:
-    """Of a Pod as it stands, beside its metadata."""
+    """Return the errors of a Pod, except those of its metadata."""
     spec = part(pod, "spec") or {}
     errors = annotation_errors(pod.get("metadata"), spec, "metadata.annotations")
     errors += pod_spec_errors(spec, "spec", template=False, metadata=pod.get("metadata"))

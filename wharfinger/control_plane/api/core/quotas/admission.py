@@ -1,7 +1,8 @@
-"""ResourceQuota: a write that takes more than a quota of its namespace leaves is refused; one that fits is charged.
+"""The ResourceQuota plugin: a write that exceeds a quota of its namespace is refused; one that fits is charged.
 
-A quota binds from the moment its status says what is hard and used, which a controller sees to. Charging a write at once, in
-the quota's status, keeps two writes in a row from both fitting before the controller has counted the first.
+A quota applies as soon as its status has hard limits and use, which a controller writes. A write is charged at once to the
+quota's
+status. Otherwise two successive writes could both fit before the controller has counted the first.
 """
 
 from collections.abc import Sequence
@@ -36,19 +37,19 @@ _UPDATED: Final = frozenset({"Service", "PersistentVolumeClaim"})
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A quota and what it says is used once the write is made."""
+    """A quota, and its use after the write."""
 
     quota: JsonObject
     used: Amounts
 
 
 def check_quota(admission: Admission) -> None:
-    """Refuse what exceeds a quota. Raises StatusError (403)."""
+    """Refuse a write that exceeds a quota. Raises StatusError (403)."""
     _charges(admission)
 
 
 def charge_quota(admission: Admission, writer: Writer) -> None:
-    """Write what is used into the quotas that the write concerns."""
+    """Write the new use into the quotas that the write affects."""
     for charge in _charges(admission):
         before = charge.quota
         shown: JsonObject = {**(part(before, "status") or {}), "used": dict[str, JsonValue](charge.used)}
@@ -64,7 +65,7 @@ def charge_quota(admission: Admission, writer: Writer) -> None:
 
 
 def _charges(admission: Admission) -> list[Charge]:
-    """The quotas that change. Raises StatusError (403)."""
+    """Return the changes of quotas. Raises StatusError (403)."""
     obj = admission.obj
     if obj is None or not admission.namespace or not admission.kind.namespaced or not _handles(admission):
         return []
@@ -93,7 +94,7 @@ def _charges(admission: Admission) -> list[Charge]:
 
 
 def _handles(admission: Admission) -> bool:
-    """Whether what is used may change with the write."""
+    """Return whether the write may change the use of quotas."""
     kind = admission.kind
     if kind.resource in IGNORED:
         return False
@@ -110,7 +111,7 @@ def _handles(admission: Admission) -> bool:
 
 
 def _check_statements(admission: Admission, quota: JsonObject, names: list[str]) -> None:
-    """A pod has to say what a quota counts, and the quota how much it has counted."""
+    """Refuse a pod without a resource that the quota counts, and a quota with unknown use. Raises StatusError (403)."""
     name = text(quota, "metadata", "name")
     if admission.kind.group_kind == "Pod" and admission.obj is not None:
         missing = unspecified(admission.obj, names)

@@ -1,4 +1,6 @@
-"""LimitRanger: fills in what containers do not ask for, and refuses what a LimitRange of the namespace does not allow."""
+"""The LimitRanger plugin: it sets default resources of containers, and refuses what a LimitRange of the namespace does not
+allow.
+"""
 
 import math
 from collections.abc import Callable, Iterable
@@ -18,11 +20,11 @@ _LISTS: Final = (("containers", "container"), ("initContainers", "init container
 _MAX_MILLI: Final = (2**63 - 1) // 1000
 
 Check: TypeAlias = Callable[[str, str, JsonValue, JsonObject, JsonObject], str]
-"""(type, resource, bound, requests, limits) → what is wrong, or ""."""
+"""A check: (type, resource, bound, requests, limits) → the error message, or ""."""
 
 
 def _ranges(admission: Admission) -> list[JsonObject]:
-    """The items of all LimitRanges that a write is asked."""
+    """Return all LimitRanges that apply to a write."""
     concerned = admission.kind.group_kind == "PersistentVolumeClaim" and not admission.subresource
     if admission.kind.group_kind == "Pod":
         created = admission.operation is Operation.CREATE and not admission.subresource
@@ -33,7 +35,7 @@ def _ranges(admission: Admission) -> list[JsonObject]:
 
 
 def fill_limits(admission: Admission, obj: JsonObject) -> JsonObject:
-    """A Pod whose containers have the defaults of the namespace's LimitRanges."""
+    """Return a Pod whose containers have the defaults of the namespace's LimitRanges."""
     if admission.kind.group_kind != "Pod":
         return obj
     for limit_range in _ranges(admission):
@@ -74,7 +76,7 @@ def _container(
 
 
 def check_limits(admission: Admission) -> None:
-    """Refuse what is out of the bounds of a LimitRange. Raises StatusError (403)."""
+    """Refuse resources outside the bounds of a LimitRange. Raises StatusError (403)."""
     for limit_range in _ranges(admission):
         said: list[str] = []
         for item in parts(limit_range, "spec", "limits"):
@@ -116,7 +118,7 @@ def _asked(
 
 
 def _values(*quantities: JsonValue) -> list[int]:
-    """Quantities as integers: thousandths where all are small enough."""
+    """Return quantities as integers: in thousandths if all of them are small enough."""
     exact = [amount(quantity) for quantity in quantities]
     if all(math.ceil(value) <= _MAX_MILLI for value in exact):
         return [math.ceil(value * 1000) for value in exact]

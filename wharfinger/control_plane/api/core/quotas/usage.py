@@ -1,8 +1,10 @@
-"""What objects take of a ResourceQuota: pure sums, for admission (one object) and for the controller (all there are).
+"""The use of a ResourceQuota by objects: pure sums, for admission (one object) and for the controller (all objects).
 
-A quota names resources in ``hard``. Which objects take of a resource is told by its name: ``pods``, ``requests.cpu`` and their
-like are the pods', ``services.nodeports`` the services', ``requests.storage`` the claims', and ``count/deployments.apps`` counts
-any kind. A quota may hold for some pods or claims only (scopes). Sources: ``k8s.io/kubernetes/pkg/quota/v1``.
+A quota names resources in ``hard``. The name of a resource determines which objects use it: ``pods``, ``requests.cpu`` and
+similar
+names belong to pods, ``services.nodeports`` to services, ``requests.storage`` to claims, and ``count/deployments.apps``
+counts any
+kind. A quota may apply only to some pods or claims (scopes). Sources: ``k8s.io/kubernetes/pkg/quota/v1``.
 """
 
 import math
@@ -19,9 +21,9 @@ from wharfinger.kube.quantities import amount, canonical_quantity, format_quanti
 from wharfinger.kube.times import parse_time
 
 Amounts: TypeAlias = dict[str, str]
-"""Resource → quantity."""
+"""A map from resource to quantity."""
 Listed: TypeAlias = Callable[[str, str, str], Sequence[JsonObject]]
-"""(group, plural, namespace) → the objects there."""
+"""A function that lists objects: (group, plural, namespace) → the objects."""
 
 IGNORED: Final = frozenset({"bindings", "componentstatuses", "events", "events.events.k8s.io"})
 _ALIASES: Final = {
@@ -44,7 +46,7 @@ _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def matching_resources(resource: str, names: Iterable[str]) -> list[str]:
-    """Those of a quota's resources that objects of a kind (``deployments.apps``) take of."""
+    """Return the resources of a quota that objects of a kind (``deployments.apps``) use."""
     return sorted({name for name in names if _takes(resource, name)})
 
 
@@ -64,7 +66,7 @@ def _takes(resource: str, name: str) -> bool:
 
 
 def usage(resource: str, obj: JsonObject, now: datetime) -> Amounts:
-    """What one object takes."""
+    """Return the use of one object."""
     match resource:
         case "pods":
             return _pod_usage(obj, now)
@@ -96,14 +98,14 @@ def _pod_usage(pod: JsonObject, now: datetime) -> Amounts:
 
 
 def _is_gone(pod: JsonObject, now: datetime) -> bool:
-    """Whether a pod's time to stop has passed."""
+    """Return whether a pod's grace period has expired."""
     deleted = parse_time(text(pod, "metadata", "deletionTimestamp"))
     grace = find(pod, "metadata", "deletionGracePeriodSeconds")
     return deleted is not None and isinstance(grace, int) and now > deleted + timedelta(seconds=grace)
 
 
 def pod_amounts(pod: JsonObject, kind: str) -> Amounts:
-    """``requests`` or ``limits`` of a pod as a whole: its own, its containers' and what running it takes."""
+    """Return ``requests`` or ``limits`` of a pod as a whole: its own, those of its containers, and the overhead."""
     spec = part(pod, "spec") or {}
     total = container_amounts(spec, kind)
     found = {name: total.text(name) for name in total.numbers}
@@ -155,7 +157,7 @@ def _rounded(value: JsonValue) -> str:
 
 
 def in_scope(quota: JsonObject, resource: str, obj: JsonObject) -> bool:
-    """Whether all scopes of a quota hold for an object."""
+    """Return whether all scopes of a quota match an object."""
     scopes: list[JsonObject] = [{"scopeName": name, "operator": "Exists"} for name in texts(quota, "spec", "scopes")]
     scopes += parts(quota, "spec", "scopeSelector", "matchExpressions")
     return all(_holds(scope, resource, obj) for scope in scopes)
@@ -183,7 +185,7 @@ def _holds(scope: JsonObject, resource: str, obj: JsonObject) -> bool:
 
 
 def _selects(scope: JsonObject, names: list[str]) -> bool:
-    """Whether a scope with an operator takes an object that has these names (of a class)."""
+    """Return whether a scope with an operator matches an object with these class names."""
     operator, values = text(scope, "operator"), set(texts(scope, "values"))
     match operator:
         case "Exists":
@@ -232,7 +234,7 @@ def _crosses_namespaces(pod: JsonObject) -> bool:
 
 
 def unspecified(pod: JsonObject, restricted: Iterable[str]) -> str:
-    """What containers of a pod do not say of what a quota restricts: ``limits.cpu for: a,b; …``; "" for nothing."""
+    """Return the restricted resources that containers do not specify: ``limits.cpu for: a,b; …``; "" if none."""
     if part(pod, "spec", "resources") and any(part(pod, "spec", "resources", kind) for kind in ("requests", "limits")):
         return ""
     asked = [name for name in _CONSTRAINED if name in set(restricted)]
@@ -251,12 +253,12 @@ def unspecified(pod: JsonObject, restricted: Iterable[str]) -> str:
 
 
 def plus(one: JsonValue, other: JsonValue) -> str:
-    """The sum of two quantities, in the format of the first (of the second where the first is nothing)."""
+    """Return the sum of two quantities, in the format of the first (of the second if the first is zero)."""
     return format_quantity(amount(one) + amount(other), one if amount(one) else other)
 
 
 def added(used: Mapping[str, JsonValue], more: Mapping[str, JsonValue]) -> Amounts:
-    """The sum of amounts."""
+    """Return the sum of amounts."""
     total = {name: str(canonical_quantity(value)) for name, value in used.items()}
     for name, value in more.items():
         total[name] = plus(total[name], value) if name in total else str(canonical_quantity(value))
@@ -264,7 +266,7 @@ def added(used: Mapping[str, JsonValue], more: Mapping[str, JsonValue]) -> Amoun
 
 
 def increase(new: Mapping[str, JsonValue], old: Mapping[str, JsonValue]) -> Amounts:
-    """What the new amounts are above the old ones; nothing is below zero."""
+    """Return the increase from the old amounts to the new ones; a decrease counts as zero."""
     found = {}
     for name in {**new, **old}:
         now, before = new.get(name, "0"), old.get(name, "0")
@@ -274,7 +276,7 @@ def increase(new: Mapping[str, JsonValue], old: Mapping[str, JsonValue]) -> Amou
 
 
 def calculated(quota: JsonObject, listed: Listed, resources: Iterable[tuple[str, str]], now: datetime) -> Amounts:
-    """What is used of a quota's ``hard``, for each of its resources that objects of ``resources`` take of.
+    """Return the use of a quota's ``hard``, for each of its resources that objects of ``resources`` use.
 
     ``resources`` are (group, plural) of the namespaced kinds that are served.
     """

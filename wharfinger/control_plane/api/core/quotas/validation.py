@@ -1,4 +1,4 @@
-"""The rules of ResourceQuotas and LimitRanges: names of resources, scopes, and amounts that fit each other."""
+"""The validation of ResourceQuotas and LimitRanges: names of resources, scopes, and consistent amounts."""
 
 from fractions import Fraction
 from typing import Final
@@ -59,7 +59,7 @@ def _amount_errors(amounts: JsonObject, field: str) -> list[FieldError]:
 
 
 def _fits(scope: str, name: str) -> bool:
-    """Whether a scope can hold for a resource."""
+    """Return whether a scope can apply to a resource."""
     if scope in _POD_SCOPES:
         return name in _COMPUTE
     if scope == "BestEffort":
@@ -110,7 +110,7 @@ def _selector_errors(selector: JsonObject, hard: JsonObject, scopes: JsonValue) 
 
 
 def _selector_form(requirements: list[JsonObject]) -> JsonObject:
-    """A scope selector as the server's own type prints it."""
+    """Return a scope selector as the server's internal type prints it."""
     forms: list[JsonValue] = [
         {
             "ScopeName": text(item, "scopeName"),
@@ -146,7 +146,7 @@ def _quota_status_errors(new: JsonObject, _old: JsonObject) -> list[FieldError]:
 
 
 def _quota_warnings(quota: JsonObject, old: JsonObject | None) -> list[str]:
-    """Requests above limits."""
+    """Return the warnings about requests that exceed limits."""
     hard = part(quota, "spec", "hard") or {}
     said = []
     for name in () if old is not None else ("cpu", "memory", "storage", "ephemeral-storage"):
@@ -220,7 +220,7 @@ def _name_errors(limit: JsonObject, kind: str, field: str) -> list[FieldError]:
 
 
 class _Amounts:
-    """What an item of a LimitRange says of one resource; None where it does not."""
+    """The amounts that an item of a LimitRange sets for one resource; None for those that it does not set."""
 
     def __init__(self, limit: JsonObject, kind: str, name: str) -> None:
         found = {member: (part(limit, member) or {}).get(name) for member in _maps(kind)}
@@ -287,7 +287,7 @@ def _ratio_errors(amounts: _Amounts, field: str) -> list[FieldError]:
 
 
 def _quotient(most: Fraction, least: Fraction) -> Fraction | None:
-    """The quotient of two amounts in thousandths; None where it has no bound."""
+    """Return the quotient of two amounts in thousandths; None if the divisor is zero."""
     return Fraction(whole(str(most * 1000)), 1) / (least * 1000) if least else None
 
 

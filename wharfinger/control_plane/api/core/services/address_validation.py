@@ -1,7 +1,8 @@
-"""The rules of a Service's own addresses: ``clusterIP``, ``clusterIPs``, ``ipFamilies``, ``ipFamilyPolicy``.
+"""The validation of a Service's own addresses: ``clusterIP``, ``clusterIPs``, ``ipFamilies``, ``ipFamilyPolicy``.
 
-Two address families may stand side by side (dual stack, KEP-563), the first being primary; the rules are asked before
-addresses are given and again as part of the whole.
+A Service may have two address families (dual stack, KEP-563); the first is primary. The rules are checked before addresses
+are
+allocated, and again as part of the whole validation.
 """
 
 from typing import Final
@@ -20,23 +21,23 @@ _SET: Final = "may not change once set"
 
 
 def strings(service: JsonObject, name: str) -> list[str]:
-    """The texts of a list in ``spec``."""
+    """Return the texts of a list in ``spec``."""
     found = find(service, "spec", name)
     return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
 
 
 def as_list(service: JsonObject, name: str) -> JsonValue:
-    """A list in ``spec`` as an error shows it: null where there is none."""
+    """Return a list in ``spec`` as an error shows it: null if it is absent."""
     return list(found) if (found := strings(service, name)) else None
 
 
 def headless(service: JsonObject) -> bool:
-    """Whether the service asks for no address."""
+    """Return whether the service requests no address."""
     return strings(service, "clusterIPs") == ["None"]
 
 
 def address_errors(service: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """``ValidateServiceClusterIPsRelatedFields``."""
+    """Return the errors of ``ValidateServiceClusterIPsRelatedFields``."""
     if text(service, "spec", "type") == "ExternalName":
         return []
     errors: list[FieldError] = []
@@ -93,7 +94,7 @@ def _pair_errors(service: JsonObject) -> list[FieldError]:
 
 
 def changed_address_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """What of its addresses and families a service may not change."""
+    """Return the errors of changed addresses and families that a service may not change."""
     if "ExternalName" in {text(new, "spec", "type"), text(old, "spec", "type")}:
         return []
     if headless(old) and headless(new):

@@ -1,8 +1,11 @@
-"""What a Service is given: an address of 10.0.0.0/24, ports of 30000-32767, and the fields that say which.
+"""The allocation of a Service's addresses and ports: an address of 10.0.0.0/24, ports of 30000-32767, and the fields that
+hold them.
 
-Nothing is booked: what is taken is what the stored Services have. A part at the low end of both ranges is left to those
-who ask for a certain address or port (KEP-3070, KEP-3668); what nobody asked for is drawn from the rest first. A dry run
-draws nothing and shows the range's own address, and ports beyond the range, as kube-apiserver does.
+There is no register of allocations: those of the stored Services are taken. The low end of both ranges is reserved for users
+that
+request a certain address or port (KEP-3070, KEP-3668); all other values are drawn from the rest first. A dry run draws
+nothing. As
+in kube-apiserver, it shows the range's own address, and ports beyond the range.
 """
 
 import ipaddress
@@ -31,14 +34,14 @@ _DRY_PORT: Final = 32_768
 
 @dataclass
 class Ports:
-    """Node ports: those that are taken, and those that one write takes beside them."""
+    """Node ports: those that are already taken, and those that one write takes."""
 
     view: ClusterView
     taken: set[int]
     own: list[int] = field(default_factory=list)
 
     def take(self, port: int) -> str:
-        """Ask for a port; why it cannot be had, or ""."""
+        """Allocate a certain port; return the reason why it is not available, or ""."""
         if port not in PORTS and not self.view.dry_run:
             return "provided port is not in the valid range. The range of valid ports is 30000-32767"
         if port in self.taken or port in self.own:
@@ -47,7 +50,7 @@ class Ports:
         return ""
 
     def draw(self) -> int:
-        """Any free port. Raises StatusError (500) where there is none."""
+        """Allocate and return any free port. Raises StatusError (500) if there is none."""
         if self.view.dry_run:
             port = max(self.own, default=_DRY_PORT) + 1
         else:
@@ -60,7 +63,9 @@ class Ports:
 
 
 def drawn(candidates: range, static: int, taken: Collection[int], view: ClusterView) -> int | None:
-    """A free candidate: a random one beyond the first ``static``, one of those where nothing else is left."""
+    """Return a random free candidate after the first ``static`` ones; one of those if no other is free. None if none is
+    free.
+    """
     for part in (candidates[static:], candidates[:static]):
         free = [candidate for candidate in part if candidate not in taken]
         if free:
@@ -69,7 +74,7 @@ def drawn(candidates: range, static: int, taken: Collection[int], view: ClusterV
 
 
 def node_ports(services: Iterable[JsonObject]) -> set[int]:
-    """All ports that services have, those of health checks included."""
+    """Return all node ports of services, including those for health checks."""
     found = {number(service, "spec", "healthCheckNodePort") for service in services}
     for service in services:
         found |= {number(port, "nodePort") for port in ports_of(service)}
@@ -77,13 +82,13 @@ def node_ports(services: Iterable[JsonObject]) -> set[int]:
 
 
 def ports_of(service: JsonObject) -> list[JsonObject]:
-    """``spec.ports``."""
+    """Return the ports in ``spec.ports``."""
     found = find(service, "spec", "ports")
     return [port for port in found if isinstance(port, dict)] if isinstance(found, list) else []
 
 
 def give_addresses(service: JsonObject, spec: JsonObject, view: ClusterView) -> None:
-    """Fill in ``clusterIP`` and ``clusterIPs`` of a spec that has its families, in place. Raises StatusError."""
+    """Set ``clusterIP`` and ``clusterIPs`` of a spec whose families are known, in place. Raises StatusError."""
     addresses = strings(service, "clusterIPs")
     if addresses[:1] == ["None"]:
         return
@@ -132,5 +137,5 @@ def _taken_addresses(view: ClusterView) -> set[str]:
 
 
 def invalid_service(service: JsonObject, errors: list[FieldError]) -> StatusError:
-    """422 of a Service."""
+    """Return the 422 error of a Service."""
     return status.invalid("", "Service", text(service, "metadata", "name"), errors)

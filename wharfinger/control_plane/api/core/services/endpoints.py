@@ -1,4 +1,4 @@
-"""The rules of Endpoints, and of Endpoints' parts."""
+"""The validation of Endpoints and their parts."""
 
 from typing import Final
 

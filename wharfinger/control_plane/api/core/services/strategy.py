@@ -1,8 +1,10 @@
-"""What the server writes into a Service: families, addresses and ports, and what goes when its type changes.
+"""The strategy of Services: families, addresses and ports that the server sets, and fields that it drops when the type
+changes.
 
-A client may name any of ``clusterIP`` and ``clusterIPs``, keep quiet about what it was given before, and change the type;
-the functions here fill in the rest (registry/core/service of kube-apiserver: begin of create and update, then the
-strategy). Only IPv4 is configured here.
+A client may set any of ``clusterIP`` and ``clusterIPs``, omit allocated values, and change the type. The functions here fill
+in
+the rest (registry/core/service of kube-apiserver: begin of create and update, then the strategy). Only IPv4 is configured
+here.
 """
 
 from typing import Final
@@ -32,7 +34,7 @@ def _kind(service: JsonObject) -> str:
 
 
 def _copied(service: JsonObject) -> tuple[JsonObject, JsonObject]:
-    """A copy whose spec and ports may be altered, and its spec."""
+    """Return a copy whose spec and ports may be modified, and its spec."""
     spec = service.get("spec")
     spec = dict(spec) if isinstance(spec, dict) else {}
     ports = spec.get("ports")
@@ -42,7 +44,7 @@ def _copied(service: JsonObject) -> tuple[JsonObject, JsonObject]:
 
 
 def create_service(obj: JsonObject, view: ClusterView) -> JsonObject:
-    """A new Service with its addresses and ports. Raises StatusError."""
+    """Return a new Service with its addresses and ports. Raises StatusError."""
     service, spec = _copied(obj)
     if text(service, "spec", "clusterIP") and not strings(service, "clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
@@ -58,7 +60,7 @@ def create_service(obj: JsonObject, view: ClusterView) -> JsonObject:
 
 
 def update_service(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonObject:
-    """A changed Service with what it had and what it needs now. Raises StatusError."""
+    """Return a changed Service with its allocated values and those that it now needs. Raises StatusError."""
     service, spec = _copied(new)
     _keep_given(service, spec, old)
     _match_addresses(service, spec, old)
@@ -84,7 +86,7 @@ def _status(service: JsonObject) -> JsonObject:
 
 
 def _as_read(service: JsonObject) -> JsonObject:
-    """What every answer leaves out of an ExternalName service, if it is not wrong anyway."""
+    """Drop a valid ``internalTrafficPolicy`` from an ExternalName service, as every answer does."""
     spec = service["spec"]
     named = isinstance(spec, dict) and _kind(service) == "ExternalName"
     if isinstance(spec, dict) and named and spec.get("internalTrafficPolicy") in {"Cluster", "Local"}:
@@ -93,7 +95,7 @@ def _as_read(service: JsonObject) -> JsonObject:
 
 
 def _keep_given(service: JsonObject, spec: JsonObject, old: JsonObject) -> None:
-    """What the service was given before and the client does not speak of (``patchAllocatedValues``)."""
+    """Keep the allocated values that the client omitted (``patchAllocatedValues``)."""
     if "ExternalName" not in {_kind(service), _kind(old)}:
         if not spec.get("clusterIP"):
             spec["clusterIP"] = text(old, "spec", "clusterIP")
@@ -116,7 +118,7 @@ def _needs_node_ports(service: JsonObject) -> bool:
 
 
 def _match_addresses(service: JsonObject, spec: JsonObject, old: JsonObject) -> None:
-    """``clusterIPs`` follows ``clusterIP`` where only one of them was changed (``normalizeClusterIPs``)."""
+    """Set ``clusterIPs`` from ``clusterIP`` if only one of them changed (``normalizeClusterIPs``)."""
     before, after = text(old, "spec", "clusterIP"), text(service, "spec", "clusterIP")
     if strings(old, "clusterIPs") and not strings(service, "clusterIPs") and before == after:
         spec["clusterIPs"] = list(strings(old, "clusterIPs"))
@@ -128,7 +130,7 @@ def _match_addresses(service: JsonObject, spec: JsonObject, old: JsonObject) -> 
 
 
 def _fill_families(service: JsonObject, spec: JsonObject, old: JsonObject | None) -> None:
-    """``ipFamilyPolicy`` and ``ipFamilies`` (``initIPFamilyFields``). Raises StatusError."""
+    """Set ``ipFamilyPolicy`` and ``ipFamilies`` (``initIPFamilyFields``). Raises StatusError."""
     if _kind(service) == "ExternalName" or _prefers_as_before(service, old):
         return
     bare = text(service, "spec", "clusterIP") == "None" and not find(service, "spec", "selector")
@@ -158,7 +160,7 @@ def _fill_families(service: JsonObject, spec: JsonObject, old: JsonObject | None
 
 
 def _prefers_as_before(service: JsonObject, old: JsonObject | None) -> bool:
-    """Whether an update leaves a service that prefers two families as it is."""
+    """Return whether an update keeps the addresses of a service that prefers two families."""
     if old is None or _kind(old) != _kind(service) or find(service, "spec", "ipFamilyPolicy") != "PreferDualStack":
         return False
     return (
@@ -187,7 +189,7 @@ def _stack_errors(service: JsonObject, spec: JsonObject, old: JsonObject | None)
 
 
 def _match_families(service: JsonObject, spec: JsonObject) -> list[FieldError]:
-    """The families of addresses that were asked for."""
+    """Add the families of requested addresses, and return the errors."""
     errors: list[FieldError] = []
     addresses = strings(service, "clusterIPs")
     for index, address in enumerate(addresses):
@@ -205,7 +207,7 @@ def _match_families(service: JsonObject, spec: JsonObject) -> list[FieldError]:
 
 
 def _give_new_ports(service: JsonObject, ports: Ports) -> None:
-    """Node ports of a new service; one port under two protocols has one node port. Raises StatusError."""
+    """Allocate node ports of a new service; one port with two protocols gets one node port. Raises StatusError."""
     given: dict[int, int] = {}
     for index, port in enumerate(ports_of(service)):
         if not number(port, "nodePort") and not _allocates(service):
@@ -237,7 +239,7 @@ def _take(service: JsonObject, ports: Ports, index: int, wanted: int) -> None:
 
 
 def _give_ports(service: JsonObject, old: JsonObject, ports: Ports) -> None:
-    """Node ports of a changed service. Raises StatusError."""
+    """Allocate node ports of a changed service. Raises StatusError."""
     before = {number(port, "nodePort") for port in ports_of(old)}
     seen: set[tuple[str, int]] = set()
     for index, port in enumerate(ports_of(service)):
@@ -263,7 +265,7 @@ def _give_health_port(service: JsonObject, spec: JsonObject, ports: Ports) -> No
 
 
 def _drop_of_type(service: JsonObject, spec: JsonObject, old: JsonObject) -> None:
-    """Fields of the type that the service had, where the client left them as they were (``dropTypeDependentFields``)."""
+    """Drop the fields of the old type that the client did not change (``dropTypeDependentFields``)."""
     kind, before = _kind(service), _kind(old)
     if before != "ExternalName" == kind:
         if all(find(old, "spec", name) == spec.get(name) for name in ("clusterIP", "clusterIPs")):

@@ -1,4 +1,4 @@
-"""The rules of Services; those of their addresses are in ``address_validation``."""
+"""The validation of Services; that of their addresses is in ``address_validation``."""
 
 from typing import Final
 
@@ -50,13 +50,13 @@ _MAX_AFFINITY: Final = 86_400
 
 
 def externally_accessible(service: JsonObject) -> bool:
-    """Whether the service has an address outside of the cluster."""
+    """Return whether the service can be reached from outside the cluster."""
     kind = text(service, "spec", "type")
     return kind in {"LoadBalancer", "NodePort"} or (kind == "ClusterIP" and bool(find(service, "spec", "externalIPs")))
 
 
 def needs_health_check(service: JsonObject) -> bool:
-    """Whether the service has a port of its own for health checks."""
+    """Return whether the service has a separate port for health checks."""
     local = text(service, "spec", "externalTrafficPolicy") == "Local"
     return local and text(service, "spec", "type") == "LoadBalancer"
 
@@ -132,7 +132,7 @@ def _each_port_errors(service: JsonObject) -> list[FieldError]:
 
 
 def each_port_errors(port: JsonObject, field: str) -> list[FieldError]:
-    """Of the number and the protocol of a port, which Services and Endpoints share."""
+    """Return the errors of the number and the protocol of a port, for Services and Endpoints."""
     errors = [invalid(f"{field}.port", number(port, "port"), why) for why in port_problems(number(port, "port"))]
     protocol = text(port, "protocol")
     if not protocol:
@@ -293,7 +293,7 @@ def _status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def balancer_status_errors(new: JsonObject, old: JsonObject | None, *, balanced: bool) -> list[FieldError]:
-    """``ValidateLoadBalancerStatus`` of ``status.loadBalancer``, for Services."""
+    """Return the errors of ``status.loadBalancer`` of a Service (``ValidateLoadBalancerStatus``)."""
     field = "status.loadBalancer.ingress"
     points = _points(new)
     if points and not balanced:

@@ -1,4 +1,4 @@
-"""PersistentVolumes and PersistentVolumeClaims: validation and the admission plugins about storage.
+"""PersistentVolumes and PersistentVolumeClaims: validation, and the admission plugins for storage.
 
 May import ``pod_specs``.
 """

@@ -1,4 +1,4 @@
-"""Plugins about storage: protection of what is in use, the default class of claims, and growing of claims."""
+"""The admission plugins for storage: protection of volumes in use, default class of claims, expansion of claims."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ _PROTECTION: Final = {
 
 
 def protect(admission: Admission, obj: JsonObject) -> JsonObject:
-    """The object with the finalizer that keeps it while it is in use."""
+    """Return the object with the finalizer that protects it while it is in use."""
     finalizer = _PROTECTION[admission.kind.group_kind]
     finalizers: list[JsonValue] = [*texts(obj, "metadata", "finalizers")]
     if admission.subresource or finalizer in finalizers:
@@ -28,7 +28,7 @@ def protect(admission: Admission, obj: JsonObject) -> JsonObject:
 
 
 def fill_class(admission: Admission, claim: JsonObject) -> JsonObject:
-    """A claim that names no class gets the default one, if there is any: the newest of several."""
+    """Set the class of a claim without one to the default class, if there is one; the newest of several."""
     if admission.subresource or _class_of(claim) is not None:
         return claim
     classes = [item for item in admission.view.objects("storage.k8s.io", "storageclasses") if _is_default(item)]
@@ -50,7 +50,7 @@ def _class_of(claim: JsonObject | None) -> str | None:
 
 
 def check_growth(admission: Admission) -> None:
-    """Only bound claims of a class that allows it may grow. Raises StatusError (403)."""
+    """Refuse to expand a claim that is not bound or whose class does not allow it. Raises StatusError (403)."""
     if admission.subresource:
         return
     new, old = (find(claim, "spec", "resources", "requests", "storage") for claim in (admission.obj, admission.old))

@@ -1,4 +1,6 @@
-"""The rules of PersistentVolumeClaims; those of a claim's spec, which others carry too, are in ``pod_specs.claim_specs``."""
+"""The validation of PersistentVolumeClaims; that of the spec, which other kinds also contain, is in
+``pod_specs.claim_specs``.
+"""
 
 from typing import Final
 
@@ -68,7 +70,9 @@ def _size(claim: JsonObject) -> JsonValue:
 
 
 def _kept_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """A claim's spec stays as it is, but for what binds it, and what a bound one may ask for."""
+    """Return the errors of a changed claim: its spec is immutable, except for the binding and, once bound, the requested
+    size and class.
+    """
     errors: list[FieldError] = []
     spec, before = dict(_spec(new)), dict(_spec(old))
     if not before.get("volumeName"):

@@ -1,4 +1,4 @@
-"""Which nodes a PersistentVolume can be used on, and labels of nodes by their old names."""
+"""The validation of a PersistentVolume's node affinity, and the deprecated names of node labels."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _STABLE: Final = {
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
 }
-"""Old name of a label of nodes → its name now."""
+"""Deprecated name of a node label → its present name."""
 _DEPRECATED: Final = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
     "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
@@ -31,7 +31,7 @@ _DEPRECATED: Final = {
 
 
 def affinity_errors(affinity: JsonObject, path: str) -> list[FieldError]:
-    """Of a volume's node affinity that stands at ``path``."""
+    """Return the errors of a volume's node affinity at ``path``."""
     needed = part(affinity, "required")
     if needed is None:
         return [required(f"{path}.required", "must specify required node constraints")]
@@ -39,7 +39,7 @@ def affinity_errors(affinity: JsonObject, path: str) -> list[FieldError]:
 
 
 def affinity_change_errors(new: JsonObject | None, old: JsonObject) -> list[FieldError]:
-    """An affinity once set stays, but for labels that are called by their new names."""
+    """Return an error if an affinity changes in more than the names of deprecated labels."""
     if _renamed(new, old) == old:
         return []
     shown = None if new is None else internal_form("core.VolumeNodeAffinity", new)
@@ -47,7 +47,7 @@ def affinity_change_errors(new: JsonObject | None, old: JsonObject) -> list[Fiel
 
 
 def _renamed(new: JsonObject | None, old: JsonObject) -> JsonObject | None:
-    """The new affinity with the old one's names of labels, where they are names of the same."""
+    """Return the new affinity with the old label names, where the new names are their successors."""
     terms, before = parts(new, "required", "nodeSelectorTerms"), parts(old, "required", "nodeSelectorTerms")
     if new is None or len(terms) != len(before):
         return new
@@ -66,7 +66,7 @@ def _renamed(new: JsonObject | None, old: JsonObject) -> JsonObject | None:
 
 
 def affinity_warnings(affinity: JsonObject | None, path: str) -> list[str]:
-    """Of labels of nodes by their old names."""
+    """Return the warnings about deprecated names of node labels."""
     return [
         f"{path}.required.nodeSelectorTerms[{index}].matchExpressions[{number}].key: {key} is {deprecated}"
         for index, term in enumerate(parts(affinity, "required", "nodeSelectorTerms"))
@@ -76,5 +76,5 @@ def affinity_warnings(affinity: JsonObject | None, path: str) -> list[str]:
 
 
 def deprecated_label(key: str) -> str:
-    """What is said of a label of nodes by its old name; "" for others."""
+    """Return the warning about a deprecated name of a node label; "" for other labels."""
     return _DEPRECATED.get(key, "")

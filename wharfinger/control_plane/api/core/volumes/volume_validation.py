@@ -1,4 +1,4 @@
-"""The rules of PersistentVolumes: one source, a capacity, and what may not change."""
+"""The validation of PersistentVolumes: one source, a capacity, and immutable fields."""
 
 import posixpath
 from collections.abc import Mapping
@@ -66,7 +66,7 @@ def _secret_errors(reference: JsonObject, path: str) -> list[FieldError]:
 
 
 def _with_secret_namespace(check: Check) -> Check:
-    """A source of pods, whose secret is of a namespace that must be said here."""
+    """Return the check of a pod volume source that must also name the namespace of its secret."""
 
     def checked(source: JsonObject, path: str) -> list[FieldError]:
         reference = part(source, "secretRef")
@@ -126,7 +126,7 @@ SOURCES: Final[Mapping[str, tuple[str, Check]]] = {
     "storageos": ("storageos", _with_secret_namespace(POD_SOURCES["storageos"])),
     "csi": ("csi", _csi),
 }
-"""The member of ``spec`` → how its errors call it, and what they are; in the order in which the server looks."""
+"""Member of ``spec`` → its name in errors, and its check; in upstream's order."""
 _MOUNTABLE: Final = frozenset(SOURCES) - {
     "hostPath", "flocker", "fc", "flexVolume", "portworxVolume", "scaleIO", "local", "storageos", "csi"
 }  # fmt: skip
@@ -170,7 +170,7 @@ def _spec_errors(volume: JsonObject) -> list[FieldError]:
 
 
 def inline_volume_errors(spec: JsonObject, path: str) -> list[FieldError]:
-    """What is wrong with a volume's spec that stands in another object, at ``path``: only CSI, and nothing of claims."""
+    """Return the errors of a volume's spec inside another object, at ``path``: only CSI, and no reference to a claim."""
     nowhere = "may not be specified in the context of inline volumes"
     errors = [forbidden(f"{path}.{name}", nowhere) for name in ("claimRef", "capacity") if spec.get(name)]
     if part(spec, "csi") is None:
