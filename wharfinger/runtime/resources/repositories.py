@@ -143,7 +143,7 @@ def _local_path(text: str, where: str, roots: Sequence[Path]) -> Path:
     if not text or not path.is_absolute():
         raise SpecError(f"{where}: required, an absolute path on the daemon's machine")
     if "\0" in text:
-        raise SpecError(f"{where}: a path has no NUL character in it")
+        raise SpecError(f"{where}: expected a path without NUL characters")
     path = Path(os.path.realpath(path))
     if not any(path.is_relative_to(os.path.realpath(root)) for root in roots):
         raise SpecError(

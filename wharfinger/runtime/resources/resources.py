@@ -249,7 +249,7 @@ def _settings_version(obj: JsonObject) -> int:
 def _settings_sources(obj: JsonObject, namespace: str) -> tuple[SettingsSource, ...]:
     entries = find_list(obj, "spec", "settingsFrom")
     if len(entries) > MAX_SETTINGS_SOURCES:
-        raise SpecError(f"spec.settingsFrom: {len(entries)} entries, and at most {MAX_SETTINGS_SOURCES} are taken")
+        raise SpecError(f"spec.settingsFrom: expected at most {MAX_SETTINGS_SOURCES} entries, found {len(entries)}")
     return tuple(_settings_source(entry, namespace, f"spec.settingsFrom[{at}]") for at, entry in enumerate(entries))
 
 
@@ -262,7 +262,7 @@ def _settings_source(entry: JsonValue, namespace: str, where: str) -> SettingsSo
     path = find_str(entry, "path")
     parts = tuple(path.split(".")) if path else ()
     if not all(parts):
-        raise SpecError(f"{where}.path: {path!r} is no path of names such as database.password")
+        raise SpecError(f"{where}.path: {path!r} is not a path of names such as database.password")
     key = find_str(entry, "key", default="" if parts else DEFAULT_SETTINGS_KEY)
     if not key:
         raise SpecError(f"{where}.key: required where a path is given")

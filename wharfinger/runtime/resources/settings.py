@@ -121,7 +121,7 @@ def _layer(entry: SettingsSource, obj: JsonObject | None, where: str) -> JsonObj
     if obj is None:
         if entry.optional:
             return {}
-        raise SettingsSourceError(f"{where}: {what} does not exist; create it, or say optional: true")
+        raise SettingsSourceError(f"{where}: {what} does not exist; create it, or set optional: true")
     try:
         text = _text(entry, obj)
         if text is None:
@@ -148,9 +148,9 @@ def _layer(entry: SettingsSource, obj: JsonObject | None, where: str) -> JsonObj
 def _unreadable(error: FormatError) -> str:
     """The place of an error in the text of a Secret, without its reason, which may quote what is secret."""
     if not isinstance(error, YamlError):
-        return "not base64, as the data of a Secret are"
+        return "not base64, which the data of a Secret must be"
     place = "" if error.line is None else f"line {error.line}, column {error.column}: "
-    return f"{place}cannot be read as YAML (why may quote the Secret; `wharfinger package check --settings` says it)"
+    return f"{place}cannot be read as YAML (the reason may quote the Secret; `wharfinger package check --settings` shows it)"
 
 
 def _text(entry: SettingsSource, obj: JsonObject) -> bytes | None:

@@ -41,7 +41,7 @@ from wharfinger.runtime.tasks.rendering import (
 )
 
 LEFT_TO_PEOPLE: Final = (
-    "spec.maintenance: nothing is applied; settings and version that were changed since wait for its end"
+    "spec.maintenance: nothing is applied; changes of the settings and the version wait until it ends"
 )
 
 

@@ -27,7 +27,7 @@ async def collect_made(instance: Instance, tools: Tools) -> None:
     try:
         record = await instance.recorded(tools.cluster)
     except PackageStateError as error:
-        log.warning("%s: what its hooks made cannot be known any more, and stays: %s", instance.id, error)
+        log.warning("%s: the objects that its hooks made are not known any more, and are kept: %s", instance.id, error)
         return
     policy = instance.deletion
     if not record.state.made or policy is DeletionPolicy.ORPHAN:
@@ -40,7 +40,7 @@ async def collect_made(instance: Instance, tools: Tools) -> None:
             for key, obj in await _made(instance, tools, maker, resource):
                 with suppress(NotFoundError, ConflictError):  # gone, or another object has the name by now
                     await tools.cluster.delete(key, uid=find_str(obj, "metadata", "uid"))
-                    log.info("%s: deleted %s, which a hook of it made", instance.id, key)
+                    log.info("%s: deleted %s, which one of its hooks made", instance.id, key)
         except ClusterError as error:
             problems.append(error)
     if problems:

@@ -49,7 +49,7 @@ async def comparable_settings(
     except ConversionError as error:
         if error.transient:
             raise
-        log.warning("%s: what was configured before cannot be compared with: %s", definition.name, error)
+        log.warning("%s: the earlier settings cannot be compared with the new ones: %s", definition.name, error)
         return None
 
 

@@ -104,7 +104,9 @@ async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) 
         found = await rendered(instance, tools, reporter)
     except RenderError as error:
         # It may need what beforeHelm hooks make of the values; Run says it where it is more than that.
-        log.info("%s: its conversion webhooks come with the release: %s", instance.id, instance.masked(str(error)))
+        log.info(
+            "%s: its conversion webhooks are applied with the release: %s", instance.id, instance.masked(str(error))
+        )
         return
     webhooks = tuple(obj for obj in found.objects if kind_of(obj)[1] == CONVERSION_WEBHOOK)
     release, namespace = instance.id.release, instance.id.namespace

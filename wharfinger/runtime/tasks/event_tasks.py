@@ -170,7 +170,7 @@ async def synchronize(
 def _log_allowed(instance: Instance, hook: Hook, error: Expected) -> None:
     """A failure that is none of the package's: it is told here, and nowhere in its status."""
     why = classify(error, instance.masked).message
-    log.warning("%s: %s failed, which it is allowed to: %s", instance.id, hook.name, why)
+    log.warning("%s: %s failed, which its binding allows: %s", instance.id, hook.name, why)
 
 
 def named(bindings: tuple[KubernetesBinding, ...]) -> str:
@@ -188,7 +188,7 @@ def failed_event(
     if isinstance(error, EXPECTED):
         message = classify(error, instance.masked).message
     else:
-        log.error("%s: %s: a bug in what runs it", instance.id, hook.name, exc_info=error)
+        log.error("%s: %s: a defect of Wharfinger in running it", instance.id, hook.name, exc_info=error)
         message = instance.masked(f"Internal: {type(error).__name__}: {error}")
     if scope is None or not scope.cancelled:
         reporter.event_hook_done(instance, hook.name, lane, message)

@@ -101,7 +101,7 @@ async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manife
         async with tools.slots.use(Kind.LOAD, instance.id.name):
             await tools.store.install(manifest)
     except (FormatError, PackageError) as error:
-        log.info("what was downloaded before cannot be used, and is downloaded again: %s", error)
+        log.info("the earlier download cannot be used, and is repeated: %s", error)
         return None
     return manifest
 
@@ -134,7 +134,7 @@ async def install(instance: Instance, tools: Tools, reporter: Reporter) -> None:
         version, wanted = instance.version, instance.wanted
         if wanted.reset != record.state.reset and record.state.reset:
             log.warning(
-                "%s: its one-time steps and what its hooks had patched are forgotten, as asked for", instance.id
+                "%s: its one-time steps and the values patches of its hooks are forgotten, as requested", instance.id
             )
         await record.update(
             lambda state: state.installed(origin, version, digest).heard(forced=wanted.forced, reset=wanted.reset)
@@ -151,7 +151,9 @@ async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Read the package: what it says of itself, its schemas, its hooks; ask its enabled script, if it has one."""
     if instance.tree is None:
         raise AssertionError(f"{instance.id}: Load before Install")
-    reporter.progressed(instance, Stage.LOADED, "Loading", "reading the package and asking its hooks what they want")
+    reporter.progressed(
+        instance, Stage.LOADED, "Loading", "reading the package and asking its hooks for their configuration"
+    )
     async with tools.slots.use(Kind.LOAD, instance.id.name):
         told = await read_package(instance, tools)
     reporter.warned(instance, "package", instance.loaded().warnings)
@@ -286,8 +288,8 @@ def check_needs(definition: Definition, identity: PackageId) -> None:
     for names, verb in ((required, "requires"), (definition.subscriptions, "subscribes to")):
         if identity.name in names:
             raise IdentityError(
-                f"package {definition.name} {definition.version} {verb} {identity.kind} {identity}, and is installed as just "
-                "that; install it under another name"
+                f"package {definition.name} {definition.version} {verb} {identity.kind} {identity}, and is installed under that "
+                "name itself; install it under another name"
             )
 
 

@@ -39,7 +39,7 @@ async def purge(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     if not declared or instance.disowned or steps.done(PURGE) is not None:
         return
     with steps.taking(PURGE):
-        reporter.removing(instance, "Removing", "deleting what its workloads have left behind")
+        reporter.removing(instance, "Removing", "deleting the objects that its workloads left behind")
         problems: list[ClusterError] = []
         for resource in await _kinds(instance, tools):
             try:
@@ -97,17 +97,15 @@ def _declared(instance: Instance) -> Iterator[tuple[str, str]]:
     try:
         entries = find_list(instance.values, DECLARATION)
     except FormatError as error:
-        log.warning("%s: %s; it is passed over", instance.id, error)
+        log.warning("%s: %s; it is skipped", instance.id, error)
         return
     for number, entry in enumerate(entries[:MAX_KINDS]):
         try:
             kind, version = find_str(entry, "kind"), find_str(entry, "version")
         except FormatError as error:
-            log.warning("%s: %s[%d]: %s; it is passed over", instance.id, DECLARATION, number, error)
+            log.warning("%s: %s[%d]: %s; it is skipped", instance.id, DECLARATION, number, error)
             continue
         if not kind or not version:
-            log.warning(
-                "%s: %s[%d]: kind and version are required; it is passed over", instance.id, DECLARATION, number
-            )
+            log.warning("%s: %s[%d]: kind and version are required; it is skipped", instance.id, DECLARATION, number)
             continue
         yield kind, version

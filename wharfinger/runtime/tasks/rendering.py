@@ -287,8 +287,8 @@ def release_request(
 def of_foreign_revision(revision: int, by: str) -> str:
     """What is told of a revision that somebody else made, or took away."""
     return (
-        f"release: {by} had it last (revision {revision}), not Wharfinger; it is left as it is until the package changes, or "
-        "the annotation wharfinger.dev/force-requested-at asks for it"
+        f"release: {by} changed it last (revision {revision}), not Wharfinger; it is not changed until the package changes, or "
+        "the annotation wharfinger.dev/force-requested-at requests it"
     )
 
 

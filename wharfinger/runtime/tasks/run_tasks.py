@@ -82,7 +82,7 @@ async def _run_to_rest(instance: Instance, tools: Tools, reporter: Reporter, *, 
         log.info("%s: afterHelm hooks changed the values (%s); applying again", instance.id, paths)
     raise ValuesLoopError(
         f"afterHelm hooks of {instance.package} {instance.version} changed the values {MAX_ROUNDS} times in a row: "
-        f"{'; '.join(loop)}; a hook must come to rest when nothing else changes"
+        f"{'; '.join(loop)}; a hook must stop changing the values when nothing else changes"
     )
 
 
@@ -241,9 +241,11 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
 def _tell_left(instance: Instance, result: UninstallResult) -> None:
     """Nobody sees any more what the release was: so what became of each object of it is said."""
     for key in result.deleted:
-        log.info("%s: deleted %s, which was left of its release: its record was gone", instance.id, key)
+        log.info(
+            "%s: deleted %s, which was left over from its release; the record of the release is gone", instance.id, key
+        )
     for key, why in result.kept.items():
-        log.info("%s: %s is left of its release, and stays: %s", instance.id, key, why)
+        log.info("%s: %s is left over from its release, and is kept: %s", instance.id, key, why)
 
 
 async def _load_for_removal(instance: Instance, tools: Tools) -> None:

@@ -76,7 +76,9 @@ async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject
         alone = await check_values_rules(definition, fresh, before, tools.rules)
         if alone.problems:
             raise SettingsError(alone.problems, subject="values")
-        log.warning("%s: what its hooks had patched does not fit this version any more, and is dropped", instance.id)
+        log.warning(
+            "%s: the values patches of its hooks do not fit this version any more, and are dropped", instance.id
+        )
         record = await instance.recorded(tools.cluster)
         await record.update(lambda state: state.started_anew())
         if instance.hook_scope is not None:
@@ -211,5 +213,5 @@ async def _synchronize_all(
         else:
             task = SynchronizeTask(hook, bindings, hooks, instance, tools, reporter, scope)
             if not reporter.run_later(instance, task, lane_of(head.queue)):
-                raise HookError(hook.name, "its synchronisation found no room in the queue", transient=True)
+                raise HookError(hook.name, "the queue has no room for its synchronisation", transient=True)
         hooks.synchronized.add(key)

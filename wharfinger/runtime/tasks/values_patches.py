@@ -92,7 +92,8 @@ async def patch_settings(instance: Instance, tools: Tools, hook: str, patch: Seq
     definition = instance.loaded()
     if definition.layout is not Layout.MODULE_FOLDER:
         raise HookRunError(
-            hook, "it patches the configuration values, which are the resource's spec.settings and are not a hook's"
+            hook,
+            "it patches the configuration values: those are the resource's spec.settings, which only hooks of a module folder may change",
         )
     for attempt in range(ATTEMPTS):
         try:

@@ -34,12 +34,10 @@ from wharfinger.runtime.why.remedies import (
     of_version,
 )
 
-PAUSED: Final = (
-    "nothing is decided before the cluster has said whether the ConfigMap is there that --bootstrapped-by names"
-)
+PAUSED: Final = "nothing is decided until it is known whether the ConfigMap exists that --bootstrapped-by names"
 """Nothing but that pauses a daemon's scheduler."""
-RESTING: Final = "it is paused: its hooks rest, nothing is deleted"
-AGAIN: Final = "it is ready as it is installed, and is to be run again"
+RESTING: Final = "it is paused: its hooks are stopped, nothing is deleted"
+AGAIN: Final = "it is ready, and has to be run again"
 _MOST_LOOKED_AT: Final = 1_000
 _FORBID: Final = "Forbid"
 _DISABLE: Final = "Disable"
@@ -75,7 +73,7 @@ def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | N
     name = package.name
     cause = _root(name, VoteSnapshot(_FORBID, condition.reason, condition.message), condition.last_transition)
     if node is not None:
-        cause = replace(cause, state="goes on as it was before its resource changed")
+        cause = replace(cause, state="keeps running as before its resource changed")
     if condition.reason != Reason.DEPENDENCY_CYCLE:
         return cause
     closing = tuple(each for each in known.by_resource(name) if _needs(known, each, name))
@@ -106,7 +104,7 @@ def absence_cause(known: Known, name: str, needed_by: NodeSnapshot | None) -> Ca
         asked = name in known.by_resource(needed_by.name)
         remedy = of_absence(name, constraint, needed_by.name, by_resource=asked)
     if known.asks_daemon:
-        return Cause("is not known", "the daemon knows none of that name", remedy=f"{remedy}; {UNTAKEN}")
+        return Cause("is not known", "the daemon knows no package of that name", remedy=f"{remedy}; {UNTAKEN}")
     return Cause("is not installed", "there is no resource of that name", remedy=remedy)
 
 
@@ -157,7 +155,7 @@ def _since(node: NodeSnapshot, vote: VoteSnapshot) -> datetime | None:
 
 
 def _root(name: str, vote: VoteSnapshot, since: datetime | None) -> Cause:
-    state = "is off" if vote.verdict == _DISABLE or vote.reason in _UNWANTED else "may not be on"
+    state = "is off" if vote.verdict == _DISABLE or vote.reason in _UNWANTED else "cannot be on"
     message = f"{vote.reason}: {vote.message or explanation(vote.reason)}"
     return Cause(state, message, since, remedy=of_reason(name, vote.reason))
 
@@ -172,7 +170,7 @@ def _unmet(known: Known, node: NodeSnapshot, message: str) -> Iterator[Cause]:
             if not each.optional:
                 yield Cause(f"needs {_member(each)}", message, through=(each.name,))
         elif not _allows(each.constraint, there.version):
-            text = f"{each.name} is there as {there.version}"
+            text = f"{each.name} has version {there.version}"
             asked = each.name in known.by_resource(node.name)
             remedy = of_version(each.name, each.constraint, node.name, by_resource=asked)
             yield Cause(f"needs {_member(each)}", "; ".join(filter(None, (text, message))), remedy=remedy)

@@ -24,7 +24,7 @@ REMOVED: Final = "Removed"
 """Conditions of a package that only snapshots have: False where the resource cannot be acted on, and while it is removed."""
 SUSPENDED: Final = "spec.suspend is true: nothing is reconciled, nothing is deleted"
 _HELD: Final = "a slot"
-_OF_GATES: Final = {"Disable": "cannot be put to rest", "EnabledScript": "cannot ask its enabled script"}
+_OF_GATES: Final = {"Disable": "cannot be stopped", "EnabledScript": "cannot run its enabled script"}
 """Tasks that fail in the stage of the requirements (:mod:`~wharfinger.runtime.tasks.pipeline`), and what that means."""
 _OF_HOOKS: Final = (Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED)
 _BOUND: Final = ("onStartup", "beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm")
@@ -111,14 +111,14 @@ def _failure(known: Known, package: PackageSnapshot, condition: ConditionSnapsho
     if condition.reason == Reason.NOT_READY:
         message = f"{_done(package.progress)}{condition.message}"
         remedy = of_reason(package.name, condition.reason)
-        return Cause("is applied and not ready", message, condition.last_transition, remedy=remedy)
+        return Cause("is applied but not ready", message, condition.last_transition, remedy=remedy)
     task = _task_of(package, condition)
     parked = task is not None and task.parked
     remedy = of_reason(package.name, condition.reason, permanent=parked)
     if condition.reason in _OF_HOOKS and not parked and (hook := _hook_of(package, condition.message)):
         remedy = of_failed_hook(hook)
     return Cause(
-        "failed for good" if parked else "fails",
+        "failed permanently" if parked else "fails",
         f"{condition.reason}: {condition.message}{_attempt(known, package, condition)}",
         condition.last_transition,
         remedy=remedy,
