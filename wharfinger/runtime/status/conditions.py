@@ -2,19 +2,17 @@
 
 Programs read two kinds of conditions, which answer different questions:
 
-* ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): is what is *wanted* there? They are always reported, and judged anew for each
-  generation. At most one of them is True, except during a rollout: a package is both Ready and Reconciling (kstatus: in progress)
-  if it was ready and its objects are being updated, scaled or replaced, or are being checked after a restart. None of them is
-  True only for a package that is settled without being Ready: suspended, or not wanted and gone.
+* ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): is what is *wanted* there? They are always reported, and judged again for
+  each generation. At most one of them is True, except during a rollout: a package is both Ready and Reconciling (kstatus: in
+  progress) if it was ready and its objects are being updated, scaled or replaced, or are being checked after a restart. All
+  three can be False only if a package is settled without being Ready: suspended, or not wanted and gone.
 * ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: how far did what is *there* get? Each has
   a mapper, which returns what to report now, or nothing. If it returns nothing, the condition is kept unchanged, with the
   generation that it was reported for; it is absent if it was never reported. Failures are looked for before successes.
 
-The phase decides where a mapper looks for failures. Until the package is complete for the first time, every stage counts.
-While
+The phase decides where a mapper looks for failures. Until the package is complete for the first time, every stage counts. While
 another version is wanted, only stages that affect the running version count. After that, all stages but the settings count,
-because refused settings break nothing. Work in progress is no failure, so a routine check of a package changes none of
-these.
+because refused settings break nothing. Work in progress is no failure, so a routine check of a package changes none of these.
 
 * ``Installed`` becomes True with the first success and stays True until the package is gone, whatever fails or is paused.
 * A paused package (a requirement is gone, or it is not wanted any more) is not checked: Scaled, Managed and ConfigurationApplied
@@ -179,7 +177,7 @@ def _scaled(status: PackageStatus) -> Verdict | None:
         case _ if scaled.truth is Truth.TRUE:
             return Verdict(Truth.TRUE, "Scaled")
         case _ if scaled.reason == Reason.PENDING:
-            return None  # this process has not looked yet
+            return None  # this process has not checked yet
         case _:
             return Verdict(scaled.truth, scaled.reason, scaled.message)
 
@@ -191,7 +189,7 @@ def _managed(status: PackageStatus) -> Verdict | None:
         return Verdict(Truth.FALSE, status.maintenance.reason, status.maintenance.message)
     problem = _blocker(status, _RECONCILIATION if status.phase is Phase.RECONCILE else _LATE)
     if problem is not None:
-        # Hooks that were never brought to life have managed nothing so far.
+        # Hooks that were never started have managed nothing so far.
         initial = status.phase is Phase.INSTALL and problem.reason == Reason.HOOK_INVALID
         return None if initial else _failure(problem)
     needed = (Stage.LOADED, Stage.HOOKS, Stage.APPLIED, Stage.SCALED)

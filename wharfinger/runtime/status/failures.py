@@ -1,7 +1,6 @@
 """The meaning of an error for its package: the reason that its status shows, and whether a retry can help.
 
-The errors of the other parts say what went wrong; this table says what follows. A registry is an input that sends no event
-when
+The errors of the other parts say what went wrong; this table says what follows. A registry is an input that sends no event when
 it changes, so every failure of a registry is retried with the queue's capped backoff instead of being parked
 (docs/decisions/0005).
 """
@@ -118,7 +117,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (FormatError, "ArtifactInvalid", True),
     (InvalidError, "ApplyFailed", True),
     (SchemaMismatchError, "ApplyFailed", True),
-    # Another owner's object sends no event when it goes: looked at again like everything that may mend by itself.
+    # Another owner's object sends no event when it is deleted, so this is retried like everything that may recover.
     (ForeignObjectError, "ConflictingOwner", False),
     (EmptyReleaseError, "ManifestEmpty", True),
     (OutsideNamespaceError, "OutsideNamespace", True),

@@ -1,9 +1,7 @@
-"""Everything known about one package's status: a condition for each stage of its pipeline, and the last reported
-conditions.
+"""The status of one package: a condition for each stage of its pipeline, and the last reported conditions.
 
-It is a value, made only by :mod:`~wharfinger.runtime.status.transitions`, which has a function for everything that may
-happen to
-it. Its external meaning is in :mod:`~wharfinger.runtime.status.conditions` and :mod:`~wharfinger.runtime.status.summary`.
+It is a value, made only by :mod:`~wharfinger.runtime.status.transitions`, which has a function for everything that may happen
+to it. Its external meaning is in :mod:`~wharfinger.runtime.status.conditions` and :mod:`~wharfinger.runtime.status.summary`.
 """
 
 from collections.abc import Mapping
@@ -95,8 +93,9 @@ class PackageStatus:
     removal: Condition | None = None
     """The state of a removal in progress: what it waits for, or what went wrong."""
     held: Condition | None = None
-    """The reason why a removal is held back: the dependents that it would break. It has not begun, and the package keeps
-    running.
+    """The reason why a removal is held back: the dependents that it would break.
+
+    It has not begun, and the package keeps running.
     """
     blocked: Condition | None = None
     """A problem before the pipeline: the spec cannot be read, or the repository is missing."""
@@ -111,9 +110,9 @@ class PackageStatus:
     told: Mapping[str, Told] = field(default_factory=dict)
     """The reported external conditions by type."""
     ready_kept: Told | None = None
-    """`Ready` as it is kept while the package is suspended. Otherwise the value that an earlier process reported, until
-    this process
-    has judged for itself.
+    """`Ready` as it is kept while the package is suspended.
+
+    Otherwise it is the value that an earlier process reported, until this process has judged for itself.
     """
 
     @property
@@ -133,9 +132,9 @@ class PackageStatus:
         return scaled if scaled.truth is Truth.TRUE and scaled.reason == Reason.ROLLING_OUT else None
 
     def stays_ready(self, problem: Condition) -> bool:
-        """Return whether the package is Ready although a stage is open: an earlier process said so of this generation, and
-        nothing
-        failed.
+        """Return whether the package stays Ready although a stage is open.
+
+        That is so if an earlier process reported it for this generation, and nothing failed.
         """
         kept = self.ready_kept
         told = kept is not None and kept.truth is Truth.TRUE and kept.generation == self.generation

@@ -1,7 +1,6 @@
 """The progress of an operation: how many objects are done, how many are left, and which of those are waited for.
 
-An object that is left counts as left, even if it was done once: an object that failed or was given up is not done. Each
-object
+An object that is left counts as left, even if it was done once: an object that failed or was given up is not done. Each object
 counts once, however often it is reported.
 """
 
@@ -24,8 +23,9 @@ class Progress:
     waiting_for: tuple[str, ...]
 
     def as_json(self) -> JsonObject:
-        """Return ``{completed: 3, remaining: 1, waitingFor: [...]}``; always all three, so that a merge patch leaves no old
-        field behind.
+        """Return ``{completed: 3, remaining: 1, waitingFor: [...]}``.
+
+        All three fields are always present, so that a merge patch leaves no old field behind.
         """
         waiting_for: list[JsonValue] = list(self.waiting_for)
         return {"completed": self.completed, "remaining": self.remaining, "waitingFor": waiting_for}

@@ -45,7 +45,7 @@ class Reason(StrEnum):
         reason.again, reason.text, reason.tip = again, text, tip
         return reason
 
-    # Where the package comes from.
+    # The source of the package.
     SPEC_INVALID = (
         "SpecInvalid",
         Again.CHANGE,
@@ -128,7 +128,7 @@ class Reason(StrEnum):
         "read the message: it says which program could not be run, and why",
     )
 
-    # Whether it may be on.
+    # The decision whether it may be on.
     KUBERNETES_UNMET = (
         "KubernetesRequirementsUnmet",
         Again.CHANGE,
@@ -402,7 +402,7 @@ class Reason(StrEnum):
     APPLYING_MANIFESTS = ("ApplyingManifests", Again.NOTHING, "its manifests are being applied")
     REMOVING = ("Removing", Again.NOTHING, "the release is being uninstalled")
 
-    # Left alone, because somebody said so.
+    # Not reconciled, because a user asked for that.
     SUSPENDED = (
         "Suspended",
         Again.CHANGE,
@@ -416,7 +416,7 @@ class Reason(StrEnum):
         "remove spec.maintenance to have its objects reconciled again",
     )
 
-    # All as it should be.
+    # No problem.
     READY = "Ready"
     IDLE = "Idle"
     STALLED = "Stalled"
@@ -430,8 +430,9 @@ OFF: Final = frozenset(
 HELD: Final = frozenset({Reason.WOULD_BREAK_DEPENDENTS, Reason.WAITING_FOR_DEPENDENTS})
 """The reasons of changes that are held back for dependents: nothing has begun, and what is installed is unchanged."""
 LOOKED_AT_ANEW: Final = frozenset({Reason.SCRIPT_ERROR})
-"""Reasons of unmet requirements that no watched event can resolve. The package is stalled, and checked again like all
-stalled ones.
+"""Reasons of unmet requirements that no watched event can resolve.
+
+The package is stalled, and checked again like all stalled ones.
 """
 
 _BY_WORD: Final[dict[str, Reason]] = {str(reason.value): reason for reason in Reason}

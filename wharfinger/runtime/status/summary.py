@@ -1,5 +1,4 @@
-"""The summary of a package, ``status.summary {state, message, tip}``: one word, one line, one thing to do. Each package has
-one.
+"""The summary of a package, ``status.summary {state, message, tip}``: one word, one line, one thing to do. Each package has one.
 
 The name of a failure depends on how far the package got, and on what was there before (spec/runtime §6.1):
 
@@ -20,9 +19,8 @@ the resource itself is wrong        Failed         Degraded                     
 the change would break dependents   Degraded       Degraded                               Degraded
 ==================================  =============  =====================================  ==================
 
-These states take precedence over the table, from the top: Removing, even if the removal is held back; a resource that is
-wrong or
-would break dependents; Suspended by a user.
+These states take precedence over the table, from the top: Removing, even if the removal is held back; a resource that is wrong
+or would break dependents; Suspended by a user.
 """
 
 from enum import StrEnum
@@ -51,9 +49,7 @@ LATE: Final = frozenset({Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED,
 
 
 class Summary(NamedTuple):
-    """The part of the status that people read. The texts may name objects, but no secrets: their reporters have masked
-    them.
-    """
+    """The part of the status that people read. The texts may name objects, but no secrets: their reporters have masked them."""
 
     state: str
     message: str
@@ -84,7 +80,7 @@ def summarize(status: PackageStatus) -> Summary:
 def _state(status: PackageStatus, stage: Stage, problem: Condition) -> State:
     if problem.reason in OFF:
         return State.DISABLING if status.version else State.DISABLED
-    if stage is Stage.REQUIREMENTS and problem.permanent:  # nothing that is watched mends it
+    if stage is Stage.REQUIREMENTS and problem.permanent:  # no watched event can resolve it
         return State.FAILED if status.phase is Phase.INSTALL else State.DEGRADED
     if stage is Stage.REQUIREMENTS:
         return State.PENDING if status.phase is Phase.INSTALL else State.SUSPENDED

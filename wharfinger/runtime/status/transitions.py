@@ -1,9 +1,7 @@
 """The transitions of a package's status: a pure function for every event, from one status to the next. Time is a parameter.
 
-Inside, each stage of the pipeline has one condition. Their external meaning follows from them: the conditions of the
-resource
-(:mod:`~wharfinger.runtime.status.conditions`) and its summary (:mod:`~wharfinger.runtime.status.summary`). Each function
-here
+Inside, each stage of the pipeline has one condition. Their external meaning follows from them: the conditions of the resource
+(:mod:`~wharfinger.runtime.status.conditions`) and its summary (:mod:`~wharfinger.runtime.status.summary`). Each function here
 derives them again.
 
 * A stage that fails transiently leaves the package Reconciling: it will be retried.
@@ -43,9 +41,9 @@ MAX_WARNINGS: Final = 10
 MAX_WARNING: Final = 300
 MAX_URLS: Final = 100
 MAX_MESSAGE: Final = 2_000
-"""The limit, in characters, of any text that this process did not write: a request that is too large would be refused and
-retried
-for ever.
+"""The limit, in characters, of any text from elsewhere.
+
+A request that is too large would be refused and retried for ever.
 """
 _MAY_BE_ABSENT: Final = ("currentVersion", "release", "progress", "warnings", "urls")
 
@@ -58,8 +56,7 @@ def fresh(generation: int, now: datetime) -> PackageStatus:
 
 
 def restored(generation: int, written: JsonObject, now: datetime) -> PackageStatus:
-    """Return the status of a package that an earlier process managed, from what it wrote: an installed package stays
-    installed.
+    """Return the status of a package that an earlier process managed, from what it wrote: an installed package stays installed.
 
     Anybody may have written it, so everything that does not have the form of `external` is ignored.
     """
@@ -96,8 +93,9 @@ def update_started(status: PackageStatus, generation: int, now: datetime, *, ver
 
 
 def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
-    """Start the stages from Configured on again. Stages with lanes of their own (hooks, CRDs) keep a failure until they
-    succeed.
+    """Start the stages from Configured on again.
+
+    Stages with lanes of their own (hooks, CRDs) keep a failure until they succeed.
     """
     again = (Stage.CONFIGURED, Stage.WEBHOOKS, Stage.APPLIED)
     stages = {
@@ -125,8 +123,7 @@ def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, 
 
 
 def rolling_out(status: PackageStatus, message: str, now: datetime) -> PackageStatus:
-    """Record that ready objects are being updated, scaled or replaced by other writers: the package is Reconciling and
-    still Ready.
+    """Record that other writers update, scale or replace ready objects: the package is Reconciling and still Ready.
 
     A package that was not ready becomes so only when all of its objects are.
     """
@@ -202,7 +199,7 @@ def uninstalled(status: PackageStatus, now: datetime) -> PackageStatus:
         progress=None,
         ready_kept=status.ready_kept if status.suspended else None,
     )
-    # What was told of what was there is not true of anything any more.
+    # Conditions about the removed objects are not true any more.
     return _unless_removing(status, now, replace(gone, told=without_silent(gone)))
 
 
@@ -241,9 +238,7 @@ def suspended(status: PackageStatus, now: datetime, *, suspended: bool) -> Packa
 
 
 def set_maintenance(status: PackageStatus, mode: str, now: datetime) -> PackageStatus:
-    """Record a maintenance mode like ``NoResourceReconciliation``, in which applied objects are not reconciled; empty:
-    none.
-    """
+    """Record a maintenance mode like ``NoResourceReconciliation``, in which applied objects are not reconciled; empty: none."""
     before = status.maintenance
     if mode == ("" if before is None else before.reason):
         return status

@@ -1,13 +1,11 @@
 """The writer of statuses: urgent changes are written at once, others at most twice a second.
 
 A package that is being installed reports every object it waits for. Each report is a new status, and each write is a call of
-the
-API server that wakes all watchers. So a changed status only requests a check of its package. The controller then writes the
+the API server that wakes all watchers. So a changed status only requests a check of its package. The controller then writes the
 status as it is at that moment, and asks again whether a write is due if there is something to write.
 
 The state machine of one package is pure (`step`). The shell keeps the states by name, and requests checks by adding names to
-the
-inbox:
+the inbox:
 
 ==========  ==============================  =====================  ==========================================
 event       when                            new state              effects
@@ -161,9 +159,7 @@ class StatusWriter:
             self._step(name, Changed(now_s, urgent=_is_urgent(before, after)))
 
     def may_write(self, name: str, now_s: float) -> bool:
-        """Return whether a status that differs from the written one may be written now; if not, the package is checked
-        later.
-        """
+        """Return whether a status that differs from the written one may be written now; if not, the package is checked later."""
         busy = len(self._writes) > PAUSE_S * MINOR_PER_S and now_s >= self._swept_s + 1.0
         if busy or len(self._writes) >= self._sweep_at:
             self._sweep(now_s)
@@ -177,9 +173,7 @@ class StatusWriter:
         return max(PAUSE_S, len(self._writes) / MINOR_PER_S)
 
     def _sweep(self, now_s: float) -> None:
-        """Forget states that make no difference any more, including those of removed packages. The amortized cost is
-        constant.
-        """
+        """Forget states that make no difference any more, including those of removed packages. The amortized cost is constant."""
         pause_s, self._swept_s = self._pause_s(), now_s
         self._writes = {name: writes for name, writes in self._writes.items() if _wait(writes, now_s, pause_s) > 0}
         self._sweep_at = max(_SWEEP, 2 * len(self._writes))
@@ -198,7 +192,7 @@ class StatusWriter:
                 case LookIn():
                     self._add(name)
                 case Write():
-                    pass  # the caller's to do
+                    pass  # the caller writes
                 case _:
                     assert_never(effect)
         return effects
