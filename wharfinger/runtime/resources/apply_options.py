@@ -1,4 +1,4 @@
-"""Options of `wharfinger run` for the reconciler, which applies, corrects, prunes and deletes the objects of releases."""
+"""The options of `wharfinger run` for the reconciler, which applies, corrects, prunes and deletes the objects of releases."""
 
 import argparse
 import math
@@ -66,7 +66,7 @@ _RATE: Final = _Option(
 
 
 def add_apply(parser: argparse.ArgumentParser) -> None:
-    """Add the group of these options."""
+    """Add the argument group of these options."""
     group = parser.add_argument_group(
         "applying objects",
         "how the objects of releases are applied and kept up to date; docs/reconciler.md explains how these options interact",
@@ -92,7 +92,7 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
 
 
 def apply_options(args: argparse.Namespace) -> ReconcilerOptions:
-    """The options that were given. Raises ValueError, naming options, where they contradict each other."""
+    """Return the options from the arguments. Raises ValueError, which names the options, if they contradict each other."""
     first, most, refused = args.apply_first_retry_s, args.apply_max_retry_s, args.apply_permanent_retry_s
     if not first <= most <= refused:
         raise ValueError(
