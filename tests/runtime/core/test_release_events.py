@@ -459,7 +459,7 @@ async def test_a_persons_revision_is_told_and_left_until_something_else_is_asked
     async with open_shop(tmp_path) as world:
         await persons_revision(world, 2)
         warned = await world.until("prod", "shop", lambda obj: "release:" in warnings_of(obj))
-        assert "a helm command (field manager wharfinger) had it last (revision 2)" in warnings_of(warned)
+        assert "a helm command (field manager wharfinger) changed it last (revision 2)" in warnings_of(warned)
         assert find_str(warned, "status", "summary", "state") == "Ready"
         await set_text(world, "theirs", by="helm")
         await until(lambda: bool(world.runtime.tools.releases.drifts(OWNER)))

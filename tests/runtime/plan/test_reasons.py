@@ -30,14 +30,14 @@ CASES = {
         [node("web.shop", "data.db >=2")],
         NOTHING,
         ["web.shop needs data.db (>=2)", "data.db is not installed: there is no resource of that name"],
-        "create the Application db in namespace data in a version that is >=2",
+        "create the Application db in namespace data in a version that matches >=2",
     ),
     "wrong version": (
         [SHOP, spec("data.db", version="1.4.0")],
         [node("web.shop", "data.db >=2"), node("data.db", version="1.4.0")],
         NOTHING,
-        ["web.shop needs data.db (>=2): data.db is there as 1.4.0"],
-        "set spec.packageVersion of applications.wharfinger.dev db -n data to one that is >=2",
+        ["web.shop needs data.db (>=2): data.db has version 1.4.0"],
+        "set spec.packageVersion of applications.wharfinger.dev db -n data to a version that matches >=2",
     ),
     "three levels down": (
         [SHOP, spec("web.api"), spec("data.db")],
@@ -46,7 +46,7 @@ CASES = {
         [
             "web.shop needs web.api",
             "web.api needs data.db",
-            "data.db may not be on: KubernetesRequirementsUnmet: data.db needs Kubernetes >=1.30, and the current one is 1.28.0",
+            "data.db cannot be on: KubernetesRequirementsUnmet: data.db needs Kubernetes >=1.30, and the current one is 1.28.0",
         ],
         "",
     ),
@@ -63,7 +63,7 @@ CASES = {
         NOTHING,
         [
             (
-                "web.shop may not be on: AnyOfDependenciesUnmet: web.shop needs one of 'storage': "
+                "web.shop cannot be on: AnyOfDependenciesUnmet: web.shop needs one of 'storage': "
                 "ceph, not installed; nfs, not installed"
             )
         ],
@@ -75,7 +75,7 @@ CASES = {
         NOTHING,
         [
             (
-                "web.shop may not be on: NoneOfDependenciesUnmet: web.shop excludes 'other': haproxy, "
+                "web.shop cannot be on: NoneOfDependenciesUnmet: web.shop excludes 'other': haproxy, "
                 "and version 1.0.0 is enabled"
             )
         ],
@@ -85,8 +85,8 @@ CASES = {
         [SHOP, spec("a"), spec("b")],
         [node("web.shop", "a"), module("a", "b"), module("b", "a")],
         NOTHING,
-        ["web.shop needs a", "a may not be on: DependencyCycle: dependency cycle through: a, b (a → b → a)"],
-        "one of the packages named must not depend on the others",
+        ["web.shop needs a", "a cannot be on: DependencyCycle: dependency cycle through: a, b (a → b → a)"],
+        "change one of the named packages so that it does not depend on the others",
     ),
     "not found": (
         [SHOP, spec("db")],
@@ -106,7 +106,7 @@ CASES = {
         [SHOP],
         [node("web.shop")],
         Facts(bootstrapped=False),
-        ["web.shop may not be on: BootstrapRequirementsUnmet: cluster bootstrap is not finished yet"],
+        ["web.shop cannot be on: BootstrapRequirementsUnmet: cluster bootstrap is not finished yet"],
         "",
     ),
     "release taken": (

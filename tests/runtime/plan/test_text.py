@@ -108,7 +108,7 @@ def test_programs_are_told_everything() -> None:
     }
     shop = document["packages"]["web.shop"]
     assert shop["causes"] == [
-        {"subject": "web.shop", "state": "needs data.db (>=2)", "message": "data.db is there as 1.4.0"}
+        {"subject": "web.shop", "state": "needs data.db (>=2)", "message": "data.db has version 1.4.0"}
     ]
     assert shop["remedy"].startswith("set spec.packageVersion of applications.wharfinger.dev db")
     assert document["packages"]["ingress"]["notes"] == ["its enabled script was not asked"]

@@ -39,7 +39,7 @@ def test_what_runs_is_open_until_it_was_judged() -> None:
     assert open_condition(ready()) is None
     condition = open_condition(replace(ready(), scale_checked=False))
     assert condition is not None
-    assert (condition.truth, condition.message) == (Truth.UNKNOWN, "looking at what was applied")
+    assert (condition.truth, condition.message) == (Truth.UNKNOWN, "checking the applied objects")
 
 
 def test_a_gate_is_a_requirement_that_is_not_met_and_first() -> None:

@@ -81,15 +81,15 @@ def test_what_is_no_progress_says_what_it_means_and_what_to_do(reason: Reason) -
     assert reason.tip
     for text in (reason.text, reason.tip):
         assert not text.endswith(".")
-        assert "by itself" not in text
+        assert "automatically" not in text
 
 
 def test_advice_says_whether_it_mends_by_itself() -> None:
-    assert advice(Reason.REGISTRY_FAILED).endswith("; it is tried again by itself")
-    assert advice(Reason.CLUSTER_FAILED).endswith("; it is tried again by itself")
+    assert advice(Reason.REGISTRY_FAILED).endswith("; it is retried automatically")
+    assert advice(Reason.CLUSTER_FAILED).endswith("; it is retried automatically")
     assert advice(Reason.CLUSTER_FAILED, permanent=True) == Reason.CLUSTER_FAILED.tip
     assert advice(Reason.APPLY_FAILED) == Reason.APPLY_FAILED.tip
-    assert advice(Reason.REPOSITORY_NOT_FOUND, permanent=True).endswith("; that is noticed by itself")
+    assert advice(Reason.REPOSITORY_NOT_FOUND, permanent=True).endswith("; that is noticed automatically")
     assert advice(Reason.DOWNLOADING) == ""
 
 

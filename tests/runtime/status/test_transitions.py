@@ -69,7 +69,7 @@ def test_ready_waits_until_what_runs_was_judged_again() -> None:
             status = statuses.succeeded(status, stage, T2)
         assert conditions(status)["Scaled"][0] == "True"
         assert conditions(status)["Ready"] == ("False", "Pending")
-        assert summarize(status)[:2] == ("Updating", "looking at what was applied")
+        assert summarize(status)[:2] == ("Updating", "checking the applied objects")
         assert summarize(statuses.succeeded(status, Stage.SCALED, T2))[0] == "Ready"
 
 

@@ -173,7 +173,7 @@ RUNNING = (
     Situation("repository_missing", "prod.homeless", repository_missing, said("does not exist")),
     Situation("settings_invalid", "prod.misset", settings_invalid, parked("SettingsInvalid")),
     Situation("settings_source_missing", "prod.unsettled", settings_source_missing, said("not-there")),
-    Situation("spec_invalid", "prod.misspelt", spec_invalid, said("is no path")),
+    Situation("spec_invalid", "prod.misspelt", spec_invalid, said("is not a path")),
     Situation("release_name_conflict", "twin", release_name_conflict, said("choose another name")),
     Situation("not_ready", "prod.starting", not_ready, says("NotReady")),
     Situation("suspended", "prod.resting", suspended, state("Suspended")),

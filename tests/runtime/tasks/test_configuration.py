@@ -150,7 +150,9 @@ async def test_what_cannot_be_brought_to_the_newest_version_is_not_compared_with
         tmp_path / "failing", {**TEXT, "openapi/conversions/v2.yaml": "{version: 2, conversions: ['1']}"}
     )
     assert await comparable_settings(failing, RealJq(), {"message": "hi"}, 1) is None
-    assert "hooked: what was configured before cannot be compared with: settings cannot be converted" in caplog.text
+    assert (
+        "hooked: the earlier settings cannot be compared with the new ones: settings cannot be converted" in caplog.text
+    )
     with pytest.raises(ConversionError, match="worker died"):
         await comparable_settings(two, RealJq(dying=set(two.conversions.conversions[0].programs)), {"message": "hi"}, 1)
 

@@ -226,12 +226,14 @@ def test_a_package_needs_others_and_not_itself(tmp_path: Path) -> None:
     check_needs(package, AppId("prod", "web"))
     with pytest.raises(
         IdentityError,
-        match=r"package web 1\.0\.0 requires Application prod/db, and is installed as just that; install it under another",
+        match=r"package web 1\.0\.0 requires Application prod/db, and is installed under that name itself; install it under",
     ):
         check_needs(package, AppId("prod", "db"))
-    with pytest.raises(IdentityError, match="subscribes to Application shared/mail, and is installed as just that"):
+    with pytest.raises(
+        IdentityError, match="subscribes to Application shared/mail, and is installed under that name itself"
+    ):
         check_needs(package, AppId("shared", "mail"))
-    with pytest.raises(IdentityError, match="requires Module dns, and is installed as just that"):
+    with pytest.raises(IdentityError, match="requires Module dns, and is installed under that name itself"):
         check_needs(needing(tmp_path, "requirements: {modules: {dns: '>1 !optional'}}"), ModuleId("dns"))
 
 

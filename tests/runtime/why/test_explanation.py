@@ -68,7 +68,7 @@ def test_objects_that_fail_are_told_of_what_is_ready_and_of_what_is_not() -> Non
 
 def test_warnings_are_told_beside_what_keeps_it() -> None:
     """A helm uninstall by a person is a warning, and the cause of what fails."""
-    text = "release: a helm command had it last"
+    text = "release: a helm command changed it last"
     told = why("db", replace(ready("db"), warnings=(text,)))
     assert (told.ready, told.also) == (True, (f"db: warning: {text}",))
     assert why("db", replace(failing("db"), warnings=(text,))).also == (f"db: warning: {text}",)
@@ -141,13 +141,13 @@ def test_a_dependency_that_is_not_there() -> None:
         ("shop.web", "needs db (>=1.0)"),
         ("db", "is not known"),
     ]
-    assert told.remedy.startswith("create the Module db in a version that is >=1.0")
+    assert told.remedy.startswith("create the Module db in a version that matches >=1.0")
 
 
 def test_what_would_close_a_circle_goes_on_and_says_so() -> None:
     required = condition(Stage.REQUIREMENTS, "False", "DependencyCycle", "around")
     told = why("db", package("db", required), node("db"))
-    assert [cause.state for cause in told.causes] == ["goes on as it was before its resource changed"]
+    assert [cause.state for cause in told.causes] == ["keeps running as before its resource changed"]
     assert told.causes[0].message == "DependencyCycle: around"
     assert told.remedy != WAIT
     assert told.also == ()
@@ -165,7 +165,7 @@ def test_a_disable_that_fails_is_the_root_for_all_who_wait() -> None:
         package("db", required, hooks, state="Disabling", tasks=(failed,)),
         node("db", votes=(forbidden("DynamicallyDisabled", "x"),)),
     )
-    assert [cause.state for cause in told.causes] == ["needs db", "cannot be put to rest"]
+    assert [cause.state for cause in told.causes] == ["needs db", "cannot be stopped"]
     assert "spec.enabled" not in told.remedy
     assert told.also == ("db is off: DynamicallyDisabled: x",)
 
@@ -241,7 +241,7 @@ def test_while_a_version_is_brought_the_gates_of_the_one_before_keep_nobody() ->
     fetching = condition(Stage.FETCHED, "False", "ArtifactNotFound", "quota:1.2.0: not found")
     told = why("quota", package("quota", required, fetching), waiting("quota", "db"))
     assert [cause.state for cause in told.causes] == ["fails"]
-    assert why("quota", package("quota", required), before).causes[0].state == "may not be on"
+    assert why("quota", package("quota", required), before).causes[0].state == "cannot be on"
 
 
 def test_a_circle_is_its_own_root() -> None:
@@ -277,7 +277,7 @@ def test_a_chain_without_end_is_cut_off_and_says_where_to_go_on() -> None:
     told = explain("m0", Known(NOW, package_of, node_of, lambda _order: ()))
     assert told is not None
     assert len(told.causes) == MAX_LOOKED_AT
-    assert told.remedy == f"ask on with `wharfinger why m{MAX_LOOKED_AT}`"
+    assert told.remedy == f"the chain is longer; continue with `wharfinger why m{MAX_LOOKED_AT}`"
 
 
 def test_what_is_told_is_one_line_each() -> None:
@@ -358,7 +358,7 @@ def test_the_root_is_as_near_as_one_that_can_be_acted_on(
         found = explain(name, known(*packages, *nodes))
         assert found is not None
         # What is off for a reason that is gone by now is a root of its own.
-        if level and "may not be on" not in {cause.state for cause in found.causes}:
+        if level and "cannot be on" not in {cause.state for cause in found.causes}:
             assert len(found.causes) == distance + 1
             assert found.causes[-1].subject in level
 

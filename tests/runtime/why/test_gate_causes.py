@@ -77,7 +77,7 @@ def test_another_version(version: str, optional: bool) -> None:
         dependencies=(depends("db >=2.0", optional=optional),),
     )
     (cause,) = votes(known(shop, node("db", version=version)), shop)
-    assert (cause.state, cause.message) == ("needs db (>=2.0)", f"db is there as {version}")
+    assert (cause.state, cause.message) == ("needs db (>=2.0)", f"db has version {version}")
     assert cause.through == ()
     assert "modules.wharfinger.dev db" in cause.remedy
 
@@ -97,7 +97,7 @@ def test_every_vote_against_it_is_a_cause_in_the_order_of_the_rules() -> None:
         forbidden("DisabledByScript", "d"),
     )
     db = node("db", "x", votes=against)
-    assert [cause.state for cause in votes(known(db), db)] == ["may not be on", "needs x", "is off", "is off"]
+    assert [cause.state for cause in votes(known(db), db)] == ["cannot be on", "needs x", "is off", "is off"]
     (last,) = votes(known(db), db)[-1:]
     assert last.message.startswith("DisabledByDefault: ")
 
@@ -146,7 +146,7 @@ def test_what_was_refused_is_known_to_the_condition(judged: NodeSnapshot | None)
     assert cause is not None
     assert cause.message == "DependencyCycle: dependency cycle through: db, shop.web"
     assert (cause.since, cause.by_hand) == (SINCE, True)
-    assert (cause.state == "may not be on") is (judged is None)
+    assert (cause.state == "cannot be on") is (judged is None)
     assert cause.remedy == Reason.DEPENDENCY_CYCLE.tip
     assert refusal_cause(known(), pending("shop.web"), judged) is None
 
@@ -168,7 +168,7 @@ def test_a_circle_that_the_resource_closes_is_opened_there() -> None:
     assert cause is not None
     assert (
         cause.remedy
-        == "edit spec.dependsOn of applications.wharfinger.dev web -n shop: what it names closes the circle (db)"
+        == "edit spec.dependsOn of applications.wharfinger.dev web -n shop: its entries close the cycle (db)"
     )
 
 
@@ -194,9 +194,9 @@ def test_a_group_says_of_each_member_what_helps() -> None:
     shop = replace(node("shop.web", votes=(unmet,)), groups=(met, store, GroupSnapshot("noneOf", "x", members)))
     (cause,) = votes(known(shop, node("fits"), node("old"), downloading("db")), shop)
     assert cause.remedy == (
-        "have db on (`wharfinger why db` says what keeps it off); "
-        "or set spec.packageVersion of modules.wharfinger.dev old to one that is >=2; "
-        "or create the Application cache in namespace shop in a version that is >=1; that is noticed by itself"
+        "enable db (`wharfinger why db` says what keeps it off); "
+        "or set spec.packageVersion of modules.wharfinger.dev old to a version that matches >=2; "
+        "or create the Application cache in namespace shop in a version that matches >=1; that is noticed automatically"
     )
 
 
@@ -204,7 +204,7 @@ def test_a_group_that_is_not_told_apart() -> None:
     group = GroupSnapshot("anyOf", "store", (depends("db"),))
     shop = replace(node("shop.web", votes=(forbidden("AnyOfDependenciesUnmet", "m"),)), groups=(group,))
     (cause,) = votes(known(shop), shop)
-    assert cause.remedy == "create the Module db; that is noticed by itself"
+    assert cause.remedy == "create the Module db; that is noticed automatically"
 
 
 def test_needs_of_the_resource_are_edited_there() -> None:
@@ -212,7 +212,10 @@ def test_needs_of_the_resource_are_edited_there() -> None:
     here = known(shop, node("db"), by_resource=("absent", "db"))
     cause, _ = votes(here, shop)
     edit = "edit spec.dependsOn of applications.wharfinger.dev web -n shop"
-    assert cause.remedy == f"set spec.packageVersion of modules.wharfinger.dev db to one that is >=2.0, or {edit}"
+    assert (
+        cause.remedy
+        == f"set spec.packageVersion of modules.wharfinger.dev db to a version that matches >=2.0, or {edit}"
+    )
     assert absence_cause(here, "absent", shop).remedy.startswith(f"create the Module absent, or {edit}; ")
 
 
@@ -278,7 +281,7 @@ def test_the_next_run_of_what_is_ready() -> None:
 def test_an_absent_package() -> None:
     shop = node("shop.web", "db >=1.0")
     cause = absence_cause(known(), "db", shop)
-    assert cause.line == "is not known: the daemon knows none of that name"
+    assert cause.line == "is not known: the daemon knows no package of that name"
     assert ">=1.0" in cause.remedy
     assert "shop.web" in cause.remedy
     assert cause.remedy.endswith(UNTAKEN)
@@ -288,4 +291,4 @@ def test_an_absent_package() -> None:
 def test_an_absent_package_where_everything_is_known() -> None:
     cause = absence_cause(known(asks_daemon=False), "db", None)
     assert cause.line == "is not installed: there is no resource of that name"
-    assert cause.remedy == "create the Module db; that is noticed by itself"
+    assert cause.remedy == "create the Module db; that is noticed automatically"

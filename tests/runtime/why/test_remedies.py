@@ -48,7 +48,7 @@ def test_every_word_that_has_a_tip_gives_it_as_its_remedy(reason: Reason) -> Non
 
 def test_a_word_with_a_command() -> None:
     said = of_reason("db", "DynamicallyDisabled")
-    assert said.startswith("set spec.enabled to true to have it back: kubectl patch modules.wharfinger.dev db ")
+    assert said.startswith("set spec.enabled to true to enable it again: kubectl patch modules.wharfinger.dev db ")
     assert said.endswith("""'{"spec":{"enabled":true}}'""")
 
 
@@ -58,27 +58,27 @@ def test_words_without_a_tip_and_unknown_ones() -> None:
 
 
 def test_what_is_tried_again_by_itself_says_so_unless_it_is_not() -> None:
-    assert of_reason("db", "ClusterFailed").endswith("it is tried again by itself")
-    assert "tried again" not in of_reason("db", "ClusterFailed", permanent=True)
+    assert of_reason("db", "ClusterFailed").endswith("it is retried automatically")
+    assert "retried" not in of_reason("db", "ClusterFailed", permanent=True)
 
 
 def test_who_is_missing() -> None:
     assert of_absence("db", ">=1.0", "shop.web") == (
-        "create the Module db in a version that is >=1.0, or use a version of shop.web that does not need it; "
-        "that is noticed by itself"
+        "create the Module db in a version that matches >=1.0, or use a version of shop.web that does not need it; "
+        "that is noticed automatically"
     )
-    assert of_absence("shop.db", "", "") == "create the Application db in namespace shop; that is noticed by itself"
+    assert of_absence("shop.db", "", "") == "create the Application db in namespace shop; that is noticed automatically"
 
 
 def test_who_is_missing_for_the_resource() -> None:
     edit = "edit spec.dependsOn of applications.wharfinger.dev web -n shop"
     assert of_absence("db", "", "shop.web", by_resource=True) == (
-        f"create the Module db, or {edit}; that is noticed by itself"
+        f"create the Module db, or {edit}; that is noticed automatically"
     )
     assert of_version("db", ">=2", "shop.web", by_resource=True) == (
-        f"set spec.packageVersion of modules.wharfinger.dev db to one that is >=2, or {edit}"
+        f"set spec.packageVersion of modules.wharfinger.dev db to a version that matches >=2, or {edit}"
     )
-    assert of_closing("shop.web", ("a", "b")) == f"{edit}: what it names closes the circle (a, b)"
+    assert of_closing("shop.web", ("a", "b")) == f"{edit}: its entries close the cycle (a, b)"
     assert of_closing("shop.web", ()) == Reason.DEPENDENCY_CYCLE.tip
 
 
@@ -86,15 +86,15 @@ def test_one_of_many() -> None:
     members = [Member(f"m{number}", "", "", there=False) for number in range(7)]
     assert of_group(tuple(members)) == (
         "create the Module m0; or create the Module m1; or create the Module m2; or create the Module m3; "
-        "or create the Module m4; or one of 2 more; that is noticed by itself"
+        "or create the Module m4; or one of 2 more; that is noticed automatically"
     )
-    assert of_group(()) == "one of the packages named must be on; that is noticed by itself"
+    assert of_group(()) == "enable one of the named packages; that is noticed automatically"
 
 
 def test_others() -> None:
     assert of_version("db", ">=2", "shop.web") == (
-        "set spec.packageVersion of modules.wharfinger.dev db to one that is >=2, "
-        "or that of applications.wharfinger.dev web -n shop to one that takes db as it is"
+        "set spec.packageVersion of modules.wharfinger.dev db to a version that matches >=2, "
+        "or that of applications.wharfinger.dev web -n shop to a version that accepts db as it is"
     )
     assert "hooks/a.sh" in of_hook("hooks/a.sh")
     assert "registry answers" in of_work("Download:1.0.0")
@@ -104,4 +104,4 @@ def test_others() -> None:
     assert "--max-renders N" in of_slots("renders")
     assert "--max-namespace-share" in of_shares()
     assert "a → b → a" in of_circle("a → b → a")
-    assert of_more("db") == "ask on with `wharfinger why db`"
+    assert of_more("db") == "the chain is longer; continue with `wharfinger why db`"

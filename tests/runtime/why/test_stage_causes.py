@@ -70,7 +70,7 @@ def test_other_attempts(head: TaskSnapshot, ends: str) -> None:
     found = failing("db")
     (cause,) = causes(replace(found, queue=replace(found.queue, tasks=(head,))))
     assert cause.message.endswith(ends)
-    assert cause.state == ("failed for good" if head.parked else "fails")
+    assert cause.state == ("failed permanently" if head.parked else "fails")
 
 
 def test_the_task_that_failed_with_it_is_the_one_that_is_told_of() -> None:
@@ -101,7 +101,7 @@ def test_what_fails_while_it_is_put_to_rest(said: str) -> None:
     cause = gate_failure(NOBODY, at_rest(FAILED, said))
     assert cause is not None
     assert cause.line == (
-        "cannot be put to rest: PackageHookFailed: hooks/a.sh: exit status 3; attempt 2, next at 12:30:13 UTC (in 13 s)"
+        "cannot be stopped: PackageHookFailed: hooks/a.sh: exit status 3; attempt 2, next at 12:30:13 UTC (in 13 s)"
     )
     assert (cause.since, cause.by_hand, cause.remedy) == (SINCE, True, of_failed_hook("hooks/a.sh"))
 
@@ -110,11 +110,11 @@ def test_what_fails_without_a_known_word_is_said_as_the_condition_has_it() -> No
     for error in ("boom", "boom: boom"):
         cause = gate_failure(NOBODY, at_rest(error, "PackageHookFailed", "EnabledScript"))
         assert cause is not None
-        assert cause.line.startswith("cannot ask its enabled script: PackageHookFailed: hooks/a.sh: exit status 3; ")
+        assert cause.line.startswith("cannot run its enabled script: PackageHookFailed: hooks/a.sh: exit status 3; ")
     parked = replace(at_rest(FAILED), queue=QueueSnapshot("db", (task("Disable", error=FAILED, parked=True),)))
     cause = gate_failure(NOBODY, parked)
     assert cause is not None
-    assert cause.state == "failed for good"
+    assert cause.state == "failed permanently"
 
 
 def test_nothing_fails_at_the_gates() -> None:
@@ -139,7 +139,7 @@ def test_what_is_not_ready_is_said_with_how_far_it_is() -> None:
     found = replace(package("prod.web", NOT_READY), progress=ProgressSnapshot(3, 1, ("Deployment.apps prod/web",)))
     (cause,) = causes(found)
     assert cause.line == (
-        "is applied and not ready: 3 of 4 objects are ready; Deployment.apps prod/web: 0 of 1 available"
+        "is applied but not ready: 3 of 4 objects are ready; Deployment.apps prod/web: 0 of 1 available"
     )
 
 
@@ -317,7 +317,7 @@ def test_a_version_is_brought_until_it_is_read(said: tuple[ConditionSnapshot, ..
 
 
 def test_definitions_that_the_api_server_forgot_have_a_remedy() -> None:
-    """The finding: "nothing to do: it goes on by itself"."""
+    """The finding: "nothing to do: it continues automatically"."""
     message = (
         "CustomResourceDefinition.apiextensions.k8s.io a.example.test: the API server has not established it for 20 s"
     )

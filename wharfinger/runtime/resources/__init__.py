@@ -1,6 +1,6 @@
-"""What the daemon is asked for: the fields of Applications, Modules and PackageRepositories, the names of packages, their
-settings, and where their charts may reach.
+"""The daemon's input: the fields of its resources, the names of packages, their settings, and the scope of their charts.
 
-Reads objects of the API into values of the domain and checks them. May import ``inspector`` and ``paths``; knows nothing of
-what runs.
+The resources are Applications, Modules and PackageRepositories.
+
+Reads objects of the API into domain values and checks them. May import ``inspector`` and ``paths``; does not know what runs.
 """

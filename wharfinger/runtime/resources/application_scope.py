@@ -4,8 +4,9 @@ By default an Application reads and writes in its own namespace. A namespace wit
 allowed`` lets its Applications reach the whole cluster; only users who may edit namespaces can set it. A daemon that serves one
 tenant lets all of them do so (``--application-scope cluster``).
 
-One watch follows the namespaces that have the label. The runtime is told with each Application's wish, so a label that comes or
-goes is a changed wish, and wakes what was parked. Until the labels are known nobody is allowed anything.
+One watch follows the namespaces that have the label. The scope is part of each Application's wish, so a label that is added or
+removed is a changed wish, and wakes parked tasks. Until the labels are known, no Application is allowed anything beyond its
+namespace.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -22,7 +23,7 @@ NAMESPACE: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=
 
 
 class ApplicationScope(StrEnum):
-    """How far Applications reach whose namespace does not say."""
+    """The scope of Applications whose namespace does not specify one."""
 
     NAMESPACE = "namespace"
     CLUSTER = "cluster"
@@ -40,7 +41,7 @@ class ScopeLabels:
         return self._scope is ApplicationScope.CLUSTER or self._labelled(namespace)
 
     async def follow(self, changed: Callable[[str], None]) -> None:
-        """Report each namespace whose label comes or goes, for ever."""
+        """Report each namespace whose label is added or removed, for ever."""
         with self.informer.changes() as changes:
             while True:
                 for key in sorted(await changes.wait()):

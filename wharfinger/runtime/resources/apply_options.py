@@ -1,4 +1,4 @@
-"""Options of `wharfinger run` for the reconciler, which applies, corrects, prunes and deletes the objects of releases."""
+"""The options of `wharfinger run` for the reconciler, which applies, corrects, prunes and deletes the objects of releases."""
 
 import argparse
 import math
@@ -21,42 +21,55 @@ class _Option(NamedTuple):
 
 
 _COUNTS: Final = (
-    _Option("concurrency", "--apply-workers", "objects being applied or deleted"),
-    _Option("owner_concurrency", "--apply-release-workers", "those of one wave of a release"),
+    _Option("concurrency", "--apply-workers", "objects that are applied or deleted at the same time"),
+    _Option("owner_concurrency", "--apply-release-workers", "of these, at most so many of one wave of a release"),
     _Option(
-        "slow_concurrency", "--apply-slow-workers", "operations beside these that hang, or are retried because they did"
+        "slow_concurrency", "--apply-slow-workers", "additional operations that hang, or are retried because they hung"
     ),
-    _Option("round_size", "--apply-round-size", "changes that are taken up at a time"),
+    _Option("round_size", "--apply-round-size", "changes that are processed in one round"),
 )
 _SECONDS: Final = (
     _Option(
-        "round_gap_s", "--apply-round-gap", "least time between two rounds, in which changes gather", may_be_0=True
+        "round_gap_s",
+        "--apply-round-gap",
+        "minimum time between two rounds, in which changes are collected",
+        may_be_0=True,
     ),
-    _Option("patience_s", "--apply-patience", "an operation hangs after that, and gives its worker to another"),
-    _Option("operation_s", "--apply-timeout", "an operation is cut off after that, and tried again"),
+    _Option(
+        "patience_s", "--apply-patience", "time after which an operation counts as hanging and releases its worker"
+    ),
+    _Option("operation_s", "--apply-timeout", "time after which an operation is cancelled and retried"),
     _Option(
         "first_retry_s",
         "--apply-retry-first",
-        "before the first retry of an object; each further one waits twice as long",
+        "time before the first retry of an object; each further retry waits twice as long",
     ),
-    _Option("max_retry_s", "--apply-retry-max", "at most between two retries of an object"),
-    _Option("permanent_retry_s", "--apply-retry-refused", "between two retries of what only a change can help"),
+    _Option("max_retry_s", "--apply-retry-max", "maximum time between two retries of an object"),
+    _Option(
+        "permanent_retry_s",
+        "--apply-retry-refused",
+        "time between two retries of an object that only a change can help",
+    ),
     _Option(
         "refresh_s",
         "--refresh-interval",
-        "objects are applied once more that long after the last time; 0: never",
+        "time after which an applied object is applied again; 0: never",
         may_be_0=True,
     ),
-    _Option("prune_s", "--prune-interval", "between two prunes; 0: at a forced reconciliation only", may_be_0=True),
+    _Option(
+        "prune_s", "--prune-interval", "time between two prunes; 0: only at a forced reconciliation", may_be_0=True
+    ),
 )
-_RATE: Final = _Option("refresh_per_s", "--refresh-rate", "objects a second that are corrected or refreshed at most")
+_RATE: Final = _Option(
+    "refresh_per_s", "--refresh-rate", "maximum number of objects per second that are corrected or refreshed"
+)
 
 
 def add_apply(parser: argparse.ArgumentParser) -> None:
-    """Add the group of these options."""
+    """Add the argument group of these options."""
     group = parser.add_argument_group(
         "applying objects",
-        "how the objects of releases are brought about and kept; docs/reconciler.md says how they play together",
+        "how the objects of releases are applied and kept up to date; docs/reconciler.md explains how these options interact",
     )
     for option in _COUNTS:
         group.add_argument(
@@ -79,7 +92,7 @@ def add_apply(parser: argparse.ArgumentParser) -> None:
 
 
 def apply_options(args: argparse.Namespace) -> ReconcilerOptions:
-    """The options that were given. Raises ValueError, naming options, where they contradict each other."""
+    """Return the options from the arguments. Raises ValueError, which names the options, if they contradict each other."""
     first, most, refused = args.apply_first_retry_s, args.apply_max_retry_s, args.apply_permanent_retry_s
     if not first <= most <= refused:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Wharfinger's own CRDs: applied at every start, and awaited until the API server has established them."""
+"""Wharfinger's own CRDs: applied at every start; the daemon waits until the API server has established them."""
 
 import logging
 from collections.abc import Callable
@@ -24,7 +24,7 @@ CRD: Final = ResourceType(
 
 
 def own_crds() -> tuple[JsonObject, ...]:
-    """The manifests that ship with this version, sorted by file name."""
+    """Return the manifests that ship with this version, sorted by file name."""
     folder = files("wharfinger.runtime") / "crds"
     entries = sorted(
         (entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda entry: entry.name
@@ -33,7 +33,7 @@ def own_crds() -> tuple[JsonObject, ...]:
 
 
 async def ensure_crds(client: ClusterClient, field_manager: str, now: Callable[[], datetime] = utc_now) -> None:
-    """Apply them and wait until they are established. Raises ClusterError."""
+    """Apply the CRDs and wait until they are established. Raises ClusterError."""
     crds = own_crds()
     for crd in crds:
         await client.apply(crd, field_manager=field_manager, force=True)

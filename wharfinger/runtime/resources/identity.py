@@ -1,4 +1,4 @@
-"""Who a package is: its runtime name and its Helm release (DESIGN §7, "Identity").
+"""The identity of a package: its runtime name and its Helm release (DESIGN §7, "Identity").
 
 An Application's runtime name is ``<namespace>.<instance>``: a namespace has no dot, so the first dot divides. Its release is
 named after the instance and lives in its namespace. A Module's runtime name is its own, which has no dot; its release lives in
@@ -12,11 +12,14 @@ from typing import ClassVar, Final, TypeAlias
 MAX_RELEASE_NAME: Final = 53
 SYSTEM_NAMESPACE: Final = "wharfinger-system"
 GLOBAL: Final = "global"
-"""The Module whose hooks are global: it runs around all others, and its values are everybody's ``global``."""
+"""The Module whose hooks are global.
+
+It runs around all other packages, and its values are the ``global`` values of all packages.
+"""
 
 
 class IdentityError(Exception):
-    """The name cannot be a package's name; permanent until it is renamed."""
+    """The name cannot be a package's name; permanent until the package is renamed."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -29,22 +32,22 @@ class AppId:
 
     @property
     def name(self) -> str:
-        """The runtime name, also that of its queue; one text for all who keep it."""
+        """The runtime name, also the name of its queue; interned, because many parts keep it."""
         return sys.intern(f"{self.namespace}.{self.instance}")
 
     @property
     def release(self) -> str:
-        """The Helm release's name, in ``namespace``. Raises IdentityError where Helm would refuse it."""
+        """The Helm release's name, in ``namespace``. Raises IdentityError if Helm would refuse it."""
         return _release(self.instance, f"Application {self}")
 
     def __str__(self) -> str:
-        """``prod/web``, as kubectl users write it."""
+        """Return ``prod/web``, as kubectl users write it."""
         return f"{self.namespace}/{self.instance}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ModuleId:
-    """A Module by its name; ``namespace`` is where its release lives."""
+    """A Module by its name; ``namespace`` is that of its release."""
 
     name: str
     namespace: str = SYSTEM_NAMESPACE
@@ -52,11 +55,11 @@ class ModuleId:
 
     @property
     def release(self) -> str:
-        """The Helm release's name, in ``namespace``. Raises IdentityError where Helm would refuse it."""
+        """The Helm release's name, in ``namespace``. Raises IdentityError if Helm would refuse it."""
         return _release(self.name, f"Module {self}")
 
     def __str__(self) -> str:
-        """``ingress``, as kubectl users write it."""
+        """Return ``ingress``, as kubectl users write it."""
         return self.name
 
 
@@ -64,12 +67,12 @@ PackageId: TypeAlias = AppId | ModuleId
 
 
 def is_global(identity: PackageId) -> bool:
-    """Whether its hooks are the global ones."""
+    """Return whether its hooks are the global ones."""
     return isinstance(identity, ModuleId) and identity.name == GLOBAL
 
 
 def has_release(identity: PackageId) -> bool:
-    """Whether it can ever have been installed: not under a name that Helm refuses."""
+    """Return whether it can ever have been installed: False under a name that Helm refuses."""
     try:
         return bool(identity.release)
     except IdentityError:
@@ -77,14 +80,17 @@ def has_release(identity: PackageId) -> bool:
 
 
 def identity_variables(identity: PackageId) -> dict[str, str]:
-    """What tells a hook whom it works for, in its environment (spec hook-protocol §1.5)."""
+    """Return the environment variables that tell a hook its package (spec hook-protocol §1.5)."""
     if isinstance(identity, AppId):
         return {"APPLICATION_NAME": identity.instance, "APPLICATION_NAMESPACE": identity.namespace}
     return {"MODULE_NAME": identity.name}
 
 
 def package_id(name: str) -> PackageId:
-    """Who is behind a runtime name (of a Module: in the usual namespace). Raises IdentityError where it is none."""
+    """Return the package of a runtime name (a Module in the usual namespace).
+
+    Raises IdentityError if it is not a runtime name.
+    """
     namespace, dot, instance = name.partition(".")
     if not dot and namespace:
         return ModuleId(namespace)

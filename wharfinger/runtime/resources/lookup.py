@@ -1,6 +1,7 @@
-"""What a resource refers to, looked up: the repository that a package comes from, with its login, and its settings.
+"""The lookup of a resource's references: the repository that a package comes from, with its login, and its settings.
 
-Informers follow what is referred to, so an answer costs nothing, and a change of anything in it makes the controller look again.
+Informers follow the referenced objects, so a lookup costs nothing, and any change in them makes the controller check the
+package.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSour
 
 
 class RepositoryUnusableError(Exception):
-    """The repository that a resource names is not there, or cannot be used; ``reason`` is status' word for it."""
+    """The repository that a resource names does not exist or cannot be used; ``reason`` is the reason in its status."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -26,14 +27,14 @@ class RepositoryUnusableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Looks up what resources refer to. ``local_packages`` are the folders that repositories may lie in."""
+    """The lookup of references. ``local_packages`` are the folders in which repositories may lie."""
 
     repositories: Informer
     references: References
     local_packages: Sequence[Path] = ()
 
     def of(self, spec: PackageSpec) -> tuple[Source, ResolvedSettings] | None:
-        """Where a package comes from, and its settings; None while something has not been looked up, which is told.
+        """Return a package's source and its settings; None while a reference has not been looked up, which is reported later.
 
         Raises RepositoryUnusableError or SettingsSourceError.
         """
@@ -51,7 +52,7 @@ class Lookup:
         return self._source(spec, repository), settings
 
     def last_settings(self, spec: PackageSpec) -> ResolvedSettings:
-        """A package's settings, as far as what they refer to was looked up. Raises SettingsSourceError."""
+        """Return a package's settings, as far as their references were looked up. Raises SettingsSourceError."""
         return resolve_settings(spec, {entry.source: self.references.get(entry.source) for entry in spec.settings_from})
 
     def _repository(self, spec: PackageSpec) -> Repository:

@@ -1,8 +1,8 @@
-"""The Secrets and ConfigMaps that specs refer to, followed one by one: never more of a cluster's Secrets than was named.
+"""The Secrets and ConfigMaps that specs refer to, followed one by one: no other Secrets of the cluster are read.
 
-An owner (a package, or a repository) says which objects it wants; each is followed by one watch, however many want it, for as
-long as somebody does. Whoever wants an object is told when it was first looked up, when it changes, and when looking it up
-fails, so that "not looked up yet", "not there" and "may not be read" are three different answers.
+An owner (a package or a repository) requests objects. Each is followed by one watch, however many owners request it, as long as
+one does. Owners are notified when an object was first looked up, when it changes, and when the lookup fails. So "not looked up
+yet", "not there" and "may not be read" are three different answers.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -17,7 +17,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey
 
 PATIENCE_S = 2.0
-"""After so long without a first answer its owners are told, to say why in their status."""
+"""The time without a first answer after which the owners are notified, to report the problem in their status."""
 
 
 @dataclass(slots=True)
@@ -29,23 +29,23 @@ class _Followed:
 
 
 class References:
-    """What is referred to. Use `open_references`."""
+    """The referenced objects. Use `open_references`."""
 
     def __init__(self, client: ClusterClient, nursery: trio.Nursery, on_change: Callable[[str], None]) -> None:
-        """Private to `open_references`, which owns the nursery."""
+        """Make references; private to `open_references`, which owns the nursery."""
         self._client = client
         self._nursery = nursery
         self._on_change = on_change
         self._followed: dict[ObjectKey, _Followed] = {}
 
     def want(self, owner: str, keys: Iterable[ObjectKey]) -> None:
-        """From now on ``owner`` wants exactly these objects; none is how it leaves."""
+        """Replace the objects that ``owner`` requests; an owner that leaves requests none."""
         wanted = frozenset(keys)
         for key, followed in list(self._followed.items()):
             if key not in wanted and owner in followed.owners:
                 followed.owners.discard(owner)
                 if not followed.owners:
-                    followed.scope.cancel(reason="nobody refers to it any more")
+                    followed.scope.cancel(reason="no owner refers to it any more")
                     del self._followed[key]
         for key in sorted(wanted):
             if key in self._followed:
@@ -55,17 +55,17 @@ class References:
                 self._nursery.start_soon(self._follow, key, followed, name=f"follow {key}")
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """The object as last seen; None if it is not there, or not looked up yet."""
+        """Return the object as last seen; None if it does not exist, or was not looked up yet."""
         followed = self._followed.get(key)
         return followed.informer.get(key) if followed is not None and followed.informer is not None else None
 
     def looked_up(self, key: ObjectKey) -> bool:
-        """Whether `get` has an answer."""
+        """Return whether `get` has an answer."""
         followed = self._followed.get(key)
         return followed is not None and followed.looked_up
 
     def problem(self, key: ObjectKey) -> str:
-        """Why it could not be looked up yet; empty if it was, or if nothing is known to be wrong."""
+        """Return why the object could not be looked up yet; empty if it was, or if no problem is known."""
         followed = self._followed.get(key)
         if followed is None or followed.informer is None or followed.looked_up:
             return ""
@@ -97,7 +97,7 @@ class References:
 
 @asynccontextmanager
 async def open_references(client: ClusterClient, on_change: Callable[[str], None]) -> AsyncIterator[References]:
-    """References while the body runs; ``on_change(owner)`` must not block."""
+    """Yield the references while the body runs; ``on_change(owner)`` must not block."""
     async with trio.open_nursery() as nursery:
         yield References(client, nursery, on_change)
         nursery.cancel_scope.cancel()

@@ -1,7 +1,8 @@
-"""Whose a Helm release is: one package's, from the first look at it until nothing of the package is left.
+"""The owners of Helm releases: each belongs to one package, from its first check until nothing of the package is left.
 
-A Module and an Application may ask for the same release (DESIGN §7, "Identity"); the first to be looked at has it, the other is
-refused by name and told when the release is free. What was installed by an earlier process says so itself, by a label.
+A Module and an Application may ask for the same release (DESIGN §7, "Identity"). The first to be checked gets it. The other is
+refused with the owner's name, and notified when the release is free. A release that an earlier process installed names its
+owner in a label.
 """
 
 from collections.abc import Callable
@@ -12,16 +13,19 @@ from wharfinger.runtime.resources.identity import PackageId
 
 @dataclass(slots=True)
 class ReleaseClaims:
-    """Claims by (namespace, release). ``on_free`` is told each package that was refused a release that is free now."""
+    """Claims by (namespace, release). ``on_free`` is called with each package that was refused a release which is free now."""
 
     on_free: Callable[[str], None]
     _owners: dict[tuple[str, str], PackageId] = field(default_factory=dict)
     _held: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """The one release that each package has."""
+    """The one release that each package holds."""
     _refused: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
     def claim(self, identity: PackageId) -> PackageId | None:
-        """Have the release: None if it is this package's now, else whose it is. Raises IdentityError where there can be none."""
+        """Claim the release: None if it is this package's now, else its owner.
+
+        Raises IdentityError if the name allows no release.
+        """
         key = (identity.namespace, identity.release)
         owner = self._owners.setdefault(key, identity)
         if owner.name == identity.name:
@@ -33,11 +37,11 @@ class ReleaseClaims:
         return owner
 
     def owner_of(self, namespace: str, release: str) -> PackageId | None:
-        """Whose a release is; None where nobody has looked at it."""
+        """Return the owner of a release; None if no package has claimed it."""
         return self._owners.get((namespace, release))
 
     def give_up(self, name: str) -> None:
-        """The package is no more, or wants no release."""
+        """Release the claim of a package that is gone, or wants no release."""
         self._give_up(name)
         for refused in self._refused.values():
             refused.discard(name)

@@ -1,8 +1,8 @@
-"""How what is applied is kept, and what becomes of it in the end: some fields of a package's resource, read and checked.
+"""The policy for applied objects, and for their deletion: some fields of a package's resource, read and checked.
 
-``spec.drift`` says what happens to fields that others change, ``spec.healthChecks`` when objects of kinds that only their author
-knows are ready, ``spec.deletionPolicy`` what a removal takes along, ``spec.allowEmpty`` that an upgrade may leave nothing. None
-of them changes what a chart renders to.
+``spec.drift`` decides about fields that other managers change, ``spec.healthChecks`` defines readiness for kinds that only
+their author knows, ``spec.deletionPolicy`` decides which objects a removal deletes, ``spec.allowEmpty`` lets an upgrade leave
+no objects. None of them changes the rendered chart.
 """
 
 from dataclasses import dataclass
@@ -21,34 +21,34 @@ ALLOW_EMPTY: Final = "allowEmpty"
 
 
 class UpkeepError(FormatError):
-    """One of the fields says what cannot be."""
+    """One of the fields has an impossible value."""
 
 
 class DeletionPolicy(StrEnum):
-    """What a removal takes along."""
+    """The objects that a removal deletes."""
 
     DELETE = "Delete"
-    """All but data: volumes and claims, namespaces, definitions of kinds, and what says ``helm.sh/resource-policy: keep``."""
+    """All but data: volumes and claims, namespaces, definitions of kinds, and objects with ``helm.sh/resource-policy: keep``."""
     DELETE_ALL = "DeleteAll"
-    """Data too; what says ``keep`` stays all the same."""
+    """All objects including data; those with ``keep`` are kept nevertheless."""
     ORPHAN = "Orphan"
-    """Nothing: the objects stay, and belong to nobody."""
+    """None: the objects are kept, and belong to no release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """The fields; ``digest`` is of what they say, to be compared."""
+    """The fields of the policy; ``digest`` is a checksum of them, for comparison."""
 
     drift: DriftPolicy = DriftPolicy()  # noqa: RUF009 - frozen
     health: tuple[HealthRule, ...] = ()
     deletion: DeletionPolicy = DeletionPolicy.DELETE
     allow_empty: bool = False
-    """An upgrade may leave nothing of the release."""
+    """True if an upgrade may leave no objects of the release."""
     digest: str = ""
 
 
 def read_upkeep(spec: JsonObject) -> Upkeep:
-    """What a spec says. Raises FormatError, naming the field."""
+    """Read the policy from a spec. Raises FormatError, which names the field."""
     deletion = read_deletion(spec)
     drift, health, empty = (find(spec, name) for name in (DRIFT, HEALTH_CHECKS, ALLOW_EMPTY))
     if not isinstance(empty, bool | None):
@@ -64,7 +64,7 @@ def read_upkeep(spec: JsonObject) -> Upkeep:
 
 
 def read_deletion(spec: JsonObject) -> DeletionPolicy:
-    """The one field that a removal asks for, whatever is wrong with the others. Raises FormatError, naming it."""
+    """Read the one field that a removal needs, even if the others are wrong. Raises FormatError, which names it."""
     said = find_str(spec, DELETION_POLICY, default=DeletionPolicy.DELETE)
     if said not in set(DeletionPolicy):
         known = ", ".join(policy.value for policy in DeletionPolicy)

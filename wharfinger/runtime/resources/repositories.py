@@ -1,8 +1,9 @@
-"""PackageRepository as the runtime reads it: where packages come from, and with which credentials.
+"""The PackageRepository as the runtime reads it: the source of packages, and its credentials.
 
-One of three: a registry (``spec.registry``), a folder of OCI image layouts (``spec.layout``) or a folder of package folders
-(``spec.folder``). The last two are paths on the daemon's own machine; whoever may create a PackageRepository could have any
-file there read, so they must lie below a folder that the daemon was started with (``--local-packages``).
+A repository is one of three: a registry (``spec.registry``), a folder of OCI image layouts (``spec.layout``) or a folder of
+package folders (``spec.folder``). The last two are paths on the daemon's own machine. A user who may create a PackageRepository
+could make the daemon read any file there, so the paths must lie below a folder that the daemon was started with
+(``--local-packages``).
 
 Credentials come from a Secret: ``kubernetes.io/dockerconfigjson``, ``kubernetes.io/dockercfg``, or the keys ``username`` and
 ``password`` (``kubernetes.io/basic-auth``). They are never part of the resource, nor of any message.
@@ -35,16 +36,16 @@ _HOST: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?\Z")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """What a PackageRepository says; ``credentials`` is the Secret that has them, None for a registry without a login."""
+    """The content of a PackageRepository; ``credentials`` is the Secret with the login, None for a registry without one."""
 
     source: Source
     credentials: ObjectKey | None
     realms: tuple[str, ...] = ()
-    """Hosts outside of the registry's domain that may get the login."""
+    """Hosts outside the registry's domain that may receive the login."""
 
 
 def read_repository(obj: JsonObject, local_roots: Sequence[Path] = ()) -> Repository:
-    """Where a PackageRepository's packages are; folders must lie below one of ``local_roots``. Raises SpecError."""
+    """Read the source of a PackageRepository; folders must lie below one of ``local_roots``. Raises SpecError."""
     try:
         kinds = [kind for kind in ("registry", "layout", "folder") if find_object(obj, "spec", kind)]
         if len(kinds) != 1:
@@ -58,7 +59,7 @@ def read_repository(obj: JsonObject, local_roots: Sequence[Path] = ()) -> Reposi
 
 
 def with_credentials(repository: Repository, secret: JsonObject | None) -> Source:
-    """The source to read from, now that its Secret was looked up. Raises SpecError where that is missing or unusable."""
+    """Return the source with the login from its Secret. Raises SpecError if the Secret is missing or unusable."""
     if repository.credentials is None or not isinstance(repository.source, RegistrySource):
         return repository.source
     where = f"Secret {repository.credentials.namespace}/{repository.credentials.name}"
@@ -78,7 +79,7 @@ def with_credentials(repository: Repository, secret: JsonObject | None) -> Sourc
 
 
 def secret_data(secret: JsonObject) -> dict[str, bytes]:
-    """``data`` of a Secret, decoded. Raises FormatError that names the key."""
+    """Return ``data`` of a Secret, decoded. Raises FormatError, which names the key."""
     data: dict[str, bytes] = {}
     for key in find_object(secret, "data"):
         try:
@@ -143,7 +144,7 @@ def _local_path(text: str, where: str, roots: Sequence[Path]) -> Path:
     if not text or not path.is_absolute():
         raise SpecError(f"{where}: required, an absolute path on the daemon's machine")
     if "\0" in text:
-        raise SpecError(f"{where}: a path has no NUL character in it")
+        raise SpecError(f"{where}: expected a path without NUL characters")
     path = Path(os.path.realpath(path))
     if not any(path.is_relative_to(os.path.realpath(root)) for root in roots):
         raise SpecError(

@@ -1,7 +1,7 @@
 """Wharfinger's own custom resources as the runtime reads them (``wharfinger.dev/v1alpha1``; manifests in ``crds/``).
 
-An API server validates them against the CRDs, but an older CRD, a webhook or a hand-edited object may let something through:
-each reader here checks what it needs, and a :class:`SpecError` names the field and what it should have been.
+An API server validates them against the CRDs, but an older CRD, a webhook or a hand-edited object may let invalid content
+through: each reader here checks what it needs, and a :class:`SpecError` names the field and what was expected.
 """
 
 import re
@@ -36,15 +36,15 @@ REQUESTED: Final = "wharfinger.dev/reconcile-requested-at"
 FORCED: Final = "wharfinger.dev/force-requested-at"
 RESET: Final = "wharfinger.dev/reset-requested-at"
 SKIP_DELETE_HOOKS: Final = "wharfinger.dev/skip-delete-hooks"
-"""An annotation, whatever its value: a removal goes on without the package's own hooks."""
+"""An annotation with any value: a removal skips the package's own hooks."""
 IGNORE_DEPENDENTS: Final = "wharfinger.dev/ignore-dependents"
-"""An annotation, ``"true"``: what others need may be changed, switched off or removed all the same."""
+"""An annotation, ``"true"``: the package may be changed, disabled or removed even if other packages depend on it."""
 ENABLED_BY_DEFAULT: Final = "wharfinger.dev/enabled-by-default"
-"""An annotation of a Module, ``"true"`` or ``"false"``: what its files say where ``spec.enabled`` says nothing."""
+"""An annotation of a Module, ``"true"`` or ``"false"``: the default in its files, used if ``spec.enabled`` is not set."""
 SETTINGS_MAP: Final = "wharfinger.dev/settings-map"
-"""An annotation of a Module, ``NAMESPACE/NAME``: the ConfigMap that its settings are taken from, and written to by its hooks."""
+"""An annotation of a Module, ``NAMESPACE/NAME``: the ConfigMap that its settings come from, and that its hooks write them to."""
 NO_RECONCILIATION: Final = "NoResourceReconciliation"
-"""The one mode of ``spec.maintenance``: what is applied is left to people."""
+"""The one mode of ``spec.maintenance``: applied objects are not reconciled."""
 DEFAULT_REPOSITORY: Final = "default"
 MAX_SETTINGS_SOURCES: Final = 64
 DEFAULT_SETTINGS_KEY: Final = "settings.yaml"
@@ -60,7 +60,7 @@ _SOURCE_KINDS: Final = {"Secret": SECRET, "ConfigMap": CONFIG_MAP}
 
 
 class SpecError(Exception):
-    """A custom resource asks for something that cannot be; permanent until it is edited."""
+    """A custom resource asks for something impossible; permanent until it is edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,47 +77,50 @@ class SettingsSource:
 
     @property
     def is_secret(self) -> bool:
-        """Whatever comes from a Secret is shown nowhere."""
+        """True if the value comes from a Secret; such values are shown nowhere."""
         return self.source.resource == SECRET
 
 
 @dataclass(frozen=True, slots=True)
 class Directives:
-    """How a package is to be looked after, beside what it is and its settings.
+    """The options for managing a package, besides its version and its settings.
 
     ``requested``, ``forced`` and ``reset`` are values of annotations (``wharfinger.dev/reconcile-requested-at``,
-    ``force-requested-at``, ``reset-requested-at``), of which any change counts: to look at everything again; to ask the registry
-    whatever is stored, and run everything; to forget one-time steps and what hooks have made of the values.
+    ``force-requested-at``, ``reset-requested-at``). Any change of a value is a request: to check everything again; to ask the
+    registry despite stored files, and run everything; to forget one-time steps and the values patches of hooks.
     """
 
     requested: str = ""
     forced: str = ""
     reset: str = ""
     suspended: bool = False
-    """Nothing is reconciled, nothing is deleted, until it is False again."""
+    """True if nothing is to be reconciled or deleted, until it is False again."""
     maintenance: str = ""
     """NO_RECONCILIATION, or empty."""
     settings_version: int = 0
     """The version of the settings schema that the settings are written for; 0: the newest."""
     overrides: tuple[WorkloadOverride, ...] = ()
-    """Replicas and resources of workloads, over what the chart says."""
+    """Replicas and resources of workloads, which override those of the chart."""
     depends_on: tuple[DependsOn, ...] = ()
-    """What the resource says it needs, beside what its package says."""
+    """The dependencies that the resource adds to those of its package."""
     upkeep: Upkeep = Upkeep()  # noqa: RUF009 - frozen
-    """How what is applied is kept, and what becomes of it in the end."""
+    """The policy for applied objects, and for their deletion."""
     ignore_dependents: bool = False
-    """It may be changed or removed although others need it as it is."""
+    """True if it may be changed or removed although that breaks dependents."""
     default: bool | None = None
-    """Whether a Module is on where nobody says so (ENABLED_BY_DEFAULT); None: that is not said either."""
+    """The default of a Module whose ``spec.enabled`` is not set (ENABLED_BY_DEFAULT); None: there is no such default either."""
     cluster_scope: bool = False
-    """Whether an Application reaches beyond its own namespace; its namespace says so, its own resource cannot."""
+    """True if an Application may reach beyond its own namespace; only its namespace can allow that, not its own resource."""
     static_values: JsonObject | None = field(default=None, hash=False)
-    """Of a Module from a modules directory: what that directory says, below what the module itself says. None: it is of none."""
+    """The values that a modules directory has for one of its Modules, below the Module's own values.
+
+    None: it is in no such directory.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class PackageSpec:
-    """What an Application or a Module asks for, and how it was when it was last looked at."""
+    """The wish of an Application or a Module, and its last written status."""
 
     id: PackageId
     generation: int
@@ -127,9 +130,9 @@ class PackageSpec:
     settings: JsonObject
     settings_from: tuple[SettingsSource, ...]
     status: JsonObject
-    """What was last written."""
+    """The status that was last written."""
     enabled: bool | None = None
-    """A Module's ``spec.enabled``; None where nobody says so, and for an Application, which is on for as long as it is there."""
+    """A Module's ``spec.enabled``; None if it is not set, and for an Application, which is on as long as it exists."""
     directives: Directives = Directives()
 
 
@@ -143,9 +146,10 @@ def read_application(obj: JsonObject) -> PackageSpec:
 
 
 def read_module(obj: JsonObject, *, enabled_by_default: bool | None = True) -> PackageSpec:
-    """Read a Module: its package is named like the Module itself unless it says otherwise. Raises SpecError.
+    """Read a Module: its package has the Module's name unless the spec names another. Raises SpecError.
 
-    ``enabled_by_default``: whether it is wanted where ``spec.enabled`` does not say; None: others say, as a bundle does.
+    ``enabled_by_default``: whether it is wanted if ``spec.enabled`` is not set; None: something else decides, such as a
+    bundle.
     """
     try:
         name = find_str(obj, "metadata", "name")
@@ -160,25 +164,25 @@ def read_module(obj: JsonObject, *, enabled_by_default: bool | None = True) -> P
 
 
 def is_object_name(text: str) -> bool:
-    """Whether an object may be called so (RFC 1123, a DNS subdomain)."""
+    """Return whether a text is a valid object name (RFC 1123, a DNS subdomain)."""
     return _OBJECT_NAME.match(text) is not None
 
 
 def is_deleting(obj: JsonObject) -> bool:
-    """A deletion was asked for; finalizers hold the object."""
+    """Return whether a deletion was requested; finalizers hold the object."""
     return find(obj, "metadata", "deletionTimestamp") is not None
 
 
 def ignores_dependents(obj: JsonObject) -> bool:
-    """Whether its annotation says that those who need it do not matter; also of a resource whose spec cannot be read.
+    """Return whether its annotation allows to break its dependents; this works even if the spec cannot be read.
 
-    Raises SpecError where it says neither true nor false.
+    Raises SpecError if the annotation is neither true nor false.
     """
     return _yes_or_no(obj, IGNORE_DEPENDENTS) is True
 
 
 def _yes_or_no(obj: JsonObject, annotation: str) -> bool | None:
-    """What an annotation says; None where it is not there. Raises SpecError."""
+    """Return the value of an annotation; None if it is not set. Raises SpecError."""
     annotations = find(obj, "metadata", "annotations")
     said = annotations.get(annotation) if isinstance(annotations, dict) else None
     if said not in (None, "", "false", "true"):
@@ -191,7 +195,7 @@ def _default(obj: JsonObject) -> bool | None:
 
 
 def finalizers_of(obj: JsonObject) -> tuple[str, ...]:
-    """``metadata.finalizers``; entries that are no strings are left out."""
+    """Return ``metadata.finalizers``; entries that are not strings are left out."""
     return tuple(entry for entry in find_list(obj, "metadata", "finalizers") if isinstance(entry, str))
 
 
@@ -249,7 +253,7 @@ def _settings_version(obj: JsonObject) -> int:
 def _settings_sources(obj: JsonObject, namespace: str) -> tuple[SettingsSource, ...]:
     entries = find_list(obj, "spec", "settingsFrom")
     if len(entries) > MAX_SETTINGS_SOURCES:
-        raise SpecError(f"spec.settingsFrom: {len(entries)} entries, and at most {MAX_SETTINGS_SOURCES} are taken")
+        raise SpecError(f"spec.settingsFrom: expected at most {MAX_SETTINGS_SOURCES} entries, found {len(entries)}")
     return tuple(_settings_source(entry, namespace, f"spec.settingsFrom[{at}]") for at, entry in enumerate(entries))
 
 
@@ -262,7 +266,7 @@ def _settings_source(entry: JsonValue, namespace: str, where: str) -> SettingsSo
     path = find_str(entry, "path")
     parts = tuple(path.split(".")) if path else ()
     if not all(parts):
-        raise SpecError(f"{where}.path: {path!r} is no path of names such as database.password")
+        raise SpecError(f"{where}.path: {path!r} is not a path of names such as database.password")
     key = find_str(entry, "key", default="" if parts else DEFAULT_SETTINGS_KEY)
     if not key:
         raise SpecError(f"{where}.key: required where a path is given")

@@ -1,8 +1,8 @@
-"""What a package's settings are, once everything they refer to was looked up. Pure.
+"""A package's settings, after everything that they refer to was looked up. Pure.
 
 Layers, each over the one before: the entries of ``settingsFrom`` in their order, then ``spec.settings``. Objects are merged
-member by member, everything else is replaced. What came from a Secret is remembered as a text that must not be shown: not in
-a status, not in a log, not on the debug socket (`ResolvedSettings.secrets`).
+member by member, everything else is replaced. Texts from a Secret are remembered, and must not be shown: not in a status, not
+in a log, not on the debug socket (`ResolvedSettings.secrets`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,14 +28,14 @@ from wharfinger.runtime.resources.resources import PackageSpec, SettingsSource
 
 
 class SettingsSourceError(Exception):
-    """Something that ``settingsFrom`` names is missing or cannot be read; mended by an edit of it, or of the reference."""
+    """A source in ``settingsFrom`` is missing or cannot be read; an edit of it, or of the reference, resolves that."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedSettings:
-    """The settings; ``secrets`` are texts from Secrets, for masking; ``hidden`` the paths at which they are.
+    """The settings; ``secrets`` are texts from Secrets, for masking; ``hidden`` are the paths of these texts.
 
-    ``version`` is that of the settings schema that they are written for; 0: the newest.
+    ``version`` is the version of the settings schema that they are written for; 0: the newest.
     """
 
     settings: JsonObject
@@ -45,12 +45,15 @@ class ResolvedSettings:
 
     @property
     def checksum(self) -> str:
-        """Canonical: no settings and empty settings are the same."""
+        """The canonical checksum: no settings and empty settings have the same."""
         return checksum(self.settings)
 
 
 def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject | None]) -> ResolvedSettings:
-    """The settings of ``spec``; ``objects`` has what its ``settingsFrom`` names (None: not there). Raises SettingsSourceError."""
+    """Return the settings of ``spec``. Raises SettingsSourceError.
+
+    ``objects`` has the sources that ``settingsFrom`` names (None: missing).
+    """
     merged: JsonObject = {}
     secrets: set[str] = set()
     hidden: set[tuple[str, ...]] = set()
@@ -66,10 +69,10 @@ def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject |
 
 
 def carried_over(before: ResolvedSettings, settings: JsonObject, version: int) -> ResolvedSettings:
-    """What a conversion has made of ``before``: ``settings``, of ``version``.
+    """Return ``settings``, of ``version``, which a conversion made of ``before``, with the secrets marked again.
 
-    A program may take a text from a Secret apart and put it anywhere. So where anything was hidden, all is hidden now but what
-    stands where it stood, unchanged, and was not.
+    A program may take a text from a Secret apart and put the pieces anywhere. So if anything was hidden before, everything is
+    hidden now, except values that are unchanged at the same path and were not hidden.
     """
     if not before.hidden or settings == before.settings:
         return ResolvedSettings(settings, before.secrets, before.hidden, version)
@@ -81,7 +84,7 @@ def carried_over(before: ResolvedSettings, settings: JsonObject, version: int) -
 def _moved(
     before: JsonValue, after: JsonValue, hidden: frozenset[tuple[str, ...]], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, ...]]:
-    """Where something is that was hidden, or was not there before."""
+    """Yield the paths of values that were hidden before, or that are new or changed."""
     if path in hidden:
         yield path
     elif isinstance(before, dict) and isinstance(after, dict):
@@ -99,14 +102,19 @@ def _overlaid(below: JsonObject, above: JsonObject, where: str) -> JsonObject:
 
 
 def texts_at(value: JsonValue, paths: Iterable[tuple[str | int, ...]]) -> frozenset[str]:
-    """The texts at these paths and below, in the forms they may come up in; those too short to be masked left out."""
+    """Return the texts at and below these paths, in all forms in which they may occur.
+
+    Texts that are too short to mask are left out.
+    """
     found = (leaf for path in paths for _, leaf in _leaves(find(value, *path)))
     return frozenset(text for leaf in found for text in _texts(leaf))
 
 
 def _texts(leaf: JsonValue) -> frozenset[str]:
-    """The forms in which a value may come up in a text, but for those too short to be masked: texts, and numbers as they
-    are written in JSON and by Go's templates (``98765432``, ``9.8765432e+07``)."""
+    """Return the forms in which a value may occur in a text, without those that are too short to mask.
+
+    The forms are texts, and numbers as they are written in JSON and by Go's templates (``98765432``, ``9.8765432e+07``).
+    """
     forms: set[str] = set()
     if isinstance(leaf, str):
         forms.add(leaf)
@@ -121,7 +129,7 @@ def _layer(entry: SettingsSource, obj: JsonObject | None, where: str) -> JsonObj
     if obj is None:
         if entry.optional:
             return {}
-        raise SettingsSourceError(f"{where}: {what} does not exist; create it, or say optional: true")
+        raise SettingsSourceError(f"{where}: {what} does not exist; create it, or set optional: true")
     try:
         text = _text(entry, obj)
         if text is None:
@@ -146,11 +154,11 @@ def _layer(entry: SettingsSource, obj: JsonObject | None, where: str) -> JsonObj
 
 
 def _unreadable(error: FormatError) -> str:
-    """The place of an error in the text of a Secret, without its reason, which may quote what is secret."""
+    """Return the place of an error in the text of a Secret, without its reason, which may quote the secret text."""
     if not isinstance(error, YamlError):
-        return "not base64, as the data of a Secret are"
+        return "not base64, which the data of a Secret must be"
     place = "" if error.line is None else f"line {error.line}, column {error.column}: "
-    return f"{place}cannot be read as YAML (why may quote the Secret; `wharfinger package check --settings` says it)"
+    return f"{place}cannot be read as YAML (the reason may quote the Secret; `wharfinger package check --settings` shows it)"
 
 
 def _text(entry: SettingsSource, obj: JsonObject) -> bytes | None:

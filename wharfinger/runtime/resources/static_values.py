@@ -1,9 +1,9 @@
-"""The static layer of a module's values that does not lie in its package, as its Module carries it. Pure.
+"""The static values of a Module that are not in its package, as the Module carries them. Pure.
 
-``values.yaml`` of a modules directory has a section for each module (spec hook-protocol §5.5), under what the module's own
-``values.yaml`` says. It is in no package, and no user's setting either: no schema of settings applies to it, and no hook finds it
-in ``CONFIG_VALUES_PATH``. So it travels as an annotation of the Module, which by having it says that its package lies in a
-modules directory.
+``values.yaml`` of a modules directory has a section for each module (spec hook-protocol §5.5), below the module's own
+``values.yaml``. The section is in no package, and is no user's setting either: no schema of settings applies to it, and no hook
+finds it in ``CONFIG_VALUES_PATH``. So it is an annotation of the Module. The annotation also shows that the Module's package is
+in a modules directory.
 """
 
 from typing import Final
@@ -13,11 +13,11 @@ from wharfinger.formats.json.value import JsonObject, ShapeError, as_object, dec
 STATIC_VALUES: Final = "wharfinger.dev/static-values"
 """An annotation of a Module from a modules directory: the values of that directory's ``values.yaml``, JSON."""
 MAX_STATIC: Final = 64 * 1024
-"""Bytes of static values of one Module; all its annotations together may have four times as many."""
+"""The limit of one Module's static values in bytes; all its annotations together may have four times as many."""
 
 
 def read_static_values(obj: JsonObject) -> JsonObject | None:
-    """The static values that a Module has beside its package; None: it is of no modules directory. Raises FormatError."""
+    """Return the static values that a Module has besides its package; None: it is in no modules directory. Raises FormatError."""
     text = find(obj, "metadata", "annotations", STATIC_VALUES)
     if text is None:
         return None

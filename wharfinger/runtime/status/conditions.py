@@ -1,26 +1,27 @@
-"""What a package's stages mean outside: the conditions of its resource (spec/runtime §6.1, kstatus).
+"""The external conditions of a package's resource, derived from its stages (spec/runtime §6.1, kstatus).
 
-Programs read two kinds of them, which answer different questions:
+Programs read two kinds of conditions, which answer different questions:
 
-* ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): is what is *wanted* there? Always told, judged anew for each generation.
-  At most one of them is True, but for a rollout: a package that was ready, and whose objects are being updated, scaled or
-  replaced, or are looked at anew after a restart, is Ready and Reconciling (kstatus: in progress). None is only for what is at
-  rest without being Ready: suspended, or not wanted and gone.
+* ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): is what is *wanted* there? They are always reported, and judged again for
+  each generation. At most one of them is True, except during a rollout: a package is both Ready and Reconciling (kstatus: in
+  progress) if it was ready and its objects are being updated, scaled or replaced, or are being checked after a restart. All
+  three can be False only if a package is settled without being Ready: suspended, or not wanted and gone.
 * ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: how far did what is *there* get? Each has
-  a mapper, which says what is to be told now, or nothing: then the condition is left wholly as it was, with the generation it was
-  said of, and absent if it never was said. Failures are looked for before successes.
+  a mapper, which returns what to report now, or nothing. If it returns nothing, the condition is kept unchanged, with the
+  generation that it was reported for; it is absent if it was never reported. Failures are looked for before successes.
 
-Where a mapper looks for failures depends on the phase: everything until the package is whole for the first time; while another
-version is wanted, only what touches what runs; after that, all but the settings, because settings that are refused break nothing.
-Work under way is no failure, so a routine look at a package moves none of these.
+The phase decides where a mapper looks for failures. Until the package is complete for the first time, every stage counts. While
+another version is wanted, only stages that affect the running version count. After that, all stages but the settings count,
+because refused settings break nothing. Work in progress is no failure, so a routine check of a package changes none of these.
 
-* ``Installed`` becomes True with the first success and stays until the package is gone, whatever fails and whatever is paused.
-* What is paused (a requirement is gone, or it is not wanted any more) is not looked at: Scaled, Managed and ConfigurationApplied
+* ``Installed`` becomes True with the first success and stays True until the package is gone, whatever fails or is paused.
+* A paused package (a requirement is gone, or it is not wanted any more) is not checked: Scaled, Managed and ConfigurationApplied
   are Unknown.
-* Suspended by hand, everything stays as it was, but nothing is Reconciling or Stalled.
-* To be removed, while that is held for others' sake: Ready, Reconciling and Stalled say so, all others go on.
-* Being removed, everything is False and keeps its last message, as the last record of what it was doing.
-* A condition's time moves only when its status does.
+* If a user suspends a package, every condition is kept, but Reconciling and Stalled are False.
+* If a package is to be removed and the removal is held back for its dependents, Ready, Reconciling and Stalled say so; all others
+  continue.
+* While a package is being removed, every condition is False and keeps its last message, as a record of what it was doing.
+* A condition's time changes only when its status does.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +44,7 @@ from wharfinger.runtime.status.summary import ready_message, summarize
 
 
 class Verdict(NamedTuple):
-    """What a mapper says."""
+    """The answer of a mapper."""
 
     truth: Truth
     reason: str
@@ -51,7 +52,7 @@ class Verdict(NamedTuple):
 
 
 Mapper = Callable[[PackageStatus], Verdict | None]
-"""What is to be told of one condition; None: nothing new."""
+"""A function that returns what to report for one condition; None if there is nothing new."""
 
 _EARLY: Final = (Stage.FETCHED, Stage.LOADED)
 _LATE: Final = (Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED)
@@ -62,7 +63,7 @@ _RECONCILIATION: Final = (*_EARLY, *_LATE)
 
 
 def tell(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
-    """The external conditions after this status, in the order a reader wants them. The same object if nothing changed."""
+    """Return the external conditions of this status, in the order a reader wants them. The same object if nothing changed."""
     told: dict[str, Told] = {}
     for kind, verdict in _verdicts(status):
         before = status.told.get(kind)
@@ -79,7 +80,7 @@ def tell(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
 
 
 def without_silent(status: PackageStatus) -> Mapping[str, Told]:
-    """What was told, but for what the mappers have nothing to say about any more."""
+    """Return the reported conditions, without those that their mappers have nothing to report about any more."""
     return {
         kind: told
         for kind, told in status.told.items()
@@ -109,7 +110,7 @@ def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | Told | Non
 
 
 def _kstatus(status: PackageStatus, problem: Condition | None) -> Iterator[tuple[str, Verdict]]:
-    """Ready, Reconciling and Stalled: of what is wanted, so they say the same as the summary."""
+    """Yield Ready, Reconciling and Stalled. They are about what is wanted, so they agree with the summary."""
     message = summarize(status).message
     work = status.rollout if problem is None else problem
     if work is not None and (problem is None or status.stays_ready(problem)):
@@ -142,7 +143,7 @@ def _installed(status: PackageStatus) -> Verdict:
 
 
 def _installed_anew(status: PackageStatus) -> Verdict | None:
-    """As `_installed`, where that is another truth than what was told."""
+    """Return the result of `_installed` if its truth differs from the one reported before."""
     verdict, before = _installed(status), status.told.get("Installed")
     return verdict if before is None or before.truth is not verdict.truth else None
 
@@ -176,7 +177,7 @@ def _scaled(status: PackageStatus) -> Verdict | None:
         case _ if scaled.truth is Truth.TRUE:
             return Verdict(Truth.TRUE, "Scaled")
         case _ if scaled.reason == Reason.PENDING:
-            return None  # this process has not looked yet
+            return None  # this process has not checked yet
         case _:
             return Verdict(scaled.truth, scaled.reason, scaled.message)
 
@@ -188,7 +189,7 @@ def _managed(status: PackageStatus) -> Verdict | None:
         return Verdict(Truth.FALSE, status.maintenance.reason, status.maintenance.message)
     problem = _blocker(status, _RECONCILIATION if status.phase is Phase.RECONCILE else _LATE)
     if problem is not None:
-        # Hooks that were never brought to life have managed nothing so far.
+        # Hooks that were never started have managed nothing so far.
         initial = status.phase is Phase.INSTALL and problem.reason == Reason.HOOK_INVALID
         return None if initial else _failure(problem)
     needed = (Stage.LOADED, Stage.HOOKS, Stage.APPLIED, Stage.SCALED)
@@ -214,14 +215,14 @@ MAPPERS: Final[Mapping[str, Mapper]] = {
     "Managed": _managed,
     "ConfigurationApplied": _configuration_applied,
 }
-"""The conditions of what is there, in the order in which they are written."""
+"""The conditions about what is there, in the order in which they are written."""
 
 KINDS: Final = ("Ready", "Reconciling", "Stalled", *MAPPERS)
 """The types of all external conditions."""
 
 
 def _blocker(status: PackageStatus, chain: tuple[Stage, ...]) -> Condition | None:
-    """The first stage of a chain that failed. What is at work, or waits, has not."""
+    """Return the first stage of a chain that failed. A stage that is at work or waits has not failed."""
     return next((status.stages[stage] for stage in chain if status.stages[stage].truth is Truth.FALSE), None)
 
 

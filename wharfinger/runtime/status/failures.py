@@ -1,7 +1,7 @@
-"""What a failure means for its package: which word status shows, and whether trying again can help.
+"""The meaning of an error for its package: the reason that its status shows, and whether a retry can help.
 
 The errors of the other parts say what went wrong; this table says what follows. A registry is an input that sends no event when
-it changes, so everything that was wrong *there* is tried again with the queue's capped backoff instead of being parked
+it changes, so every failure of a registry is retried with the queue's capped backoff instead of being parked
 (docs/decisions/0005).
 """
 
@@ -45,13 +45,13 @@ from wharfinger.runtime.status.package_status import Stage
 
 
 class WorkloadError(Exception):
-    """What was applied has failed; it may recover by itself, or by an edit of what it runs."""
+    """An applied workload has failed; it may recover by itself, or after an edit of what it runs."""
 
 
 class HookRunError(Exception):
-    """A hook of the package ran and failed, or what it left cannot be taken over.
+    """A hook of the package ran and failed, or its output cannot be used.
 
-    ``hook`` is its name; trying again may always help, because what a hook does depends on a world that changes.
+    ``hook`` is its name. A retry may always help, because the result of a hook depends on a world that changes.
     """
 
     def __init__(self, hook: str, message: str) -> None:
@@ -60,7 +60,7 @@ class HookRunError(Exception):
 
 
 class ValuesLoopError(Exception):
-    """Hooks after Helm change the values each time what they see is applied; only another package, or other settings, help."""
+    """Hooks after Helm change the values each time the release is applied; only another package or other settings help."""
 
 
 Expected = (
@@ -89,7 +89,7 @@ EXPECTED = (
     ValuesLoopError,
     JournalError,
 )
-"""What a pipeline task may fail with; anything else is a defect and is treated as one by the queue's guard."""
+"""The errors that a pipeline task may fail with; the queue's guard treats any other as a defect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Failure:
     message: str
     permanent: bool
     stage: Stage | None = None
-    """The stage that failed, where that is another than the task's own."""
+    """The stage that failed, if it is not the task's own."""
 
 
 _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
@@ -117,7 +117,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (FormatError, "ArtifactInvalid", True),
     (InvalidError, "ApplyFailed", True),
     (SchemaMismatchError, "ApplyFailed", True),
-    # Another owner's object sends no event when it goes: looked at again like everything that may mend by itself.
+    # Another owner's object sends no event when it is deleted, so this is retried like everything that may recover.
     (ForeignObjectError, "ConflictingOwner", False),
     (EmptyReleaseError, "ManifestEmpty", True),
     (OutsideNamespaceError, "OutsideNamespace", True),
@@ -144,13 +144,13 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
 
 
 _OF_FOLDERS: Final = MappingProxyType({"ArtifactNotFound": "FolderNotFound", "ArtifactInvalid": "FolderInvalid"})
-"""Reasons of packages that come from a folder on this machine, by what they are of packages from a registry."""
+"""The reasons for packages that come from a folder on this machine, by the reason for packages from a registry."""
 
 
 def classify(error: Expected, mask: Callable[[str], str] = str, *, in_folder: bool = False) -> Failure:
-    """The failure that an expected error is; ``mask`` takes out of its text what must not be shown.
+    """Return the failure for an expected error; ``mask`` removes secrets from its text.
 
-    ``in_folder``: the package comes from a folder on this machine, so nobody can push it.
+    ``in_folder``: the package comes from a folder on this machine, so it cannot be pushed.
     """
     failure = _classified(error, mask)
     return replace(failure, reason=_OF_FOLDERS.get(failure.reason, failure.reason)) if in_folder else failure

@@ -1,7 +1,7 @@
-"""What is known about how one package is: a condition for each stage of its pipeline, and what was last told outside.
+"""The status of one package: a condition for each stage of its pipeline, and the last reported conditions.
 
-A value, made by :mod:`~wharfinger.runtime.status.transitions` only: everything that may happen to it is a function there, and
-what it means outside is in :mod:`~wharfinger.runtime.status.conditions` and :mod:`~wharfinger.runtime.status.summary`.
+It is a value, made only by :mod:`~wharfinger.runtime.status.transitions`, which has a function for everything that may happen
+to it. Its external meaning is in :mod:`~wharfinger.runtime.status.conditions` and :mod:`~wharfinger.runtime.status.summary`.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Stage(StrEnum):
 
 
 OPTIONAL: Final = frozenset({Stage.CRDS, Stage.WEBHOOKS})
-"""Stages that a package may not have: they count as done until the task that does them says otherwise."""
+"""Stages that a package may lack: they count as done until the task that does them reports otherwise."""
 
 
 class Truth(StrEnum):
@@ -42,7 +42,7 @@ class Truth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition; ``permanent`` marks a failure that only a changed input can mend."""
+    """One condition; ``permanent`` marks a failure that only a changed input can resolve."""
 
     truth: Truth
     reason: str
@@ -53,7 +53,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An external condition as last told: since when its status is that, and of which generation it was said."""
+    """An external condition as last reported: since when it has its status, and the generation that it was reported for."""
 
     truth: Truth
     reason: str
@@ -63,19 +63,19 @@ class Told:
 
 
 class Phase(Enum):
-    """Where a package is in its life; what a failure means outside depends on it (spec/runtime §6.1)."""
+    """The phase of a package's life; it decides what a failure means outside (spec/runtime §6.1)."""
 
     INSTALL = auto()
-    """Never whole so far."""
+    """The package was never complete so far."""
     UPDATE = auto()
-    """Installed, and another version is wanted than the one that is applied."""
+    """The package is installed, and the wanted version is not the applied one."""
     RECONCILE = auto()
-    """The version that is wanted is the one that is applied."""
+    """The wanted version is the applied one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackageStatus:
-    """All that is known about how one package is."""
+    """All that is known about one package's status."""
 
     generation: int
     stages: Mapping[Stage, Condition]
@@ -84,36 +84,42 @@ class PackageStatus:
     digest: str = ""
     revision: int = 0
     namespace: str = ""
-    """Where the release lives, from the moment something may be there; it stays there."""
+    """The namespace of the release, from the moment when objects may be in it; it does not change after that."""
     wanted: str = ""
-    """The version that the update under way, or the last one, was for; empty: not said."""
+    """The version that the current or last update was for; empty: not specified."""
     installed_since: datetime | None = None
     scale_checked: bool = False
-    """What runs has been judged since it was last applied."""
+    """True if the running objects have been judged since they were last applied."""
     removal: Condition | None = None
-    """Being removed: what that waits for, or what went wrong with it."""
+    """The state of a removal in progress: what it waits for, or what went wrong."""
     held: Condition | None = None
-    """To be removed, and not yet: for whose sake. Nothing was begun, and it runs on."""
+    """The reason why a removal is held back: the dependents that it would break.
+
+    It has not begun, and the package keeps running.
+    """
     blocked: Condition | None = None
-    """Something before the pipeline is wrong: the spec cannot be read, the repository is missing."""
+    """A problem before the pipeline: the spec cannot be read, or the repository is missing."""
     suspended: bool = False
-    """Somebody wants nothing to be done with it, for now."""
+    """True if a user has suspended the package."""
     maintenance: Condition | None = None
-    """Somebody wants what is applied to be left alone."""
+    """The maintenance mode: a user wants the applied objects not to be reconciled."""
     progress: Progress | None = None
     warnings: tuple[str, ...] = ()
     urls: tuple[tuple[str, str], ...] = ()
-    """Where it can be reached, each with what it is for."""
+    """The addresses of the package, each with its description."""
     told: Mapping[str, Told] = field(default_factory=dict)
-    """The external conditions by type."""
+    """The reported external conditions by type."""
     ready_kept: Told | None = None
-    """`Ready` as it stays while it is suspended; else as an earlier process told it, until this one has judged for itself."""
+    """`Ready` as it is kept while the package is suspended.
+
+    Otherwise it is the value that an earlier process reported, until this process has judged for itself.
+    """
 
     @property
     def is_being_verified(self) -> bool:
-        """Whether it is Ready as an earlier process told it, and this one is still finding out.
+        """Return whether the package is Ready as reported by an earlier process, and this process is still verifying that.
 
-        That a process which was started looks at what it finds is no news for anybody, unless it takes long.
+        A restarted process checks what it finds. Users do not have to know about that, unless it takes long.
         """
         aside = self.removal is not None or self.held is not None or self.blocked is not None
         problem = open_condition(self)
@@ -121,38 +127,41 @@ class PackageStatus:
 
     @property
     def rollout(self) -> Condition | None:
-        """What of it is being updated, scaled or replaced, while all of it was ready the last time that was judged."""
+        """The condition of a rollout: objects are being updated, scaled or replaced, and all were ready when last judged."""
         scaled = self.stages[Stage.SCALED]
         return scaled if scaled.truth is Truth.TRUE and scaled.reason == Reason.ROLLING_OUT else None
 
     def stays_ready(self, problem: Condition) -> bool:
-        """Whether it is Ready although a stage is open: an earlier process said so of this generation, and nothing failed."""
+        """Return whether the package stays Ready although a stage is open.
+
+        That is so if an earlier process reported it for this generation, and nothing failed.
+        """
         kept = self.ready_kept
         told = kept is not None and kept.truth is Truth.TRUE and kept.generation == self.generation
         return told and not self.suspended and is_under_way(problem)
 
     reconciling_kept: Told | None = None
-    """`Reconciling` as an earlier process told it: nothing has happened where this one finds all as it was."""
+    """`Reconciling` as an earlier process reported it. It is kept if this process finds everything as it was."""
 
     @property
     def phase(self) -> Phase:
-        """See :class:`Phase`."""
+        """The current :class:`Phase`."""
         if self.installed_since is None:
             return Phase.INSTALL
         return Phase.UPDATE if self.wanted not in ("", self.version) else Phase.RECONCILE
 
 
 def is_under_way(condition: Condition) -> bool:
-    """Whether a stage that is not done is at work, or waits for objects to be ready; else it failed."""
+    """Return whether a stage that is not done is at work, or waits for objects to become ready; otherwise it failed."""
     return condition.truth is not Truth.FALSE or condition.reason == Reason.NOT_READY
 
 
 _STAGES: Final = tuple(Stage)
-"""Iterating over an enumeration costs more than all that is asked of its members here."""
+"""The stages as a tuple. Iterating over the enumeration costs more than everything else that is done with them here."""
 
 
 def first_open(status: PackageStatus) -> tuple[Stage, Condition] | None:
-    """The first stage that is not done, with a condition that is not True and says something; None when all are done."""
+    """Return the first stage that is not done, with a condition that is not True and has a message; None if all are done."""
     for stage in _STAGES:
         condition = status.stages[stage]
         if condition.truth is not Truth.TRUE:
@@ -161,17 +170,20 @@ def first_open(status: PackageStatus) -> tuple[Stage, Condition] | None:
             message = explanation(condition.reason) or f"waiting for {stage.value}"
             return stage, replace(condition, message=message)
         if stage is Stage.SCALED and not status.scale_checked:
-            return stage, Condition(Truth.UNKNOWN, Reason.PENDING, "looking at what was applied", condition.since)
+            return stage, Condition(Truth.UNKNOWN, Reason.PENDING, "checking the applied objects", condition.since)
     return None
 
 
 def open_condition(status: PackageStatus) -> Condition | None:
-    """As `first_open`, without the stage."""
+    """Return the condition of `first_open`, without the stage."""
     found = first_open(status)
     return found[1] if found is not None else None
 
 
 def is_gated(status: PackageStatus) -> bool:
-    """It could run, and what it requires is not there, or it is not wanted: others, not itself, have to change."""
+    """Return whether the package could run, but a requirement is missing or the package is not wanted.
+
+    Something else has to change then, not the package itself.
+    """
     found = first_open(status)
     return found is not None and found[0] is Stage.REQUIREMENTS and found[1].truth is Truth.FALSE

@@ -1,7 +1,7 @@
-"""How far an operation is: how many objects are done, how many are left, and which of those are waited for.
+"""The progress of an operation: how many objects are done, how many are left, and which of those are waited for.
 
-What is left counts as left, also where it was done once: an object that failed or was given up is not done. Each object counts
-once, whatever it is said to be.
+An object that is left counts as left, even if it was done once: an object that failed or was given up is not done. Each object
+counts once, however often it is reported.
 """
 
 from collections.abc import Iterable
@@ -16,20 +16,23 @@ MAX_NAME: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts, and the first few of what is left, in the order in which it was told."""
+    """The counts, and the first few objects that are left, in the order in which they were reported."""
 
     completed: int
     remaining: int
     waiting_for: tuple[str, ...]
 
     def as_json(self) -> JsonObject:
-        """``{completed: 3, remaining: 1, waitingFor: [...]}``; always all three, so that a merge patch leaves nothing behind."""
+        """Return ``{completed: 3, remaining: 1, waitingFor: [...]}``.
+
+        All three fields are always present, so that a merge patch leaves no old field behind.
+        """
         waiting_for: list[JsonValue] = list(self.waiting_for)
         return {"completed": self.completed, "remaining": self.remaining, "waitingFor": waiting_for}
 
 
 def progress_of(completed: Iterable[str], remaining: Iterable[str]) -> Progress | None:
-    """The progress of an operation over these objects; None when nothing is left to do."""
+    """Return the progress of an operation over these objects; None if nothing is left to do."""
     left = dict.fromkeys(remaining)
     if not left:
         return None

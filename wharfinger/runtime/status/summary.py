@@ -1,26 +1,26 @@
-"""One word, one line, one thing to do: ``status.summary {state, message, tip}``, of which each package has exactly one.
+"""The summary of a package, ``status.summary {state, message, tip}``: one word, one line, one thing to do. Each package has one.
 
-What a failure is called depends on how far it got, and on what was there before (spec/runtime §6.1):
+The name of a failure depends on how far the package got, and on what was there before (spec/runtime §6.1):
 
 ==================================  =============  =====================================  ==================
-what is first not as it should be   never whole    another version is wanted              the version is that
+first problem                       not complete   another version is wanted              version is as wanted
 ==================================  =============  =====================================  ==================
 a stage is at work, or waits        Pending        Updating                               Updating
-what was applied is not ready yet   Pending        Updating                               Updating
-what it requires is not there       Pending        Suspended                              Suspended
-it is ready, and is rolled out anew Ready          Ready                                  Ready
-it is, and a restart finds a rollout                                                      Ready
-whether it may be on is not known   Failed         Degraded                               Degraded
-it is not wanted, something is left Disabling      Disabling                              Disabling
-it is not wanted, nothing is left   Disabled       Disabled                               Disabled
+applied objects are not ready yet   Pending        Updating                               Updating
+a requirement is not met            Pending        Suspended                              Suspended
+ready, and being rolled out again   Ready          Ready                                  Ready
+ready, a restart finds a rollout                                                          Ready
+undecided whether it may be on      Failed         Degraded                               Degraded
+not wanted, something is left       Disabling      Disabling                              Disabling
+not wanted, nothing is left         Disabled       Disabled                               Disabled
 a stage before Hooks failed         Failed         Updating; Degraded if it is parked     Degraded
-a stage from CRDs on failed         Failed         Failed: what was there is half changed Degraded
+a stage from CRDs on failed         Failed         Failed: objects may be half changed    Degraded
 the resource itself is wrong        Failed         Degraded                               Degraded
-what is wanted would break others   Degraded       Degraded                               Degraded
+the change would break dependents   Degraded       Degraded                               Degraded
 ==================================  =============  =====================================  ==================
 
-Over these stand, from the top: Removing, also where that is held; the resource itself is wrong, or would break others;
-Suspended by hand.
+These states take precedence over the table, from the top: Removing, even if the removal is held back; a resource that is wrong
+or would break dependents; Suspended by a user.
 """
 
 from enum import StrEnum
@@ -31,7 +31,7 @@ from wharfinger.runtime.status.reasons import HELD, OFF, Reason, advice, explana
 
 
 class State(StrEnum):
-    """What a package is, in one word."""
+    """The state of a package in one word."""
 
     PENDING = "Pending"
     UPDATING = "Updating"
@@ -45,11 +45,11 @@ class State(StrEnum):
 
 
 LATE: Final = frozenset({Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED, Stage.SCALED})
-"""Once one of these has begun, what was there before may be half changed."""
+"""The stages that change the cluster: once one of them has begun, what was there before may be half changed."""
 
 
 class Summary(NamedTuple):
-    """What people read. The texts may name objects, never secrets: whoever reported them has masked them."""
+    """The part of the status that people read. The texts may name objects, but no secrets: their reporters have masked them."""
 
     state: str
     message: str
@@ -57,7 +57,7 @@ class Summary(NamedTuple):
 
 
 def summarize(status: PackageStatus) -> Summary:
-    """The summary of a package."""
+    """Return the summary of a package."""
     if (removal := status.removal or status.held) is not None:
         return _says(State.REMOVING, removal)
     if status.blocked is not None:
@@ -80,7 +80,7 @@ def summarize(status: PackageStatus) -> Summary:
 def _state(status: PackageStatus, stage: Stage, problem: Condition) -> State:
     if problem.reason in OFF:
         return State.DISABLING if status.version else State.DISABLED
-    if stage is Stage.REQUIREMENTS and problem.permanent:  # nothing that is watched mends it
+    if stage is Stage.REQUIREMENTS and problem.permanent:  # no watched event can resolve it
         return State.FAILED if status.phase is Phase.INSTALL else State.DEGRADED
     if stage is Stage.REQUIREMENTS:
         return State.PENDING if status.phase is Phase.INSTALL else State.SUSPENDED
@@ -102,7 +102,7 @@ def _under_way(status: PackageStatus) -> State:
 
 
 def ready_message(status: PackageStatus) -> str:
-    """What a package says that is Ready, whatever else there is to say of it."""
+    """Return the message of a package that is Ready, without any additions."""
     return f"version {status.version} is installed and ready"
 
 

@@ -1,20 +1,20 @@
-"""How a package is: everything that may happen to its status, as functions from one status to the next. Pure; time comes in.
+"""The transitions of a package's status: a pure function for every event, from one status to the next. Time is a parameter.
 
-Inside, each stage of the pipeline has one condition. What they mean outside follows from them: the conditions of the resource
-(:mod:`~wharfinger.runtime.status.conditions`) and its summary (:mod:`~wharfinger.runtime.status.summary`); each function here
-tells them anew.
+Inside, each stage of the pipeline has one condition. Their external meaning follows from them: the conditions of the resource
+(:mod:`~wharfinger.runtime.status.conditions`) and its summary (:mod:`~wharfinger.runtime.status.summary`). Each function here
+derives them again.
 
-* A stage that fails transiently leaves the package Reconciling: it will be tried again.
-* A stage that fails permanently makes it Stalled: nothing but a change of an input helps, and the tip says which.
-* `Scaled` survives an update (the old version keeps serving), `RequirementsMet` is the scheduler's to change; every other stage
-  starts again as Unknown, or as done where a package may not have it.
-* `Installed` is sticky: it becomes True when all stages are done for the first time, whichever was the last, and stays until the
-  package is gone.
-* What runs is judged anew after every apply: until it has been, a package is not Ready, however ready its old version was.
-* Times move only when a condition's status does (inside and outside), so telling the same twice makes an equal status, an equal
-  status an equal body, and an equal body is not written.
-* Once it is being removed a status is frozen, but for what the removal itself says: what unwinds has no say any more. A removal
-  that is held has not begun: what is installed goes on, and says so.
+* A stage that fails transiently leaves the package Reconciling: it will be retried.
+* A stage that fails permanently makes it Stalled: only a changed input helps, and the tip says which.
+* `Scaled` survives an update, because the old version keeps serving. `RequirementsMet` is changed by the scheduler only. Every
+  other stage starts again as Unknown, or as done if a package may lack it.
+* `Installed` is sticky: it becomes True when all stages are done for the first time, whichever was the last, and stays True until
+  the package is gone.
+* The running objects are judged again after every apply: until then a package is not Ready, however ready its old version was.
+* Times change only when a condition's status does (inside and outside). So reporting the same twice makes an equal status, an
+  equal status makes an equal body, and an equal body is not written.
+* Once a package is being removed, its status is frozen except for reports of the removal: tasks that are being cancelled cannot
+  change it any more. A removal that is held back has not begun: the package keeps running, and its status says so.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,21 +41,24 @@ MAX_WARNINGS: Final = 10
 MAX_WARNING: Final = 300
 MAX_URLS: Final = 100
 MAX_MESSAGE: Final = 2_000
-"""Characters, of whatever somebody else wrote: a request that is too large is refused, and would be tried for ever."""
+"""The limit, in characters, of any text from elsewhere.
+
+A request that is too large would be refused and retried for ever.
+"""
 _MAY_BE_ABSENT: Final = ("currentVersion", "release", "progress", "warnings", "urls")
 
 
 def fresh(generation: int, now: datetime) -> PackageStatus:
-    """The status of a package just heard of."""
+    """Return the status of a package that has just been discovered."""
     unknown = Condition(Truth.UNKNOWN, Reason.PENDING, "", now)
     stages = {stage: _started(stage, unknown, now) for stage in Stage}
     return _told(PackageStatus(generation, stages, now), now)
 
 
 def restored(generation: int, written: JsonObject, now: datetime) -> PackageStatus:
-    """The status of a package that an earlier process looked after, from what that wrote: what is installed stays so.
+    """Return the status of a package that an earlier process managed, from what it wrote: an installed package stays installed.
 
-    Anybody may have written it: what is not as `external` writes it is passed over.
+    Anybody may have written it, so everything that does not have the form of `external` is ignored.
     """
     told = dict(_read_told(written))
     installed = told.get("Installed")
@@ -78,9 +81,9 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
 
 
 def update_started(status: PackageStatus, generation: int, now: datetime, *, version: str = "") -> PackageStatus:
-    """Every stage starts again, except Scaled (what is running keeps running) and what the scheduler has decided.
+    """Start every stage again, except Scaled (the running objects keep running) and the scheduler's decision.
 
-    ``version`` is what the update is for; without it, it is none to another version.
+    ``version`` is the version that the update is for; without it, the update does not change the version.
     """
     stages = {
         stage: condition if stage in (Stage.SCALED, Stage.REQUIREMENTS) else _started(stage, condition, now)
@@ -90,7 +93,10 @@ def update_started(status: PackageStatus, generation: int, now: datetime, *, ver
 
 
 def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
-    """The stages from Configured on start again; what has lanes of its own (hooks, CRDs) stays a failure until it succeeds."""
+    """Start the stages from Configured on again.
+
+    Stages with lanes of their own (hooks, CRDs) keep a failure until they succeed.
+    """
     again = (Stage.CONFIGURED, Stage.WEBHOOKS, Stage.APPLIED)
     stages = {
         stage: _started(stage, condition, now) if stage in again else condition
@@ -100,15 +106,15 @@ def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -
 
 
 def observed(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
-    """A new generation that asks for nothing new, or a wish that can be acted on again."""
+    """Record a new generation that asks for nothing new, or a resource that can be acted on again."""
     after = replace(status, generation=generation, blocked=None, held=_held_of(status, generation))
     return _unless_removing(status, now, after)
 
 
 def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, now: datetime) -> PackageStatus:
-    """A stage is at work and not done; a message like ``waiting for Deployment.apps prod/web``.
+    """Record that a stage is at work and not done, with a message like ``waiting for Deployment.apps prod/web``.
 
-    What is being applied is to be judged anew.
+    Objects that are being applied have to be judged again.
     """
     if stage is Stage.APPLIED and status.removal is None:
         status = replace(status, scale_checked=False)
@@ -117,9 +123,9 @@ def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, 
 
 
 def rolling_out(status: PackageStatus, message: str, now: datetime) -> PackageStatus:
-    """What was ready is being updated, scaled or replaced by others: it is Reconciling, and still Ready.
+    """Record that other writers update, scale or replace ready objects: the package is Reconciling and still Ready.
 
-    What was not ready does not become so before all of it is.
+    A package that was not ready becomes so only when all of its objects are.
     """
     before = status.stages[Stage.SCALED]
     if before.truth is not Truth.TRUE:
@@ -128,7 +134,7 @@ def rolling_out(status: PackageStatus, message: str, now: datetime) -> PackageSt
 
 
 def succeeded(status: PackageStatus, stage: Stage, now: datetime) -> PackageStatus:
-    """A stage is done."""
+    """Record that a stage is done."""
     if stage is Stage.SCALED and status.removal is None:
         status = replace(status, scale_checked=True, progress=None)
     return _with(status, stage, _moved(status.stages[stage], Truth.TRUE, stage.value, "", now), now)
@@ -137,20 +143,20 @@ def succeeded(status: PackageStatus, stage: Stage, now: datetime) -> PackageStat
 def failed(
     status: PackageStatus, stage: Stage, reason: str, message: str, now: datetime, *, permanent: bool
 ) -> PackageStatus:
-    """A stage failed; if not ``permanent`` it will be tried again."""
+    """Record that a stage failed; unless ``permanent``, it will be retried."""
     condition = replace(_moved(status.stages[stage], Truth.FALSE, reason, message, now), permanent=permanent)
     return _with(status, stage, condition, now)
 
 
 def released(status: PackageStatus, version: str, digest: str, revision: int) -> PackageStatus:
-    """The version is applied, as this revision of the release."""
+    """Record that the version is applied, as this revision of the release."""
     if status.removal is not None:
         return status
     return replace(status, version=version, digest=digest, revision=revision)
 
 
 def required(status: PackageStatus, reason: str, message: str, now: datetime, *, met: bool) -> PackageStatus:
-    """What the scheduler decided: whether everything that the package requires is there, and wanted."""
+    """Record the scheduler's decision: whether all requirements of the package are met and it is wanted."""
     before = status.stages[Stage.REQUIREMENTS]
     condition = (
         _moved(before, Truth.TRUE, Stage.REQUIREMENTS.value, "", now)
@@ -161,7 +167,7 @@ def required(status: PackageStatus, reason: str, message: str, now: datetime, *,
 
 
 def stopped(status: PackageStatus, now: datetime) -> PackageStatus:
-    """Its hooks rest and nothing is applied any more: what was true of its run has to be made true again."""
+    """Record that its hooks are stopped and nothing is applied any more: the stages of its run have to be done again."""
     again = (Stage.CONFIGURED, Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED)
     stages = {
         stage: _started(stage, condition, now) if stage in again else condition
@@ -171,12 +177,12 @@ def stopped(status: PackageStatus, now: datetime) -> PackageStatus:
 
 
 def placed(status: PackageStatus, namespace: str) -> PackageStatus:
-    """From now on something of it may be in this namespace."""
+    """Record that objects of the package may be in this namespace from now on."""
     return status if status.removal is not None else replace(status, namespace=namespace)
 
 
 def uninstalled(status: PackageStatus, now: datetime) -> PackageStatus:
-    """Nothing of it is in the cluster any more, though it is still looked after."""
+    """Record that nothing of the package is in the cluster any more, though it is still managed."""
     stages = dict(status.stages)
     for stage in (Stage.APPLIED, Stage.SCALED):
         stages[stage] = _moved(stages[stage], Truth.UNKNOWN, Reason.PENDING, "", now)
@@ -193,12 +199,12 @@ def uninstalled(status: PackageStatus, now: datetime) -> PackageStatus:
         progress=None,
         ready_kept=status.ready_kept if status.suspended else None,
     )
-    # What was told of what was there is not true of anything any more.
+    # Conditions about the removed objects are not true any more.
     return _unless_removing(status, now, replace(gone, told=without_silent(gone)))
 
 
 def blocked(status: PackageStatus, generation: int, reason: str, message: str, now: datetime) -> PackageStatus:
-    """The pipeline cannot even start."""
+    """Record that the pipeline cannot start."""
     before = status.blocked
     since = before.since if before is not None else now
     condition = Condition(Truth.FALSE, reason, message, since, permanent=True)
@@ -207,21 +213,21 @@ def blocked(status: PackageStatus, generation: int, reason: str, message: str, n
 
 
 def removal_held(status: PackageStatus, generation: int, reason: str, message: str, now: datetime) -> PackageStatus:
-    """It is to be removed, as this generation says, and for others' sake that does not begin: it runs on as it was."""
+    """Record that this generation asks for a removal, which is held back for its dependents: the package keeps running."""
     since = status.held.since if status.held is not None else now
     held = Condition(Truth.FALSE, reason, message, since)
     return _unless_removing(status, now, replace(status, generation=generation, held=held))
 
 
 def removing(status: PackageStatus, reason: str, message: str, now: datetime) -> PackageStatus:
-    """A removal has begun (reason Removing), waits for something, or failed and will be tried again."""
+    """Record that a removal has begun (reason Removing), waits for something, or failed and will be retried."""
     since = status.removal.since if status.removal is not None else now
     condition = Condition(Truth.FALSE, reason, message, since)
     return _told(replace(status, removal=condition, held=None, progress=None), now)
 
 
 def suspended(status: PackageStatus, now: datetime, *, suspended: bool) -> PackageStatus:
-    """Somebody wants nothing to be done with it, or wants it to go on. What was Ready stays Ready, of the generation it was."""
+    """Suspend or resume the package. What was Ready stays Ready, for the generation that it was reported for."""
     if suspended == status.suspended:
         return status
     kept = None
@@ -232,7 +238,7 @@ def suspended(status: PackageStatus, now: datetime, *, suspended: bool) -> Packa
 
 
 def set_maintenance(status: PackageStatus, mode: str, now: datetime) -> PackageStatus:
-    """What is applied is to be left to people, in a mode like ``NoResourceReconciliation``; empty: it is not."""
+    """Record a maintenance mode like ``NoResourceReconciliation``, in which applied objects are not reconciled; empty: none."""
     before = status.maintenance
     if mode == ("" if before is None else before.reason):
         return status
@@ -241,12 +247,12 @@ def set_maintenance(status: PackageStatus, mode: str, now: datetime) -> PackageS
 
 
 def tracking(status: PackageStatus, completed: Iterable[str], remaining: Iterable[str], now: datetime) -> PackageStatus:
-    """How far the operation under way is, over the objects named; it is over when nothing remains."""
+    """Record the progress of the current operation over the named objects; it is over when nothing remains."""
     return _unless_removing(status, now, replace(status, progress=progress_of(completed, remaining)))
 
 
 def warned(status: PackageStatus, warnings: Iterable[str], now: datetime) -> PackageStatus:
-    """What is not wrong but should be known, in place of what was said before; of many the first MAX_WARNINGS."""
+    """Replace the warnings: facts that are not failures but should be known. At most MAX_WARNINGS are kept."""
     each = list(dict.fromkeys(_one_line(warning) for warning in warnings))
     more = len(each) - MAX_WARNINGS
     shown = (*each[:MAX_WARNINGS], f"and {more} more") if more > 0 else tuple(each)
@@ -254,19 +260,19 @@ def warned(status: PackageStatus, warnings: Iterable[str], now: datetime) -> Pac
 
 
 def reachable(status: PackageStatus, urls: Iterable[tuple[str, str]], now: datetime) -> PackageStatus:
-    """Where it can be reached, as (URL, what for), in place of what was said before; of many the first MAX_URLS."""
+    """Replace the addresses of the package, pairs of URL and description. At most MAX_URLS are kept."""
     return _unless_removing(status, now, replace(status, urls=tuple(urls)[:MAX_URLS]))
 
 
 def is_stalled(status: PackageStatus) -> bool:
-    """A stage failed permanently: nothing is tried any more by itself."""
+    """Return whether a stage failed permanently: nothing is retried any more."""
     problem = open_condition(status)
     aside = status.removal is not None or status.blocked is not None or status.suspended
     return not aside and problem is not None and problem.permanent
 
 
 def external(status: PackageStatus) -> JsonObject:
-    """The body of the resource's ``status``."""
+    """Return the body of the resource's ``status``."""
     state, message, tip = summarize(status)
     conditions: list[JsonValue] = [_external(kind, told) for kind, told in status.told.items()]
     body: JsonObject = {
@@ -289,9 +295,9 @@ def external(status: PackageStatus) -> JsonObject:
 
 
 def difference(status: PackageStatus, written: JsonObject) -> JsonObject:
-    """The merge patch that makes what is ``written`` say this status; empty when it says so already.
+    """Return the merge patch that turns the ``written`` status into this one; empty if they agree already.
 
-    A merge patch keeps what it does not name: what is no longer said is taken back.
+    A merge patch keeps fields that it does not name, so fields that this status lacks are set to null.
     """
     body = external(status)
     body |= {name: None for name in _MAY_BE_ABSENT if name not in body}
@@ -299,7 +305,7 @@ def difference(status: PackageStatus, written: JsonObject) -> JsonObject:
 
 
 def timestamp(moment: datetime) -> str:
-    """RFC 3339 in UTC with whole seconds, as Kubernetes writes times."""
+    """Return the time as RFC 3339 in UTC with whole seconds, as Kubernetes writes times."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -351,12 +357,12 @@ def _begun(status: PackageStatus, generation: int) -> PackageStatus:
 
 
 def _held_of(status: PackageStatus, generation: int) -> Condition | None:
-    """What holds its removal; nothing any more where another generation is looked at: that is another object of its name."""
+    """Return what holds back the removal; None for another generation, because that is another object with the same name."""
     return status.held if generation == status.generation else None
 
 
 def _started(stage: Stage, before: Condition, now: datetime) -> Condition:
-    """A stage before its work: Unknown, or done where a package may not have it."""
+    """Return the condition of a stage before its work: Unknown, or done if a package may lack the stage."""
     if stage in OPTIONAL:
         return _moved(before, Truth.TRUE, stage.value, "", now)
     return _moved(before, Truth.UNKNOWN, Reason.PENDING, "", now)
@@ -367,7 +373,7 @@ def _with(status: PackageStatus, stage: Stage, condition: Condition, now: dateti
 
 
 def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus) -> PackageStatus:
-    """``after`` with what follows from it outside; what is being removed stays as it is."""
+    """Return ``after`` with its external conditions; the status of a package that is being removed is returned unchanged."""
     if status.removal is not None:
         return status
     if after.stages is not status.stages and not after.suspended and after.ready_kept is not None:
@@ -382,7 +388,7 @@ def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus)
 
 
 def _verified(before: PackageStatus, after: PackageStatus, now: datetime) -> PackageStatus:
-    """All stages are done; where that is as an earlier process left it, no condition has moved."""
+    """Return the status when all stages are done; if that is the state an earlier process left, keep its `Reconciling`."""
     told = _told(replace(after, ready_kept=None), now)
     found, kept = told.told["Reconciling"], after.reconciling_kept
     if before.is_being_verified and kept is not None and replace(found, since=kept.since) == kept:
@@ -408,7 +414,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _moment(text: str) -> datetime | None:
-    """A time as `timestamp` writes it; None for anything else."""
+    """Return a time as `timestamp` writes it; None for any other text."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,35 +1,36 @@
-"""When a status that changed is written: at once where somebody waits for it, else not more often than twice a second.
+"""The writer of statuses: urgent changes are written at once, others at most twice a second.
 
-A package on its way reports every object it waits for; each report is a new status, and each write is a call of the API server
-that wakes everybody who watches. So a look at the package is asked for (the controller writes what is there when it looks), and
-asked again whether the time has come when there is something to write.
+A package that is being installed reports every object it waits for. Each report is a new status, and each write is a call of
+the API server that wakes all watchers. So a changed status only requests a check of its package. The controller then writes the
+status as it is at that moment, and asks again whether a write is due if there is something to write.
 
-Per package, pure (`step`); the shell keeps them by name and speaks to the inbox of names to look at:
+The state machine of one package is pure (`step`). The shell keeps the states by name, and requests checks by adding names to
+the inbox:
 
 ==========  ==============================  =====================  ==========================================
 event       when                            new state              effects
 ==========  ==============================  =====================  ==========================================
-Changed     urgent                          as if never written    look now
-Left        always                          as if written now      look when PAUSE_S is over
-Changed     minor, PAUSE_S since a write    as it was              look now
-Changed     minor, sooner                   as it was              look when PAUSE_S is over
+Changed     urgent                          as if never written    check now
+Left        always                          as if written now      check when PAUSE_S is over
+Changed     minor, PAUSE_S since a write    unchanged              check now
+Changed     minor, sooner                   unchanged              check when PAUSE_S is over
 Differs     PAUSE_S since a write           written now            write
-Differs     sooner                          as it was              look when PAUSE_S is over
-Looked      always                          as it was              look again after RESYNC_S (none if that is 0)
+Differs     sooner                          unchanged              check when PAUSE_S is over
+Looked      always                          unchanged              check again after RESYNC_S (none if it is 0)
 ==========  ==============================  =====================  ==========================================
 
-* Nothing is lost: every change that shows is followed by a look, whose write is of the status as it is then. A write that failed
-  is the controller's to look at again, and finds a difference as long as there is one.
-* Of minor changes at most one a PAUSE_S is written; what is urgent waits for nothing: another state than before where one of the
-  two is Ready, Failed, Degraded, Suspended, Disabled or Removing, and the first sight of a generation.
-* Who only looks again at what is Ready does not say so at once (`Left`): most of the time nothing is found to do, and nothing was
-  said then. Nor does a rollout of what is Ready: many are over at once. Another generation of a wish is said at once all the
-  same.
-* A change that does not show outside asks for nothing.
-* Every package is looked at again RESYNC_S after its last look, whatever was missed.
-* PAUSE_S is for a few: of many packages that change all the time each pauses for longer, so that minor changes of all of them
-  together are MINOR_PER_S writes a second at most.
-* What is kept is bounded by the packages that were written within PAUSE_S, twice over.
+* Nothing is lost: every visible change is followed by a check, which writes the status as it is then. If a write failed, the
+  controller checks the package again, and finds a difference as long as there is one.
+* At most one minor change is written in a PAUSE_S. Urgent changes wait for nothing: a changed state if the old or the new one is
+  Ready, Failed, Degraded, Suspended, Disabled or Removing, and the first status of a generation.
+* If a Ready package is only checked again, that is not written at once (`Left`): most checks find nothing to do, and then nothing
+  was written. The same holds for a rollout of a Ready package, because many are over at once. Another generation is always
+  written at once.
+* A change that is not visible outside requests nothing.
+* Every package is checked again RESYNC_S after its last check, so a missed event does no lasting harm.
+* PAUSE_S holds while few packages change. If many change all the time, each pauses for longer, so that minor changes of all of
+  them together are at most MINOR_PER_S writes a second.
+* The memory is bounded by twice the number of packages that were written within PAUSE_S.
 """
 
 import math
@@ -45,20 +46,20 @@ MINOR_PER_S: Final = 40.0
 RESYNC_S: Final = 600.0
 _SWEEP: Final = 64
 AT_ONCE: Final = frozenset({State.READY, State.FAILED, State.DEGRADED, State.SUSPENDED, State.DISABLED, State.REMOVING})
-"""States that people and programs wait for."""
+"""The states that people and programs wait for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """What was written of one package."""
+    """The writes of one package."""
 
     at_s: float = -math.inf
-    """When a write last began; long ago, if there was none since something changed that is to be written at once."""
+    """The time when the last write began; ``-inf`` if there was none since the last urgent change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Its status shows something new."""
+    """The package's status has a visible change."""
 
     now_s: float
     urgent: bool
@@ -66,21 +67,21 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """It was Ready, and is looked at again without another wish."""
+    """The package was Ready, and is checked again without a changed wish."""
 
     now_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """Somebody looks at it, and what is written is not what its status says."""
+    """The controller checks the package, and the written status differs from the current one."""
 
     now_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """Somebody has looked at it."""
+    """The controller has checked the package."""
 
 
 Event: TypeAlias = Changed | Left | Differs | Looked
@@ -88,7 +89,7 @@ Event: TypeAlias = Changed | Left | Differs | Looked
 
 @dataclass(frozen=True, slots=True)
 class LookIn:
-    """Have it looked at, after a delay; 0: at once."""
+    """Request a check of the package after a delay; 0: at once."""
 
     delay_s: float
 
@@ -104,7 +105,7 @@ Effect: TypeAlias = LookIn | Write
 def step(
     writes: Writes, event: Event, *, resync_s: float = RESYNC_S, pause_s: float = PAUSE_S
 ) -> tuple[Writes, tuple[Effect, ...]]:
-    """What follows from an event for one package; see the table above."""
+    """Return the new state and the effects of an event for one package; see the table above."""
     match event:
         case Changed(_, urgent=True):
             return Writes(), (LookIn(0.0),)
@@ -123,14 +124,15 @@ def step(
 
 
 def _wait(writes: Writes, now_s: float, pause_s: float) -> float:
-    """How long until the package may be written; 0: it may."""
+    """Return the seconds until the package may be written; 0: it may be written now."""
     return max(0.0, writes.at_s + pause_s - now_s)
 
 
 class StatusWriter:
-    """Decides for all packages of a runtime. Times are of one clock that does not go back, in seconds.
+    """The decision about writes for all packages of a runtime. Times are seconds of one monotonic clock.
 
-    ``add`` and ``add_later`` ask for a look at a name; they are those of :class:`~wharfinger.cluster.watch.work_queue.WorkQueue`.
+    ``add`` and ``add_later`` request a check of a name; they are those of
+    :class:`~wharfinger.cluster.watch.work_queue.WorkQueue`.
     """
 
     def __init__(
@@ -148,7 +150,7 @@ class StatusWriter:
         self._swept_s = -math.inf
 
     def changed(self, name: str, before: PackageStatus, after: PackageStatus, now_s: float) -> None:
-        """A package has another status than before."""
+        """Record that a package has another status than before."""
         if _shown(before) == _shown(after):
             return
         if _is_second_look(before, after):
@@ -157,21 +159,21 @@ class StatusWriter:
             self._step(name, Changed(now_s, urgent=_is_urgent(before, after)))
 
     def may_write(self, name: str, now_s: float) -> bool:
-        """Whether a status that differs from what is written may be written now; if not, the package is looked at later."""
+        """Return whether a status that differs from the written one may be written now; if not, the package is checked later."""
         busy = len(self._writes) > PAUSE_S * MINOR_PER_S and now_s >= self._swept_s + 1.0
         if busy or len(self._writes) >= self._sweep_at:
             self._sweep(now_s)
         return Write() in self._step(name, Differs(now_s))
 
     def looked(self, name: str) -> None:
-        """A package was looked at; the next look comes by itself, unless something else asks for it earlier."""
+        """Record that a package was checked; the next check comes by itself, unless another event requests it earlier."""
         self._step(name, Looked())
 
     def _pause_s(self) -> float:
         return max(PAUSE_S, len(self._writes) / MINOR_PER_S)
 
     def _sweep(self, now_s: float) -> None:
-        """Forget what makes no difference any more; that of packages which are gone, too. Costs nothing in the long run."""
+        """Forget states that make no difference any more, including those of removed packages. The amortized cost is constant."""
         pause_s, self._swept_s = self._pause_s(), now_s
         self._writes = {name: writes for name, writes in self._writes.items() if _wait(writes, now_s, pause_s) > 0}
         self._sweep_at = max(_SWEEP, 2 * len(self._writes))
@@ -190,7 +192,7 @@ class StatusWriter:
                 case LookIn():
                     self._add(name)
                 case Write():
-                    pass  # the caller's to do
+                    pass  # the caller writes
                 case _:
                     assert_never(effect)
         return effects
@@ -209,6 +211,6 @@ def _is_second_look(before: PackageStatus, after: PackageStatus) -> bool:
 
 
 def _shown(status: PackageStatus) -> tuple[object, ...]:
-    """All that a change of is a change of the body."""
+    """Return all parts of the status whose change changes the body."""
     release = (status.version, status.digest, status.namespace, status.revision)
     return status.generation, status.told, summarize(status), release, status.progress, status.warnings, status.urls

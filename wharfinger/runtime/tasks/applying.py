@@ -1,9 +1,9 @@
-"""A package's chart in the cluster: rendered where its inputs changed, applied as one release, left alone where nothing changed.
+"""A package's chart in the cluster: rendered if its inputs changed, applied as one release, skipped if nothing changed.
 
-What was applied is known by its inputs (everything that a render depends on, but for whether it is an install or an upgrade) and
-by the release engine's fingerprint of what came of them: while both hold, neither helm nor the API server is asked. A daemon that
-starts anew finds the inputs at the record of the release, and looks at the objects without rendering them again. What a person
-made of the release with helm stays until something is asked for that was not applied before.
+An applied release is identified by its inputs (everything that a render depends on, except whether it is an install or an
+upgrade) and by the release engine's fingerprint of the result. While both are unchanged, neither helm nor the API server is
+asked. A restarted daemon finds the inputs at the record of the release, and checks the objects without rendering them again. A
+revision that a user made with helm is kept until something is requested that was not applied before.
 """
 
 from collections.abc import Sequence
@@ -41,12 +41,12 @@ from wharfinger.runtime.tasks.rendering import (
 )
 
 LEFT_TO_PEOPLE: Final = (
-    "spec.maintenance: nothing is applied; settings and version that were changed since wait for its end"
+    "spec.maintenance: nothing is applied; changes of the settings and the version wait until it ends"
 )
 
 
 async def applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
-    """What a killed process applied, as the journal has it, if the cluster has it as well: people may have been there since.
+    """Return the journal's result of a killed process, if the cluster agrees: users may have changed the release since.
 
     Later revisions are those of later rounds, as long as all of them are ours.
     """
@@ -63,14 +63,14 @@ async def applied_before(instance: Instance, tools: Tools, done: str | None) -> 
 async def apply(
     instance: Instance, tools: Tools, reporter: Reporter, definition: Definition, *, unchanged: bool
 ) -> int:
-    """Render and apply, as far as that is not done; the revision that is deployed now."""
+    """Render and apply, as far as that is not done; return the deployed revision."""
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
     owner = Owner(instance.id.release, instance.id.namespace)
     history = await tools.releases.history(owner.name, owner.namespace)
     last = history[-1] if history else None
     if instance.wanted.maintenance and last is not None and is_unmanaged(last):
-        instance.objects = ()  # and the version that is there stays the one that is told
+        instance.objects = ()  # and the installed version is still the one that is reported
         reporter.warned(instance, "maintenance", (LEFT_TO_PEOPLE,))
         return last.revision
     reporter.warned(instance, "maintenance", ())
@@ -85,7 +85,7 @@ async def apply(
     same = known is not None and known.inputs == inputs
     applied = tools.releases.as_applied(owner, known.fingerprint) if known is not None and same else None
     if applied is not None:
-        reporter.released(instance, applied.revision)  # which may go by the name of another version now
+        reporter.released(instance, applied.revision)  # the same chart may have another version name now
         return applied.revision
     return await _bring(instance, tools, reporter, definition, wanted, history, unchanged=unchanged)
 
@@ -100,7 +100,7 @@ async def _bring(
     *,
     unchanged: bool,
 ) -> int:
-    """Apply what a record holds for these inputs, or what they render to; the revision that is deployed then."""
+    """Apply the recorded render of these inputs, or a new one; return the revision that is deployed then."""
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
 
@@ -115,7 +115,7 @@ async def _bring(
         with waiting(tools):
             if await bring_subchart_crds(instance, tools, wanted, progress):
                 wanted = await wanted_render(instance, tools, reporter, history)  # the cluster serves more now
-            # A render writes nothing, so a stop cuts it.
+            # A render writes nothing, so a stop may interrupt it.
             found = new_recorded(wanted, await render(wanted.request, instance, tools))
     over = await overlaid(found.rendered, wanted.directives, instance)
     unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.unmatched)
@@ -133,7 +133,7 @@ async def _bring(
     instance.objects = result.objects
     known = Brought(wanted.brought_by, wish.fingerprint)
     if instance.brought is None or instance.brought.inputs != known.inputs:
-        instance.fought = ()  # something else is wanted now, which nobody may be against
+        instance.fought = ()  # another state is wanted now, which no other manager may oppose
     instance.brought = None if found.rendered.looked or not known.inputs else known
     urls = [(instance.masked(found.url), instance.masked(found.description)) for found in endpoint_urls(wish.objects)]
     reporter.reachable(instance, urls)
@@ -143,7 +143,7 @@ async def _bring(
 
 
 async def restore(instance: Instance, tools: Tools) -> None:
-    """Watch what an earlier process applied, without applying it again. Raises ClusterError."""
+    """Watch the objects that an earlier process applied, without applying them again. Raises ClusterError."""
     name, namespace, upkeep = instance.id.release, instance.id.namespace, instance.wanted.upkeep
     await tools.releases.restore(name, namespace, drift=drift_of(instance.wanted), health=upkeep.health)
     instance.objects = await tools.releases.objects(name, namespace)

@@ -1,8 +1,8 @@
-"""What a package's hooks made, taken away with its release.
+"""The deletion of objects that a package's hooks made, together with its release.
 
-Which kinds that may be is in the package's record since before the first object was made; the objects carry the mark of
-:mod:`~wharfinger.cluster.releases.hook_made`. Who wants one to stay says so on it: ``helm.sh/resource-policy: keep``. Data
-stays unless the package's deletion policy says otherwise, like all that a release has.
+The package's record has the kinds of these objects since before the first one was made; the objects carry the mark of
+:mod:`~wharfinger.cluster.releases.hook_made`. An object with ``helm.sh/resource-policy: keep`` is kept. Data is kept unless the
+package's deletion policy says otherwise, like all data of a release.
 """
 
 import logging
@@ -23,11 +23,14 @@ log = logging.getLogger(__name__)
 
 
 async def collect_made(instance: Instance, tools: Tools) -> None:
-    """Delete what the package's hooks made, as far as its deletion policy goes. Raises ClusterError, having tried all."""
+    """Delete the objects that the package's hooks made, as far as its deletion policy allows.
+
+    Raises ClusterError after trying all.
+    """
     try:
         record = await instance.recorded(tools.cluster)
     except PackageStateError as error:
-        log.warning("%s: what its hooks made cannot be known any more, and stays: %s", instance.id, error)
+        log.warning("%s: the objects that its hooks made are not known any more, and are kept: %s", instance.id, error)
         return
     policy = instance.deletion
     if not record.state.made or policy is DeletionPolicy.ORPHAN:
@@ -40,7 +43,7 @@ async def collect_made(instance: Instance, tools: Tools) -> None:
             for key, obj in await _made(instance, tools, maker, resource):
                 with suppress(NotFoundError, ConflictError):  # gone, or another object has the name by now
                     await tools.cluster.delete(key, uid=find_str(obj, "metadata", "uid"))
-                    log.info("%s: deleted %s, which a hook of it made", instance.id, key)
+                    log.info("%s: deleted %s, which one of its hooks made", instance.id, key)
         except ClusterError as error:
             problems.append(error)
     if problems:
@@ -65,7 +68,7 @@ def _to_delete(
 
 
 async def _kinds(made: frozenset[str], tools: Tools) -> list[ResourceType]:
-    """The kinds, as far as they are still served: what went with its definition is gone."""
+    """Return the kinds that are still served: if a kind's definition is gone, so are its objects."""
     found: list[ResourceType] = []
     for entry in sorted(made):
         api_version, _, kind = entry.rpartition("/")

@@ -1,10 +1,10 @@
-"""What a package is configured with: the settings that are wanted, as the newest version of its schema wants them.
+"""The settings that a package is configured with: the wanted ones, converted to the newest version of its schema.
 
-Settings are written for some version of a schema, and nothing of the package looks at them before they went through its
-conversions: neither Configure, nor the enabled script, nor hooks on the way out. What was configured before, by an earlier
-version of the package or an earlier process, is brought to the same version before the two are compared, so a setting that a
-conversion has renamed or written in another way did not change. Where that cannot be done (a version was taken back, or nobody
-knows for which one they were), there is nothing to compare with, and nothing is refused for it.
+Settings are written for some version of a schema. No part of the package sees them before they are converted: neither
+Configure, nor the enabled script, nor hooks during a removal. The settings that were configured before, by an earlier version
+of the package or an earlier process, are converted to the same version before the two are compared. So a setting that a
+conversion renamed or rewrote has not changed. If that is impossible (a version was withdrawn, or the version of the earlier
+settings is not known), there is nothing to compare with, and nothing is refused because of it.
 """
 
 import logging
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 async def newest_settings(instance: Instance, tools: Tools) -> ResolvedSettings:
-    """What is wanted now, as of the newest version. From here on nothing of it is shown that may be made of a Secret.
+    """Return the wanted settings in the newest version. From now on, everything in them that may come from a Secret is hidden.
 
     Raises ConversionError.
     """
@@ -35,9 +35,10 @@ async def newest_settings(instance: Instance, tools: Tools) -> ResolvedSettings:
 async def comparable_settings(
     definition: Definition, jq: JqRunner, settings: JsonObject | None, version: int
 ) -> JsonObject | None:
-    """Settings that were configured before, of schema version ``version`` (0: not known), as of the newest one of ``definition``.
+    """Return earlier settings of schema version ``version`` (0: not known), converted to the newest version of ``definition``.
 
-    None where nothing can be compared with them. Raises ConversionError, transient ones only: nobody could mend the others.
+    None if nothing can be compared with them. Raises ConversionError, but only transient ones: users could not resolve the
+    others.
     """
     chain = definition.conversions
     if settings is None or version not in range(1, chain.current + 1):
@@ -49,14 +50,15 @@ async def comparable_settings(
     except ConversionError as error:
         if error.transient:
             raise
-        log.warning("%s: what was configured before cannot be compared with: %s", definition.name, error)
+        log.warning("%s: the earlier settings cannot be compared with the new ones: %s", definition.name, error)
         return None
 
 
 async def adopt_wanted(instance: Instance, tools: Tools) -> None:
-    """Values for hooks that are asked on the way out of a package which was not configured: of what is wanted, not checked.
+    """Set the values for hooks that run during the removal of a package which was not configured.
 
-    Nothing is held to them later. Raises ConversionError, SettingsError, FormatError.
+    The values are those of the wanted settings, unchecked; they bind nothing later. Raises ConversionError, SettingsError,
+    FormatError.
     """
     if instance.is_configured:
         return

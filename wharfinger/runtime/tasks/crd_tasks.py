@@ -1,10 +1,10 @@
-"""EnsureCRDs, AwaitCRDs, EnsureWebhooks: what has to be in the cluster before what uses it (spec/runtime §5, §5.2).
+"""EnsureCRDs, AwaitCRDs, EnsureWebhooks: the objects that must be in the cluster before their users (spec/runtime §5, §5.2).
 
-EnsureCRDs runs in a lane of its own as soon as its package may be on, and is tried again there until it succeeds. AwaitCRDs is
-the reconciliation's part: its own definitions must be established, everybody else's tried once
-(:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks comes after the hooks were started, and brings conversion
-webhooks into the cluster before the objects that they convert: it renders the chart and applies its ``ConversionWebhook``
-objects alone, as objects of the release.
+EnsureCRDs runs in a lane of its own as soon as its package may be on, and is retried there until it succeeds. AwaitCRDs is part
+of the reconciliation: the package's own definitions must be established, those of all other packages tried once
+(:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were started, and applies conversion
+webhooks before the objects that they convert: it renders the chart and applies its ``ConversionWebhook`` objects alone, as
+objects of the release.
 """
 
 import logging
@@ -33,18 +33,21 @@ log = logging.getLogger(__name__)
 SHOWN_OTHERS: Final = 5
 CRD_LANE: Final = "crds"
 ESTABLISHED_S: Final = 60.0
-"""How long one attempt waits for definitions to be established."""
+"""The time that one attempt waits for definitions to be established."""
 CONVERSION_WEBHOOK: Final = "ConversionWebhook"
 
 
 async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Apply the package's CRDs and wait until they are established, for one attempt's time; whatever comes of it was tried."""
+    """Apply the package's CRDs and wait, for one attempt's time, until they are established.
+
+    A failed attempt counts as tried, too.
+    """
     attempt = tools.crd_phase.attempt(instance.id.name)
     try:
         tree = instance.tree
         release, namespace = instance.id.release, instance.id.namespace
         if tree is None or not instance.loaded().crds:
-            await tools.releases.ensure_crds(release, namespace, ())  # those of the version before are kept no longer
+            await tools.releases.ensure_crds(release, namespace, ())  # the earlier version's are not watched any more
             instance.crds = ()
             return
         reporter.progressed(instance, Stage.CRDS, "ApplyingCRDs", "applying its custom resource definitions")
@@ -65,15 +68,15 @@ async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> N
             raise NotEstablishedError(f"not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
         instance.crds = tuple(sorted({kind for crd in crds for kind in _served(crd)}))
     finally:
-        tools.crd_phase.end(instance.id.name, attempt)  # by then a successor may be under way
+        tools.crd_phase.end(instance.id.name, attempt)  # the next attempt may have begun by then
 
 
 async def await_crds(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Wait for this package's definitions to be established, and for those of all others to have been tried."""
+    """Wait until this package's definitions are established, and those of all other packages have been tried."""
     others = [name for name in tools.crd_phase.trying() if name != instance.id.name]
     if (
         instance.crds is None and instance.status.stages[Stage.CRDS].truth is not Truth.FALSE
-    ):  # a failure is said already
+    ):  # a failure is already reported
         reporter.progressed(instance, Stage.CRDS, "ApplyingCRDs", "its custom resource definitions are being applied")
     elif instance.crds is not None and others:
         named = ", ".join(others[:SHOWN_OTHERS]) + (
@@ -88,7 +91,7 @@ async def await_crds(instance: Instance, tools: Tools, reporter: Reporter) -> No
 
 
 async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Apply the chart's conversion webhooks before anything else of it; most packages have none, and are not rendered for it."""
+    """Apply the chart's conversion webhooks before its other objects; most packages have none, and are not rendered for this."""
     definition, tree = instance.loaded(), instance.tree
     if definition.chart is None or tree is None:
         return
@@ -103,8 +106,10 @@ async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) 
     try:
         found = await rendered(instance, tools, reporter)
     except RenderError as error:
-        # It may need what beforeHelm hooks make of the values; Run says it where it is more than that.
-        log.info("%s: its conversion webhooks come with the release: %s", instance.id, instance.masked(str(error)))
+        # The chart may need values of beforeHelm hooks; if something else is wrong, Run reports it.
+        log.info(
+            "%s: its conversion webhooks are applied with the release: %s", instance.id, instance.masked(str(error))
+        )
         return
     webhooks = tuple(obj for obj in found.objects if kind_of(obj)[1] == CONVERSION_WEBHOOK)
     release, namespace = instance.id.release, instance.id.namespace
@@ -112,7 +117,7 @@ async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) 
 
 
 async def remove_webhooks(instance: Instance, tools: Tools) -> None:
-    """Delete conversion webhooks that were applied early and are in no record, because no run came to its end."""
+    """Delete conversion webhooks that were applied early and are in no record, because no run was completed."""
     try:
         resource = await tools.cluster.find_resource(CONVERSION_WEBHOOK)
     except UnknownKindError:
@@ -126,7 +131,7 @@ async def remove_webhooks(instance: Instance, tools: Tools) -> None:
 
 
 def _served(crd: JsonObject) -> list[str]:
-    """``group/version/Kind`` of every version that a definition serves."""
+    """Return ``group/version/Kind`` of every version that a definition serves."""
     group, kind = find_str(crd, "spec", "group"), find_str(crd, "spec", "names", "kind")
     versions = find_list(crd, "spec", "versions")
     return [

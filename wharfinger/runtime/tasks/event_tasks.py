@@ -1,8 +1,8 @@
-"""Hook runs in lanes of their own: events, ticks, and synchronisations that nobody waits for.
+"""Hook runs in lanes of their own: events, schedules, and synchronizations that the package does not wait for.
 
-They live as long as the package's hooks are started and not a moment longer: their scope is that of the hooks. A failure is
-tried again with the lane's backoff and is the package's problem until that lane's next success; a defect is shown and retried as
-well, because a lane that stood still would say nothing and drop what happens.
+They live exactly as long as the package's hooks are started: their scope is that of the hooks. A failure is retried with the
+lane's backoff, and is the package's problem until that lane's next success. A defect is also reported and retried, because a
+lane that stopped would report nothing and drop events.
 """
 
 import logging
@@ -28,25 +28,25 @@ log = logging.getLogger(__name__)
 
 
 def lane_of(queue: str) -> str:
-    """The lane of a hook queue, beside the package's main lane."""
+    """Return the lane of a hook queue, beside the package's main lane."""
     return f"hooks/{queue}"
 
 
 @dataclass(frozen=True, slots=True)
 class HookEvent:
-    """Something came for a hook of a started package; it waits in the inbox."""
+    """An event for a hook of a started package; it waits in the inbox."""
 
     hooks: PackageHooks
     inbox: Inbox
 
 
 Tasks = Mapping[str, tuple["EventHookTask", ...]]
-"""Tasks by the name of the queue they belong in: the package's, then its lane (``shop.web/hooks/main``)."""
+"""Tasks by the name of their queue: the package's, then its lane (``shop.web/hooks/main``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventHookTask:
-    """What waits in a hook's inbox, told to the hook, for as long as the package's hooks are started: that is its ``scope``."""
+    """A run of a hook for the events in its inbox, while the package's hooks are started: their scope is its ``scope``."""
 
     hook: Hook
     inbox: Inbox
@@ -58,7 +58,7 @@ class EventHookTask:
 
     @property
     def lane(self) -> str:
-        """Of its package's queue."""
+        """The lane in its package's queue."""
         return lane_of(self.inbox.queue)
 
     @property
@@ -67,12 +67,12 @@ class EventHookTask:
         return f"{self.hook.name} events"
 
     async def execute(self) -> None:
-        """Run the hook for what has gathered. Raises TaskFailed; what it was told waits on then."""
+        """Run the hook for the collected events. Raises TaskFailed; the events wait on then."""
         if not self.inbox.waiting:
             return
         await self._hold_back()
         occurrences = self.inbox.offered()
-        if not occurrences:  # what waited was reduced to nothing
+        if not occurrences:  # the waiting events cancelled each other out
             return
         try:
             await about_to_tell(self.instance, self.hook)
@@ -87,20 +87,20 @@ class EventHookTask:
             changed = False
         self.inbox.told(occurrences)
         self.reporter.event_hook_done(self.instance, self.hook.name, self.lane, "")
-        if self.inbox.waiting:  # a version 0 hook is told one thing at a time
+        if self.inbox.waiting:  # a version 0 hook gets one event at a time
             self.reporter.tell_hook(self.hooks, self.inbox)
         if changed:
             self.reporter.values_changed(self.instance, self.hook.name)
 
     async def _hold_back(self) -> None:
-        """Wait until the hook may run again by its own settings; what happens meanwhile is told in one run."""
+        """Wait until the hook's own settings let it run again; events meanwhile are passed in one run."""
         config = self.hook.config
         if config.min_interval is None:
             return
         throttle = self.instance.throttles.get(self.hook.name)
         if throttle is None or (throttle.interval, throttle.burst) != (config.min_interval, config.burst):
             throttle = self.instance.throttles[self.hook.name] = Throttle(config.min_interval, config.burst)
-        # Taken before it is waited for: in another lane the same hook may wait, too, for the run after this one.
+        # The turn is taken before the wait: the same hook may also wait in another lane, for the run after this one.
         wait_s = throttle.wait_s(trio.current_time())
         throttle.take(trio.current_time())
         try:
@@ -112,7 +112,10 @@ class EventHookTask:
 
 @dataclass(frozen=True, slots=True)
 class SynchronizeTask:
-    """The first run for bindings that are synchronised together, and that their package does not wait for; ``scope`` as above."""
+    """The first run for bindings that are synchronized together, if their package does not wait for it.
+
+    Its ``scope`` is that of the hooks, as in EventHookTask.
+    """
 
     hook: Hook
     bindings: tuple[KubernetesBinding, ...]
@@ -128,7 +131,7 @@ class SynchronizeTask:
         return f"{self.hook.name} synchronization of {named(self.bindings)}"
 
     async def execute(self) -> None:
-        """Synchronise, then let the bindings' events flow. Raises TaskFailed."""
+        """Synchronize, then release the bindings' events. Raises TaskFailed."""
         lane = lane_of(self.bindings[0].queue)
         try:
             changed = await synchronize(self.instance, self.tools, self.reporter, self.hooks, self.hook, self.bindings)
@@ -147,9 +150,9 @@ async def synchronize(
     hook: Hook,
     bindings: tuple[KubernetesBinding, ...],
 ) -> bool:
-    """Tell a hook all there is of bindings (if it wants that), then let events flow; True if the values changed.
+    """Pass a hook all objects of its bindings (if it wants that), then release their events; True if the values changed.
 
-    In one run: only bindings that `contexts.synchronized_together` has together are given together.
+    The bindings are passed in one run: only those that `contexts.synchronized_together` groups together.
     """
     changed, head = False, bindings[0]
     if head.on_synchronization and not head.legacy:
@@ -168,27 +171,27 @@ async def synchronize(
 
 
 def _log_allowed(instance: Instance, hook: Hook, error: Expected) -> None:
-    """A failure that is none of the package's: it is told here, and nowhere in its status."""
+    """Log a failure that is not the package's problem: it is reported here, and nowhere in its status."""
     why = classify(error, instance.masked).message
-    log.warning("%s: %s failed, which it is allowed to: %s", instance.id, hook.name, why)
+    log.warning("%s: %s failed, which its binding allows: %s", instance.id, hook.name, why)
 
 
 def named(bindings: tuple[KubernetesBinding, ...]) -> str:
-    """The names of bindings, for people."""
+    """Return the names of bindings for users."""
     return ", ".join(binding.name for binding in bindings)
 
 
 def failed_event(
     instance: Instance, reporter: Reporter, hook: Hook, lane: str, error: Exception, scope: WorkScope | None = None
 ) -> TaskFailed:
-    """Report that an event hook failed, and what its queue is told: that it is to be tried again, whatever it was.
+    """Report that an event hook failed, and return the error for its queue, which always asks for a retry.
 
-    Where the hooks were put to rest while it failed (their ``scope`` is cancelled) nobody has that problem any more.
+    If the hooks were stopped while it failed (their ``scope`` is cancelled), no package has that problem any more.
     """
     if isinstance(error, EXPECTED):
         message = classify(error, instance.masked).message
     else:
-        log.error("%s: %s: a bug in what runs it", instance.id, hook.name, exc_info=error)
+        log.error("%s: %s: a defect of Wharfinger in running it", instance.id, hook.name, exc_info=error)
         message = instance.masked(f"Internal: {type(error).__name__}: {error}")
     if scope is None or not scope.cancelled:
         reporter.event_hook_done(instance, hook.name, lane, message)

@@ -1,7 +1,7 @@
-"""Run of the Module ``global``, and its afterAll hooks: what is done around all other packages, not for one.
+"""Run of the Module ``global``, and its afterAll hooks: work around all other packages, not for one of them.
 
-It has no chart; its reconciliation is its hooks. BeforeAll hooks wait until everybody who is being loaded has been, once:
-they speak of all Modules. See :mod:`~wharfinger.runtime.core.global_rounds` for when what is run.
+It has no chart; its reconciliation is its hooks. BeforeAll hooks wait until every package that is being loaded has been loaded
+once, because they see all Modules. See :mod:`~wharfinger.runtime.core.global_rounds` for the order.
 """
 
 import logging
@@ -27,7 +27,7 @@ AFTER_ALL = "afterAll"
 
 
 async def run_global(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Run the beforeAll hooks, each with all its snapshots. The first that fails fails the run."""
+    """Run the beforeAll hooks, each with all its snapshots. The first failure fails the run."""
     reporter.progressed(instance, Stage.APPLIED, "StartingHooks", "waiting until all packages are loaded")
     with waiting(tools):
         await tools.load_phase.wait()
@@ -44,23 +44,23 @@ async def run_global(instance: Instance, tools: Tools, reporter: Reporter) -> No
 
 @dataclass(slots=True)
 class AfterAllTurn:
-    """One time that the afterAll hooks are run: from when everybody came to rest until all of them have succeeded."""
+    """One execution of the afterAll hooks: from when all packages are idle until all of the hooks have succeeded."""
 
     values: str
-    """Checksum of the global values that everybody was run with."""
+    """The checksum of the global values that all packages were run with."""
     scope: WorkScope = field(default_factory=lambda: WorkScope("afterAll hooks"))
     at_work: bool = False
-    """They run; otherwise it is waited for something, be it the next attempt."""
+    """True while the hooks run; False while they wait, for example for the next attempt."""
     superseded: bool = False
-    """Another round waits until they have run."""
+    """True if another round waits until they have run."""
 
 
 @dataclass(frozen=True, slots=True)
 class AfterAllTask:
-    """The afterAll hooks, one after the other; the first that fails ends the list, and all of it is run again.
+    """The afterAll hooks, one after the other; the first failure ends the list, and the whole list is run again.
 
-    Unless another round waits behind it: that begins with what may have been mended, and has its own time for them. Who is being
-    taken away is waited for first; ``until_gone`` does.
+    It is not run again if another round waits behind it: that round may resolve the failure, and runs the hooks again at its
+    end. ``until_gone`` waits first for the packages that are being removed.
     """
 
     instance: Instance
@@ -72,11 +72,11 @@ class AfterAllTask:
 
     @property
     def name(self) -> str:
-        """Of the task."""
+        """The name of the task."""
         return "AfterAll"
 
     async def execute(self) -> None:
-        """Run them. Raises TaskFailed."""
+        """Run the hooks. Raises TaskFailed."""
         with waiting(self.tools):
             await self.until_gone()
         self.turn.at_work = True
@@ -91,7 +91,7 @@ class AfterAllTask:
             log.info("%s: %s; another round has begun", self.instance.id, failure.message)
 
     async def _record(self) -> None:
-        """From now on a process that starts need not run everybody for these values. Raises TaskFailed."""
+        """Record that a new process need not run all packages for these values. Raises TaskFailed."""
         try:
             record = await self.instance.recorded(self.tools.cluster)
             await record.update(lambda state: state.applied_as("", self.turn.values, state.settings))
@@ -99,7 +99,7 @@ class AfterAllTask:
             raise TaskFailed(classify(error, self.instance.masked).message, permanent=False) from error
 
     async def _run(self, hook: Hook) -> None:
-        """Raises TaskFailed."""
+        """Run one hook. Raises TaskFailed."""
         telling = with_snapshots(self.instance, hook, AFTER_ALL)
         try:
             await run_hook(self.instance, self.tools, self.reporter, hook, telling, Cause(AFTER_ALL))

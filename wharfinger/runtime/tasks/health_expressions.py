@@ -1,6 +1,6 @@
-"""Health rules, evaluated where the rules of settings schemas are: in worker processes that can be killed.
+"""Health rules, evaluated in the workers of the rules in settings schemas: worker processes that can be killed.
 
-An expression is given to the workers as the one rule of a schema without types; what they find says whether it is true.
+A worker receives an expression as the one rule of a schema without types; its findings say whether the expression is true.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from wharfinger.runtime.resources.release_policy import UpkeepError
 
 
 class HealthExpressionError(ProgramError):
-    """An expression has no answer for an object."""
+    """An expression has no result for an object."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class HealthExpressions:
         self._rules = rules
 
     async def evaluate(self, expression: str, obj: JsonObject) -> bool:
-        """Whether it is true of the object, which it calls ``self``. Raises HealthExpressionError."""
+        """Return whether the expression is true for the object, which it calls ``self``. Raises HealthExpressionError."""
         try:
             findings = await self._rules.evaluate(_rule(expression), obj)
         except RulesError as error:
@@ -44,9 +44,9 @@ class HealthExpressions:
 
 
 async def check_health_rules(health: Iterable[HealthRule], rules: Rules) -> None:
-    """Whether the expressions are such: one that cannot be compiled would leave its objects in progress for ever.
+    """Check that the expressions can be compiled: the objects of one that cannot would stay in progress for ever.
 
-    Raises UpkeepError naming the first that is not, RulesError where that cannot be told now.
+    Raises UpkeepError, which names the first invalid one; RulesError if they cannot be checked now.
     """
     for rule in health:
         for name, expression in (("current", rule.current), ("inProgress", rule.in_progress), ("failed", rule.failed)):

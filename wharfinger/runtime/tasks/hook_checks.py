@@ -1,8 +1,8 @@
-"""What an executable with several hooks in it can be asked beside its hooks: whether settings will do, and whether it is ready.
+"""The checks that an executable with several hooks can provide besides its hooks: of its settings, and of readiness.
 
-Both are a run that changes nothing: its exit status is the answer, what it wrote to stderr the reason (spec hook-protocol §1.5).
-A check of settings is asked when the package is configured, after the schema; readiness after the workloads are ready, again and
-again until it is. A package has at most one of each.
+Both are a run that changes nothing: its exit status is the answer, its stderr the reason (spec hook-protocol §1.5). Settings
+are checked when the package is configured, after the schema; readiness after the workloads are ready, repeatedly until the
+answer is yes. A package has at most one check of each kind.
 """
 
 from typing import Final
@@ -21,13 +21,13 @@ from wharfinger.runtime.tasks.hook_runs import ask_hook, snapshots_of
 
 READINESS: Final = "readiness"
 READY_AGAIN_S: Final = 5.0
-"""Between two questions whether it is ready."""
+"""The time between two readiness checks."""
 
 
 async def check_by_hook(
     instance: Instance, tools: Tools, reporter: Reporter, settings: JsonObject, values: JsonObject
 ) -> None:
-    """Ask the package's own check, if it has one, about effective settings. Raises SettingsError for a no."""
+    """Run the package's own check of effective settings, if it has one. Raises SettingsError if the answer is no."""
     hook = _of_kind(instance, HookKind.SETTINGS_CHECK)
     if hook is None:
         return
@@ -36,7 +36,7 @@ async def check_by_hook(
 
 
 async def await_ready_by_hook(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Ask the package's readiness hook, if it has one, until it says yes; a no is why the package is not ready."""
+    """Run the package's readiness hook, if it has one, until its answer is yes; a no is reported as the reason for NotReady."""
     hook = _of_kind(instance, HookKind.READINESS)
     if hook is None:
         return

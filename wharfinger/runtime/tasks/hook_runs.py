@@ -1,9 +1,9 @@
-"""Running a package's hooks: one place where a hook meets values, object patches, metrics and the record.
+"""Runs of a package's hooks: the one place that connects a hook with values, object patches, metrics and the record.
 
-The order after a run (spec/runtime §7.3): object patches are applied (of a run that failed, those that say they are to be:
-hooks report failures with them); of a run that succeeded the metrics are published, and its values patches checked against the
-schemas, recorded, and only then true (:mod:`~wharfinger.runtime.tasks.values_patches`). A hook that failed in any of this has
-failed, and is run again with fresh snapshots.
+The order after a run (spec/runtime §7.3): object patches are applied. After a failed run only those are applied that ask for
+it, because hooks report failures with them. After a successful run the metrics are published; its values patches are checked
+against the schemas, recorded, and only then visible (:mod:`~wharfinger.runtime.tasks.values_patches`). A hook that failed in
+any of these steps has failed, and is run again with fresh snapshots.
 """
 
 import logging
@@ -41,7 +41,7 @@ from wharfinger.runtime.tasks.values_patches import check_values_patch, patch_se
 log = logging.getLogger(__name__)
 
 MAX_PROBLEMS: Final = 10
-"""Operations of one run that are told to have failed."""
+"""The limit of failed operations of one run that are reported."""
 _BOUND: Final = (
     f"a hook may log {BURST_LINES} lines or {BURST_CHARS // 1024} KiB at once, and {LINES_PER_S:g} lines or "
     f"{CHARS_PER_S / 1024:g} KiB a second after that"
@@ -51,7 +51,7 @@ _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": loggi
 
 @dataclass(slots=True)
 class Cause:
-    """Why a hook runs: its binding and the queue, for metrics; and whether its failure is allowed."""
+    """The reason for a run: its binding and the queue, for metrics; and whether its failure is allowed."""
 
     binding: str
     queue: str = MAIN_QUEUE
@@ -60,18 +60,21 @@ class Cause:
 
 
 Telling = Callable[[], Sequence[Context]]
-"""What a hook is told, made when it is its turn: until then snapshots grow old (spec hook-protocol §2.2)."""
+"""A function that makes a hook's binding contexts.
+
+It is called when the run starts, because snapshots age (spec hook-protocol §2.2).
+"""
 
 
 async def run_hook(
     instance: Instance, tools: Tools, reporter: Reporter, hook: Hook, telling: Telling, cause: Cause
 ) -> bool:
-    """Run one hook once and take over what it left; True if it changed the values. ``telling`` is called once.
+    """Run one hook once and apply its output; True if it changed the values. ``telling`` is called once.
 
-    Raises HookRunError where it failed, and what applying can raise.
+    Raises HookRunError if it failed, and the errors of applying its output.
     """
     instance.running_hooks += 1
-    cause.begun = trio.current_time()  # and again when it is its turn
+    cause.begun = trio.current_time()  # set again when its turn comes
     outcome: list[HookOutcome] = []
     try:
         changed = await _run(instance, tools, reporter, hook, telling, cause, outcome)
@@ -99,7 +102,7 @@ async def ask_hook(
     settings: JsonObject,
     values: JsonObject,
 ) -> str:
-    """Run a hook that answers with its exit status and changes nothing; empty for a yes, else what it said. Raises HookError."""
+    """Run a hook that answers with its exit status and changes nothing; empty for a yes, else its output. Raises HookError."""
     lines = HookLog(instance, hook)
     run = _run_of(instance, tools, reporter, hook, contexts, settings, values, lines)
     async with tools.slots.use(Kind.HOOK, instance.id.name):
@@ -108,25 +111,25 @@ async def ask_hook(
 
 
 def snapshots_of(instance: Instance, hook: Hook) -> dict[str, tuple[Item, ...]]:
-    """All that a hook watches, as it is now; empty lists while its package's hooks are at rest."""
+    """Return the current snapshots of all that a hook watches; empty lists while its package's hooks are stopped."""
     if instance.started is not None:
         return instance.started.all_snapshots(hook)
     return {binding.name: () for binding in hook.config.kubernetes}
 
 
 def with_snapshots(instance: Instance, hook: Hook, binding: str) -> Telling:
-    """What a hook is told that runs around something (``beforeHelm``, ``afterAll`` …): that, and all its snapshots."""
+    """Return the context of a hook that runs around an operation (``beforeHelm``, ``afterAll`` …), with all its snapshots."""
     return lambda: (helm_binding(binding, snapshots_of(instance, hook)),)
 
 
 async def wait_hooks_quiet(instance: Instance) -> None:
-    """Return once no hook of the package runs."""
+    """Wait until no hook of the package runs."""
     while instance.running_hooks:
         await instance.hooks_quiet.wait()
 
 
 class HookLog:
-    """What a hook prints in one run, logged while it runs: masked, and as much as the hook's budget has left."""
+    """The output of a hook in one run, logged while it runs: masked, and limited to what is left of the hook's budget."""
 
     def __init__(self, instance: Instance, hook: Hook, cause: Cause | None = None) -> None:
         self._budgets = instance.log_budgets
@@ -151,7 +154,7 @@ class HookLog:
         log.log(level, "%s: %s", self._hook, self._redact(record.message), extra={"fields": fields})
 
     def report(self) -> None:
-        """Log how many lines were left out, if any were: before the next line that is not, and at the end of the run."""
+        """Log how many lines were left out, if any: before the next line that is logged, and at the end of the run."""
         self._budgets[self._hook], left_out = self._budget().report()
         if left_out:
             log.warning("%s: %d lines left out; %s", self._hook, left_out, _BOUND, extra={"fields": self._about})
@@ -169,14 +172,14 @@ async def _run(
     cause: Cause,
     ended: list[HookOutcome],
 ) -> bool:
-    """``ended`` is given the outcome once the hook has ended, whatever comes after."""
+    """Run the hook and apply its output; ``ended`` receives the outcome once the hook has ended, even if a later step fails."""
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         cause.begun = trio.current_time()
         lines, settings = HookLog(instance, hook, cause), instance.configured.settings
         run = _run_of(instance, tools, reporter, hook, telling(), settings, instance.values, lines)
         outcome = await _logged(tools, run, lines)
     ended.append(outcome)
-    # Before anything is applied: what is wrong with a file is wrong with the run.
+    # Read before anything is applied: an invalid file fails the run.
     metrics = read_metric_operations(outcome.metrics, hook=hook.name) if outcome.succeeded else ()
     problems = await _apply_object_patches(instance, tools, hook, outcome)
     if not outcome.succeeded:
@@ -188,14 +191,14 @@ async def _run(
         )
     _publish(instance, tools, hook, metrics)
     if outcome.config_values_patch:
-        if outcome.values_patch:  # of a run that fails nothing is kept, so this comes before anything is written
+        if outcome.values_patch:  # a failed run must change nothing, so this comes before any write
             await check_values_patch(instance, tools, hook.name, outcome.values_patch)
         await patch_settings(instance, tools, hook.name, outcome.config_values_patch)
     return bool(outcome.values_patch) and await patch_values(instance, tools, hook.name, outcome.values_patch)
 
 
 async def _logged(tools: Tools, run: HookRun, lines: HookLog) -> HookOutcome:
-    """Run it, and say what of its output was left out, however it ends."""
+    """Run the hook, and log how much of its output was left out, however it ends."""
     try:
         return await tools.hook_runner.run(run)
     finally:
@@ -247,7 +250,10 @@ async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, ou
 
 
 async def _maker(instance: Instance, tools: Tools, operations: Sequence[Operation]) -> Maker | None:
-    """For whom objects are about to be made; their kinds are recorded first, to be found again. Raises ClusterError."""
+    """Return the maker of objects for this package; their kinds are recorded first, so that they are found again.
+
+    Raises ClusterError.
+    """
     kinds = {"/".join(kind_of(operation.object)) for operation in operations if isinstance(operation, Create)}
     if not kinds or not has_release(instance.id):
         return None

@@ -1,8 +1,8 @@
-"""Download → Install → Load: a version brought here, unpacked, and read.
+"""Download → Install → Load: a version is fetched, unpacked, and read.
 
-A version that this package had before is not asked for again: the recorded state says which digest it was, and the store
-whether its files are sound, so a restart needs no registry. Asking for a fresh look (an annotation), another version or another
-source goes to the registry; a folder on this machine is always looked at, because it has no promise to stay as it is.
+A version that this package had before is not requested again: the recorded state has its digest, and the store knows whether
+its files are sound, so a restart needs no registry. A requested refresh (an annotation), another version or another source goes
+to the registry. A folder on this machine is always checked, because nothing guarantees that it is unchanged.
 """
 
 import logging
@@ -51,11 +51,11 @@ log = logging.getLogger(__name__)
 DOWNLOAD: Final = "download"
 INSTALL: Final = "install"
 MAX_WARNINGS: Final = 20
-"""How many warnings about its hooks a package's status has."""
+"""The limit of warnings about hooks in a package's status."""
 
 
 async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Resolve the version to a digest, and bring every blob of that manifest to disk, verified while streaming."""
+    """Resolve the version to a digest, and download every blob of that manifest to disk, verified while streaming."""
     reporter.progressed(instance, Stage.FETCHED, "Downloading", f"downloading {instance.package} {instance.version}")
     source = _source(instance)
     state = (await instance.recorded(tools.cluster)).state
@@ -67,7 +67,7 @@ async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None
         if known is not None:
             instance.manifest = known
             return
-    # A folder is always looked at: a correction of it must not wait for what was fetched before.
+    # A folder is always checked: its correction must not be hidden by an earlier fetch.
     kept = "" if isinstance(source, FolderSource) else steps.done(DOWNLOAD) or ""
     if (manifest := await _fetched_before(instance, tools, kept)) is None:
         with steps.taking(DOWNLOAD) as taken:
@@ -78,7 +78,7 @@ async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None
 
 
 async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
-    # A folder of this machine is read and waits for no registry, so it doesn't wait for those that do.
+    # A folder on this machine needs no registry, so it does not wait for a download slot.
     host = source_host(source)
     async with (
         tools.slots.use(Kind.DOWNLOAD if host else Kind.LOAD, instance.id.name, source=host),
@@ -91,7 +91,7 @@ async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
 
 
 async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manifest | None:
-    """What a killed process had fetched, if it can still be unpacked; None where it has to be fetched again."""
+    """Return the manifest that a killed process fetched, if it can still be unpacked; None if it has to be fetched again."""
     if not kept:
         return None
     try:
@@ -101,25 +101,25 @@ async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manife
         async with tools.slots.use(Kind.LOAD, instance.id.name):
             await tools.store.install(manifest)
     except (FormatError, PackageError) as error:
-        log.info("what was downloaded before cannot be used, and is downloaded again: %s", error)
+        log.info("the earlier download cannot be used, and is repeated: %s", error)
         return None
     return manifest
 
 
 def _kept(manifest: Manifest) -> str:
-    """A manifest as the journal keeps it; empty for one that is too large, which is then asked for again."""
+    """Return a manifest as the journal keeps it; empty if it is too large, and has to be requested again."""
     text = encode_json(manifest_fields(manifest)).decode()
     return text if len(text) <= MAX_RESULT else ""
 
 
 async def install(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Unpack what was downloaded, point the package's name at it, atomically, and record which digest it is."""
+    """Unpack the downloaded version, point the package's name at it, atomically, and record its digest."""
     manifest = instance.fetched()
     digest = manifest.descriptor.digest.text
     reporter.progressed(instance, Stage.FETCHED, "Installing", f"unpacking {digest}")
     steps = instance.journalled()
     if steps.done(INSTALL) == digest:
-        # A killed process has deployed and recorded it: here it is only found.
+        # A killed process has deployed and recorded it already.
         instance.tree = await _unpacked(instance, tools, manifest)
         reporter.placed(instance)
         return
@@ -134,7 +134,7 @@ async def install(instance: Instance, tools: Tools, reporter: Reporter) -> None:
         version, wanted = instance.version, instance.wanted
         if wanted.reset != record.state.reset and record.state.reset:
             log.warning(
-                "%s: its one-time steps and what its hooks had patched are forgotten, as asked for", instance.id
+                "%s: its one-time steps and the values patches of its hooks are forgotten, as requested", instance.id
             )
         await record.update(
             lambda state: state.installed(origin, version, digest).heard(forced=wanted.forced, reset=wanted.reset)
@@ -148,10 +148,12 @@ async def _unpacked(instance: Instance, tools: Tools, manifest: Manifest) -> Pat
 
 
 async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Read the package: what it says of itself, its schemas, its hooks; ask its enabled script, if it has one."""
+    """Read the package: its definition, its schemas, its hooks; ask its enabled script, if it has one."""
     if instance.tree is None:
         raise AssertionError(f"{instance.id}: Load before Install")
-    reporter.progressed(instance, Stage.LOADED, "Loading", "reading the package and asking its hooks what they want")
+    reporter.progressed(
+        instance, Stage.LOADED, "Loading", "reading the package and asking its hooks for their configuration"
+    )
     async with tools.slots.use(Kind.LOAD, instance.id.name):
         told = await read_package(instance, tools)
     reporter.warned(instance, "package", instance.loaded().warnings)
@@ -161,7 +163,7 @@ async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
 
 
 async def load_stored(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
-    """Read what is installed, from the disk; nothing where its files are not there. Nothing is fetched, nothing is changed."""
+    """Read the installed version from the disk; do nothing if its files are missing. Nothing is fetched, nothing is changed."""
     state = (await instance.recorded(tools.cluster)).state
     manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
     if manifest is None:
@@ -174,7 +176,7 @@ async def load_stored(instance: Instance, tools: Tools, _reporter: Reporter) -> 
 async def read_package(instance: Instance, tools: Tools) -> tuple[str, ...]:
     """Read the definition and the hooks of the tree on disk, and return the warnings about the hooks.
 
-    Raises what a wrong package raises.
+    Raises the errors of an invalid package.
     """
     if instance.tree is None:
         raise AssertionError(f"{instance.id}: nothing is installed")
@@ -230,9 +232,9 @@ async def _discovered(
 
 
 async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Whether the package wants to be enabled, by its own script; one that fails counts as no (spec/runtime §4.2).
+    """Ask the package's own script whether it wants to be enabled; a failure counts as no (spec/runtime §4.2).
 
-    Asked only for what it has not seen yet (:mod:`~wharfinger.runtime.package.enabled_vote`).
+    The script is asked only about inputs that it has not seen yet (:mod:`~wharfinger.runtime.package.enabled_vote`).
     """
     definition, tree = instance.loaded(), instance.tree
     if not definition.enabled_script or tree is None:
@@ -267,7 +269,7 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
 
 
 def check_kind(definition: Definition, identity: PackageId) -> None:
-    """A package says which kind of resource installs it. Raises IdentityError where that is another one."""
+    """Check that a resource of the right kind installs the package. Raises IdentityError if the package is for another kind."""
     if definition.type is not None and definition.type.value != identity.kind:
         article = "an Application" if identity.kind == "Application" else "a Module"
         raise IdentityError(
@@ -277,22 +279,22 @@ def check_kind(definition: Definition, identity: PackageId) -> None:
 
 
 def check_needs(definition: Definition, identity: PackageId) -> None:
-    """What a package needs, once it is known where it is installed, and as what.
+    """Check a package's requirements, now that its name and its kind are known.
 
-    Raises ShapeError where it contradicts itself there, IdentityError where it needs itself.
+    Raises ShapeError if they contradict themselves there, IdentityError if the package needs itself.
     """
     needs = resolved(definition.requirements, identity.namespace)
     required = {each.name for each in (*needs.mandatory, *needs.conditional)}
     for names, verb in ((required, "requires"), (definition.subscriptions, "subscribes to")):
         if identity.name in names:
             raise IdentityError(
-                f"package {definition.name} {definition.version} {verb} {identity.kind} {identity}, and is installed as just "
-                "that; install it under another name"
+                f"package {definition.name} {definition.version} {verb} {identity.kind} {identity}, and is installed under that "
+                "name itself; install it under another name"
             )
 
 
 def _fingerprint(source: Source, instance: Instance) -> str:
-    """Of an update: whatever decides what is brought here."""
+    """Return the fingerprint of an update: everything that decides what is fetched."""
     wanted = instance.wanted
     asked: list[JsonValue] = [instance.package, instance.version, wanted.requested, wanted.forced, wanted.reset]
     return checksum([source_text(source), *asked])
@@ -311,11 +313,11 @@ def _is_of(state: PackageState, source: Source, instance: Instance) -> bool:
 
 
 async def _ensure_namespace(tools: Tools, name: str) -> None:
-    """A Module's namespace is made for it; an Application's is there, or the Application would not be."""
+    """Create a Module's namespace if it is missing; an Application's namespace exists, because the Application is in it."""
     resource = await tools.cluster.resource_type("v1", "Namespace")
     try:
         await tools.cluster.get(ObjectKey(resource, "", name))
     except NotFoundError:
         body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        with suppress(ConflictError):  # somebody else was quicker
+        with suppress(ConflictError):  # another writer was faster
             await tools.cluster.create(body)

@@ -1,17 +1,17 @@
-"""The tasks of a package's life, put together: which follow each other in which operation, and which stage each belongs to.
+"""The tasks of a package's life, put together: their order in each operation, and the stage that each belongs to.
 
 ::
 
     update          Disable (what is loaded, keeping the release) → Download → Install → Load
     CRDs            EnsureCRDs, in a lane of its own
     reconciliation  Configure → AwaitCRDs → Startup → EnsureWebhooks → Run → WaitReady
-    pause, disable  Disable (keeping the release, or taking it away)
-    suspend         Suspend, or LoadStored where nothing is loaded
+    pause, disable  Disable (keeping the release, or uninstalling it)
+    suspend         Suspend, or LoadStored if nothing is loaded
     vote            EnabledScript, in a lane of its own
     removal         Uninstall (with the hooks that surround it) → Purge → Undeploy
 
-Each task does one thing through one seam and is written to be run again at any moment: after a crash, the pipeline starts from
-the top and finds most of its work done. What a task is, is in :mod:`~wharfinger.runtime.tasks.stage_task`; what each does, in
+Each task does one thing through one seam, and may be run again at any moment: after a crash, the pipeline starts from the top
+and finds most of its work done. :mod:`~wharfinger.runtime.tasks.stage_task` defines a task; the work of each is in
 :mod:`~wharfinger.runtime.tasks.install_tasks`, :mod:`~wharfinger.runtime.tasks.start_tasks` and
 :mod:`~wharfinger.runtime.tasks.run_tasks`.
 """
@@ -38,7 +38,7 @@ VOTE_LANE: Final = "vote"
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Makes the tasks of one operation of one package."""
+    """A factory for the tasks of one operation of one package."""
 
     instance: Instance
     tools: Tools
@@ -46,7 +46,7 @@ class Pipeline:
     scope: WorkScope
 
     def update(self) -> tuple[StageTask, ...]:
-        """What brings a version here and loads it; the hooks of the version before rest meanwhile."""
+        """Return the tasks that fetch and load a version; the hooks of the version before are stopped meanwhile."""
         version, steps = self.instance.version, self._steps(Operation.UPDATE)
         return (
             *self._rest("Disable"),
@@ -56,7 +56,7 @@ class Pipeline:
         )
 
     def suspend(self) -> tuple[StageTask, ...]:
-        """What puts a package to rest that is not to be touched; what is installed is known to others all the same."""
+        """Return the tasks that suspend a package; its installed version stays known to other packages."""
         if self.instance.definition is None and self.instance.status.installed_since is not None:
             return (self._task("LoadStored", load_stored, Stage.LOADED, ends_stage=False, parks=False),)
         return self._rest("Suspend")
@@ -67,11 +67,11 @@ class Pipeline:
         return (self._task(name, pause, Stage.HOOKS, ends_stage=False, parks=False),)
 
     def crds(self) -> tuple[StageTask, ...]:
-        """What establishes the package's custom resource definitions, in a lane of its own."""
+        """Return the task that establishes the package's custom resource definitions, in a lane of its own."""
         return (self._task("EnsureCRDs", ensure_crds, Stage.CRDS, ends_stage=False),)
 
     def reconciliation(self) -> tuple[StageTask, ...]:
-        """What configures and runs a loaded version."""
+        """Return the tasks that configure and run a loaded version."""
         steps = self._steps(Operation.RECONCILIATION)
         return (
             self._task("Configure", configure, Stage.CONFIGURED, steps),
@@ -83,16 +83,16 @@ class Pipeline:
         )
 
     def disable(self, *, keep: bool) -> tuple[StageTask, ...]:
-        """What stops a loaded version; ``keep``: what it brought into the cluster stays."""
+        """Return the task that stops a loaded version; ``keep``: its objects in the cluster are kept."""
         work, steps = pause if keep else take_away, self._steps(Operation.DISABLE)
         return (self._task("Disable", work, Stage.REQUIREMENTS, steps, ends_stage=False, parks=False),)
 
     def vote(self) -> tuple[StageTask, ...]:
-        """What asks the enabled script again."""
+        """Return the task that asks the enabled script again."""
         return (self._task("EnabledScript", ask_enabled_script, Stage.REQUIREMENTS, ends_stage=False, parks=False),)
 
     def removal(self) -> tuple[StageTask, ...]:
-        """What takes everything away."""
+        """Return the tasks that remove the package completely."""
         steps = self._steps(Operation.REMOVAL)
         return (
             self._task("Uninstall", uninstall, None, steps),

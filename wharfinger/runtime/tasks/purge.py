@@ -1,14 +1,14 @@
-"""Purge: what a package's controllers left behind in its namespace, taken away with the package (spec/runtime §8.7).
+"""Purge: the deletion of objects that a package's controllers left in its namespace, after its release (spec/runtime §8.7).
 
-A package says in its values which kinds its workloads make at run time::
+A package declares in its values the kinds that its workloads make at run time::
 
     orphanResources:
       - {kind: PersistentVolumeClaim, version: v1}
       - {kind: Database, version: db.example.com/v1}
 
 A bare version stands for every group that has the kind in it. Objects of these kinds in the package's namespace that carry its
-instance label are deleted when its release is gone. What cannot be read in the declaration is logged and passed over: it would
-read the same on every retry. Only a removal purges, and only an Application: a Module's namespace is not its own.
+instance label are deleted when its release is gone. Invalid entries of the declaration are logged and skipped, because every
+retry would read the same. Only a removal purges, and only an Application: a Module may share its namespace.
 """
 
 import logging
@@ -33,13 +33,13 @@ PURGE: Final = "purge"
 
 
 async def purge(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Delete what the package declares as left behind. Raises ClusterError, and has deleted what it could then."""
+    """Delete the objects that the package declares as left behind. Raises ClusterError after deleting what it could."""
     steps = instance.journalled()
     declared = isinstance(instance.id, AppId) and bool(instance.values.get(DECLARATION))
     if not declared or instance.disowned or steps.done(PURGE) is not None:
         return
     with steps.taking(PURGE):
-        reporter.removing(instance, "Removing", "deleting what its workloads have left behind")
+        reporter.removing(instance, "Removing", "deleting the objects that its workloads left behind")
         problems: list[ClusterError] = []
         for resource in await _kinds(instance, tools):
             try:
@@ -65,14 +65,14 @@ async def _purge_kind(instance: Instance, tools: Tools, resource: ResourceType, 
 
 
 def _is_orphan(obj: JsonObject, instance: Instance) -> bool:
-    """Nobody keeps it, it is not on its way out, and it is no other release's."""
+    """Return whether the object is not kept, is not being deleted, and belongs to no other release."""
     owner = owner_of(obj)
     foreign = bool(owner.name) and (owner.name, owner.namespace) != (instance.id.release, instance.id.namespace)
     return not find_str(obj, "metadata", "deletionTimestamp") and not is_kept(obj) and not foreign
 
 
 async def _kinds(instance: Instance, tools: Tools) -> list[ResourceType]:
-    """The namespaced kinds that the declaration names and the server has."""
+    """Return the namespaced kinds that the declaration names and the server has."""
     served = await tools.cluster.api_versions()
     found: dict[ResourceType, None] = {}
     for kind, version in _declared(instance):
@@ -86,7 +86,7 @@ async def _kinds(instance: Instance, tools: Tools) -> list[ResourceType]:
 
 
 def _names(served: str, kind: str, version: str) -> bool:
-    """Whether ``apps/v1/Deployment`` is a kind in a version (``v1``: of any group; ``apps/v1``: of that group)."""
+    """Return whether ``apps/v1/Deployment`` is a kind in a version (``v1``: of any group; ``apps/v1``: of that group)."""
     api_version, _, name = served.rpartition("/")
     return name == kind and (
         api_version == version or ("/" not in version and api_version.rpartition("/")[2] == version)
@@ -97,17 +97,15 @@ def _declared(instance: Instance) -> Iterator[tuple[str, str]]:
     try:
         entries = find_list(instance.values, DECLARATION)
     except FormatError as error:
-        log.warning("%s: %s; it is passed over", instance.id, error)
+        log.warning("%s: %s; it is skipped", instance.id, error)
         return
     for number, entry in enumerate(entries[:MAX_KINDS]):
         try:
             kind, version = find_str(entry, "kind"), find_str(entry, "version")
         except FormatError as error:
-            log.warning("%s: %s[%d]: %s; it is passed over", instance.id, DECLARATION, number, error)
+            log.warning("%s: %s[%d]: %s; it is skipped", instance.id, DECLARATION, number, error)
             continue
         if not kind or not version:
-            log.warning(
-                "%s: %s[%d]: kind and version are required; it is passed over", instance.id, DECLARATION, number
-            )
+            log.warning("%s: %s[%d]: kind and version are required; it is skipped", instance.id, DECLARATION, number)
             continue
         yield kind, version

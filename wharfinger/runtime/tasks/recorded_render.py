@@ -1,17 +1,17 @@
-"""The render that a release record holds: what a chart rendered to once stays with the record of its release.
+"""The render that a release record holds: the result of rendering a chart is kept with the record of its release.
 
-A chart may draw lots (``randAlphaNum``, ``genCA``), so rendering it again for the same inputs gives other passwords. The record
-has the manifest and the hooks, in the cluster, whatever becomes of the daemon's own files. A label on it seals them: a
-fingerprint of the inputs, and one of what they rendered to. A record whose inputs are those of now is used, and nothing is
-rendered.
+A chart may use random values (``randAlphaNum``, ``genCA``), so rendering it again for the same inputs gives other passwords.
+The record has the manifest and the hooks, in the cluster, whatever happens to the daemon's own files. A label on the record
+seals them: a fingerprint of the inputs, and one of the render. If a record's inputs are the current ones, it is used and
+nothing is rendered.
 
-What the user and the maintenance say over a render (``spec.resourceRequests``, ``spec.maintenance``) is no input of it. Where it
-changes anything, the record has the render itself as well, beside the manifest that was applied; that is what is sealed, and what
-other overrides go over later.
+Overrides of a render by the user and by maintenance (``spec.resourceRequests``, ``spec.maintenance``) are no input of it. If
+they change anything, the record has the render itself as well, beside the applied manifest; the render is what the label seals,
+and what later overrides are applied to.
 
-The label says nothing about who wrote a record: Helm copies it to a person's revision, where it does not fit the manifest unless
-that is the same. So the newest record that its label fits counts. Annotations would not do, since Helm drops them when it writes
-a record anew; labels and the chart's files it keeps. Whoever may write the Secret can write a label that fits, too.
+The label does not say who wrote a record: Helm copies it to a user's revision, where it does not match the manifest unless that
+is the same. So the newest record that matches its label counts. Annotations would not work, because Helm drops them when it
+rewrites a record; it keeps labels and the chart's files. A user who may write the Secret can also write a matching label.
 """
 
 import hashlib
@@ -41,20 +41,20 @@ from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 
 RENDER_LABEL: Final = "wharfinger.dev/render"
 FORMAT: Final = 1
-"""To be raised where equal inputs come to something else than before: then every chart is rendered anew once."""
+"""The version of the format, raised if equal inputs give another render than before: every chart is rendered again once then."""
 PLATFORM: Final = ("global", "Platform")
-"""Keys of the values below which the daemon says what is on; not of a plain chart, whose values are all the user's."""
+"""The keys of the values below which the daemon lists what is on; not for a plain chart, whose values are all the user's."""
 OF_THE_PLATFORM: Final = ("enabledModules", "discovery", "modules")
 
 _DIGEST_BYTES: Final = 15
-"""Two of them in hexadecimal, and the mark, are as long as a label's value may be."""
+"""The length of a digest: two of them in hexadecimal, and the mark, have the maximum length of a label's value."""
 _LOOKED: Final = ".l"
 _SEAL: Final = re.compile(r"([0-9a-f]{30})\.([0-9a-f]{30})(\.l)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A render, with the values and the label ("": none) that its record has or is going to have.
+    """A render, with the values and the label ("": none) of its current or future record.
 
     ``base`` is the render as its record keeps it beside the manifest; b"": the record has none.
     """
@@ -68,10 +68,10 @@ class Recorded:
 def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
     """Return the fingerprint of everything that a render depends on, as far as the chart's templates can ask for it.
 
-    Whether it is an install or an upgrade does not count, nor which Helm renders: what is installed is not drawn again for
-    either. Nor do versions of the cluster's API and values of the platform that no template reads, which change with every
-    package beside this one; nor does what is put over a render afterwards. Raises FormatError for values that have no canonical
-    form.
+    Whether it is an install or an upgrade does not count, nor which Helm renders: neither makes an installed chart be rendered
+    again. Nor do API versions of the cluster and values of the platform that no template reads, because they change with every
+    other package; nor do overrides that are applied to a render afterwards. Raises FormatError for values that have no
+    canonical form.
     """
     use = use.with_values(request.values)
     parts: JsonObject = {
@@ -85,19 +85,20 @@ def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
 
 
 def seal(inputs: str, rendered: Rendered) -> str:
-    """Return the label of a record that is going to hold this render of these inputs. Raises ReleaseError."""
+    """Return the label of a record that will hold this render of these inputs. Raises ReleaseError."""
     return f"{inputs}.{_content(rendered.manifest, _hook_texts(rendered))}{_LOOKED if rendered.looked else ''}"
 
 
 def pack_base(rendered: Rendered) -> bytes:
-    """A render as a record keeps it whose manifest is another, as something was put over it. Blocking. Raises ReleaseError."""
+    """Return a render as kept by a record whose manifest differs because of overrides. Blocking. Raises ReleaseError."""
     return zlib.compress(encode_json({"manifest": rendered.manifest, "hooks": [*_hook_texts(rendered)]}))
 
 
 def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
-    """Yield the revisions that bear the label of these inputs, newest first; they may be summaries.
+    """Yield the revisions that have the label of these inputs, newest first; they may be summaries.
 
-    Revisions of ours that were deployed since count: what was rendered before them is out of date. Those of people do not.
+    The search ends at a deployed revision of ours with another label: the renders before it are out of date. Revisions of users
+    do not end it.
     """
     for release in reversed(history):
         found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))
@@ -108,28 +109,28 @@ def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
 
 
 def unsealed(history: Sequence[Release]) -> Release | None:
-    """Return the last revision if an older daemon deployed it, which put no label on it."""
+    """Return the last revision if an older daemon deployed it, without a label."""
     last = history[-1] if history else None
     is_ours = last is not None and last.holder and last.status is ReleaseStatus.DEPLOYED
     return last if last is not None and is_ours and RENDER_LABEL not in last.labels else None
 
 
 def has_looked(release: Release) -> bool:
-    """Whether the chart looked into the cluster when it was rendered."""
+    """Return whether the chart looked up objects in the cluster when it was rendered."""
     return release.labels.get(RENDER_LABEL, "").endswith(_LOOKED)
 
 
 def is_sealed(release: Release) -> bool:
-    """Whether the render in a record is what the label was made for. Blocking."""
+    """Return whether the render in a record matches its label. Blocking."""
     found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))
     try:
         return found is not None and found[2] == _content(*_render_of(release))
     except FormatError:
-        return False  # somebody else's, under the name of ours
+        return False  # another writer's, under our name
 
 
 def read_recorded(release: Release, crds: tuple[JsonObject, ...]) -> Recorded:
-    """Read the render out of a record. ``crds`` are not in it. Blocking. Raises RenderError and FormatError."""
+    """Read the render from a record, which does not contain ``crds``. Blocking. Raises RenderError and FormatError."""
     manifest, texts = _render_of(release)
     what = f"hook of release {release.namespace}/{release.name}"
     rendered = Rendered(
@@ -144,7 +145,7 @@ def read_recorded(release: Release, crds: tuple[JsonObject, ...]) -> Recorded:
 
 
 def _render_of(release: Release) -> tuple[str, tuple[str, ...]]:
-    """The manifest that the chart rendered to, and the manifests of its hooks. Raises FormatError."""
+    """Return the manifest that the chart rendered to, and the manifests of its hooks. Raises FormatError."""
     if not release.base:
         return release.manifest, tuple(find_str(hook, "manifest") for hook in release.hooks)
     what = f"render of release {release.namespace}/{release.name}"
@@ -166,7 +167,7 @@ def _hook_texts(rendered: Rendered) -> tuple[str, ...]:
 
 
 def _read_values(values: JsonObject, use: ChartUse) -> JsonObject:
-    """The values without what the daemon says of the platform and no template reads."""
+    """Return the values without those of the platform that no template reads."""
     unread = [word for word in OF_THE_PLATFORM if not use.reads(word)]
     kept = dict(values)
     for key in PLATFORM:

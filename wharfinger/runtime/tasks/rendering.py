@@ -1,11 +1,12 @@
-"""What a package would have in the cluster: the request that its chart is rendered with, and what came of it.
+"""The objects that a package wants in the cluster: the request for a render, and its result.
 
-Everything that a render depends on is in the request. Over what the chart says go the user's overrides of replicas and resources
-(`spec.resourceRequests`), and under maintenance the label that says that nobody looks after the objects (`overlaid`).
+The request contains everything that a render depends on. Two kinds of overrides are applied to the result (`overlaid`): the
+user's replicas and resources (`spec.resourceRequests`), and under maintenance the label which says that the objects are not
+reconciled.
 
-A render that a record of the release holds is used again as long as its inputs are the same, whatever goes over it
-(:mod:`wharfinger.runtime.tasks.recorded_render`). The exception is a chart that looked into the cluster, which may find
-something else: it is rendered anew each time, but for the first time after a start of the daemon.
+A render that a record of the release holds is used again as long as its inputs are the same, whatever the overrides
+(:mod:`wharfinger.runtime.tasks.recorded_render`). The exception is a chart that looked up objects in the cluster, because it
+may find something else: it is rendered again each time, except for the first time after a start of the daemon.
 """
 
 from collections.abc import Sequence
@@ -58,7 +59,10 @@ SHOWN_LAGGARDS: Final = 5
 
 
 async def left_to_people(instance: Instance, tools: Tools) -> bool:
-    """Whether nothing of the package is to be applied: it is under maintenance, and its objects say so (spec/runtime §8.2)."""
+    """Return whether nothing of the package is to be applied (spec/runtime §8.2).
+
+    That is so if it is under maintenance, and its deployed release was applied under maintenance.
+    """
     if not instance.wanted.maintenance:
         return False
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
@@ -66,15 +70,15 @@ async def left_to_people(instance: Instance, tools: Tools) -> bool:
 
 
 def is_unmanaged(release: Release) -> bool:
-    """It was applied under maintenance, to its end."""
+    """Return whether the release was applied under maintenance, completely."""
     return release.status is ReleaseStatus.DEPLOYED and release.labels.get(MAINTENANCE_LABEL) == "true"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A request for a render, and the fingerprint of its inputs; "" where they have none.
+    """A request for a render, and the fingerprint of its inputs; "" if they have none.
 
-    ``directives`` are those of the same moment: others may be there before all is applied.
+    ``directives`` are those of the same moment: newer ones may exist before everything is applied.
     """
 
     request: RenderRequest
@@ -85,14 +89,14 @@ class Wanted:
 
     @property
     def brought_by(self) -> str:
-        """A fingerprint also of what goes over it, and how the objects are looked after; "" where the inputs have none."""
+        """The fingerprint of the inputs, the overrides, and the policy for the objects; "" if the inputs have none."""
         if not self.inputs:
             return ""
         over, upkeep = overrides_checksum(self.directives.overrides), self.directives.upkeep.digest
         return checksum([self.inputs, over, self.directives.maintenance, upkeep])
 
     def fits(self, values: JsonObject) -> bool:
-        """Whether other values come to the same inputs. Blocking."""
+        """Return whether other values give the same inputs. Blocking."""
         try:
             inputs = render_inputs(replace(self.request, values=values), self.use, self.layout)
         except FormatError:
@@ -101,7 +105,7 @@ class Wanted:
 
 
 async def rendered(instance: Instance, tools: Tools, reporter: Reporter) -> Rendered:
-    """The manifests that the package would have now. Raises PackageError or ClusterError."""
+    """Return the manifests that the package would have now. Raises PackageError or ClusterError."""
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
     wanted = await wanted_render(instance, tools, reporter, history)
     found = await recorded(wanted, instance, tools, history)
@@ -110,7 +114,7 @@ async def rendered(instance: Instance, tools: Tools, reporter: Reporter) -> Rend
 
 
 async def wanted_render(instance: Instance, tools: Tools, reporter: Reporter, history: Sequence[Release]) -> Wanted:
-    """What is to be rendered now. Raises PackageError or ClusterError."""
+    """Return the render that is wanted now. Raises PackageError or ClusterError."""
     directives = instance.wanted
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
     request = await render_request(instance, tools, reporter, upgrade=deployed)
@@ -126,10 +130,10 @@ async def wanted_render(instance: Instance, tools: Tools, reporter: Reporter, hi
 async def recorded(
     wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release], *, unchanged: bool = False
 ) -> Recorded | None:
-    """The render that a record of the release holds for the same inputs; None where there is none.
+    """Return the render that a record of the release holds for the same inputs; None if there is none.
 
-    ``unchanged``: nothing is asked for that was not applied before, so a last revision without a label counts, too, if it has
-    the same values. Raises PackageError or ClusterError.
+    ``unchanged``: everything requested was applied before. A last revision without a label then counts, too, if it has the same
+    values. Raises PackageError or ClusterError.
     """
     release = await _newest_sealed(wanted, instance, tools, history)
     if release is not None:
@@ -141,7 +145,7 @@ async def recorded(
 async def _newest_sealed(
     wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release]
 ) -> Release | None:
-    """The newest record of these inputs that holds what its label says: Helm copies the label to what people wrote since."""
+    """Return the newest record of these inputs that matches its label: Helm copies the label to later revisions of users."""
     for found in matching(history, wanted.inputs) if wanted.inputs else ():
         is_first_look = not instance.verified and found is history[-1] and found.status is ReleaseStatus.DEPLOYED
         if has_looked(found) and not is_first_look:
@@ -155,7 +159,7 @@ async def _newest_sealed(
 async def bring_subchart_crds(instance: Instance, tools: Tools, wanted: Wanted, progress: Progress) -> bool:
     """Apply the CRDs of the charts in the chart, and wait until they are established; return whether there are any.
 
-    As `helm install` does before it renders, since templates may ask for kinds, or look them up. Raises PackageError or
+    `helm install` does the same before it renders, because templates may ask for kinds, or look them up. Raises PackageError or
     ClusterError.
     """
     request, releases = wanted.request, tools.releases
@@ -176,9 +180,9 @@ def _read(instance: Instance, release: Release, request: RenderRequest) -> Recor
 
 
 def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded | None:
-    """The render in a record without a label, if it is of these inputs, with the label that it should have.
+    """Return the render in a record without a label, if it is of these inputs, with the label that it should have.
 
-    There is none where something went over the render: what that was before, the record does not say.
+    The label is empty if there were overrides, because the record does not have the render without them.
     """
     looked = wanted.use.looks(wanted.request.values) if wanted.inputs else False
     if not wanted.fits(release.values) or (looked and instance.verified):
@@ -191,7 +195,7 @@ def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded |
 
 
 async def _chart_use(instance: Instance, tools: Tools) -> ChartUse:
-    """What the chart can depend on; it is looked through once for each digest."""
+    """Return what the chart can depend on; each digest is searched once."""
     digest, tree = instance.fetched().descriptor.digest.text, instance.tree
     if tree is None:
         raise PackageError(f"package {instance.package} is not unpacked")
@@ -209,7 +213,7 @@ async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Re
 
 
 async def overlaid(found: Rendered, wanted: Directives, instance: Instance) -> Rendered:
-    """A render with what the user and the maintenance say put over it. Raises RenderError."""
+    """Apply the overrides of the user and of maintenance to a render. Raises RenderError."""
     if wanted.overrides:
         over = partial(override_rendered, found, wanted.overrides)
         found, instance.unmatched = await trio.to_thread.run_sync(over)
@@ -219,7 +223,7 @@ async def overlaid(found: Rendered, wanted: Directives, instance: Instance) -> R
 
 
 async def render_request(instance: Instance, tools: Tools, reporter: Reporter, *, upgrade: bool) -> RenderRequest:
-    """What the package's chart is rendered with now. Raises PackageError or ClusterError."""
+    """Return the current request for rendering the package's chart. Raises PackageError or ClusterError."""
     definition, tree = instance.loaded(), instance.tree
     if tree is None or definition.chart is None:
         raise PackageError(f"package {instance.package} has no Helm chart")
@@ -247,19 +251,19 @@ async def render_request(instance: Instance, tools: Tools, reporter: Reporter, *
 
 
 def drift_of(wanted: Directives) -> DriftPolicy:
-    """How drift is treated: what is left to people is not looked at."""
+    """Return the drift policy: under maintenance, drift is not checked."""
     return replace(wanted.upkeep.drift, mode=DriftMode.OFF) if wanted.maintenance else wanted.upkeep.drift
 
 
 def new_recorded(wanted: Wanted, found: Rendered) -> Recorded:
-    """A render that no record holds yet, with the label that its record is going to have. Raises ReleaseError."""
+    """Return a render that no record holds yet, with the label that its record will have. Raises ReleaseError."""
     return Recorded(found, wanted.request.values, seal(wanted.inputs, found) if wanted.inputs else "")
 
 
 def release_request(
     wanted: Wanted, found: Recorded, over: Rendered, definition: Definition, instance: Instance
 ) -> ReleaseRequest:
-    """What the release engine is asked for; ``over`` is ``found`` overlaid. Blocking. Raises ReleaseError."""
+    """Return the request for the release engine; ``over`` is ``found`` with its overrides. Blocking. Raises ReleaseError."""
     request, directives = wanted.request, wanted.directives
     labels = {PACKAGE_LABEL: instance.id.name}
     if directives.maintenance:
@@ -285,26 +289,26 @@ def release_request(
 
 
 def of_foreign_revision(revision: int, by: str) -> str:
-    """What is told of a revision that somebody else made, or took away."""
+    """Return the warning about a revision that another writer made or removed."""
     return (
-        f"release: {by} had it last (revision {revision}), not Wharfinger; it is left as it is until the package changes, or "
-        "the annotation wharfinger.dev/force-requested-at asks for it"
+        f"release: {by} changed it last (revision {revision}), not Wharfinger; it is not changed until the package changes, or "
+        "the annotation wharfinger.dev/force-requested-at requests it"
     )
 
 
 def is_of_revision(warning: str, revision: int) -> bool:
-    """Whether that is what a warning is about."""
+    """Return whether a warning is about this revision."""
     return f"(revision {revision})" in warning
 
 
 def applying_reason(laggards: Laggards, reason: str) -> str:
-    """The word for work that waits for these: ``reason``, unless the API server leaves definitions unestablished."""
+    """Return the reason for work that waits for these: ``reason``, unless the API server leaves definitions unestablished."""
     overdue = any(isinstance(state, InProgress) and state.overdue for state in laggards.values())
     return Reason.DEFINITIONS_NOT_ESTABLISHED if overdue else reason
 
 
 def waiting_for(laggards: Laggards) -> str:
-    """``Deployment.apps prod/web: 1 of 2 available; ...``, sorted, at most SHOWN_LAGGARDS of them."""
+    """Return ``Deployment.apps prod/web: 1 of 2 available; ...``, sorted, at most SHOWN_LAGGARDS of them."""
     lines = [f"{key}: {state.message}" for key, state in sorted(laggards.items())]
     more = len(lines) - SHOWN_LAGGARDS
     return "; ".join(lines[:SHOWN_LAGGARDS]) + (f"; and {more} more" if more > 0 else "")

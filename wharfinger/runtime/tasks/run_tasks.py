@@ -1,8 +1,8 @@
 """Run → WaitReady, and the way back: Disable, Uninstall, Undeploy.
 
-Run: beforeHelm hooks, render with the real Helm, apply as one release, afterHelm hooks; as long as afterHelm hooks change the
-values, once more, up to MAX_ROUNDS, after which the loop is named instead of being run for ever (spec/runtime §13 item 17).
-Disabling puts hooks to rest; taking the release away with them or not is what tells a pause from an uninstall.
+Run: beforeHelm hooks, render with the real Helm, apply as one release, afterHelm hooks. While afterHelm hooks change the
+values, this is repeated up to MAX_ROUNDS times; then the loop is reported instead of being run for ever (spec/runtime §13 item
+17). Disabling stops the hooks; a pause keeps the release, an uninstall removes it as well.
 """
 
 import logging
@@ -39,11 +39,11 @@ MAX_ROUNDS: Final = 5
 UNINSTALL: Final = "uninstall"
 DELETE_BINDINGS: Final = ("beforeDeleteHelm", "afterDeleteHelm")
 OF_THE_RELEASE: Final = ("drift", "maintenance", "release", "resourceRequests")
-"""Subjects of warnings that are true of nothing once there is no release."""
+"""The subjects of warnings that do not apply once there is no release."""
 
 
 async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Bring what the values say into the cluster, hooks before and after. A package without a chart has hooks only."""
+    """Apply what the values give to the cluster, with hooks before and after. A package without a chart has hooks only."""
     definition = instance.loaded()
     if definition.chart is None and not instance.hooks:
         reporter.released(instance, 0)
@@ -56,7 +56,7 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     steps = instance.journalled()
     steps.begin(inputs)
     if definition.layout is not Layout.MODULE_FOLDER and unchanged and not instance.verified:
-        # After a restart: what an earlier process brought to its end is looked at, not done again.
+        # After a restart: what an earlier process completed is checked, not done again.
         await _apply_round(instance, tools, reporter, _last_round(steps), unchanged=True)
     else:
         await _run_to_rest(instance, tools, reporter, unchanged=unchanged)
@@ -67,11 +67,11 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
 
 
 async def _run_to_rest(instance: Instance, tools: Tools, reporter: Reporter, *, unchanged: bool) -> None:
-    """The hooks, and the release between them, until afterHelm hooks leave the values as they were. Raises ValuesLoopError."""
+    """Run the hooks, and the release between them, until afterHelm hooks leave the values unchanged. Raises ValuesLoopError."""
     await run_bound(instance, tools, reporter, "beforeHelm")
     loop: dict[str, None] = {}
     for number in range(1, MAX_ROUNDS + 1):
-        instance.dirty = False  # what event hooks change from here on needs another run
+        instance.dirty = False  # changes of event hooks from here on need another run
         before = instance.values
         rendered_from = await _apply_round(instance, tools, reporter, number, unchanged=unchanged and number == 1)
         hooks = await run_bound(instance, tools, reporter, "afterHelm", number=number)
@@ -82,19 +82,19 @@ async def _run_to_rest(instance: Instance, tools: Tools, reporter: Reporter, *, 
         log.info("%s: afterHelm hooks changed the values (%s); applying again", instance.id, paths)
     raise ValuesLoopError(
         f"afterHelm hooks of {instance.package} {instance.version} changed the values {MAX_ROUNDS} times in a row: "
-        f"{'; '.join(loop)}; a hook must come to rest when nothing else changes"
+        f"{'; '.join(loop)}; a hook must stop changing the values when nothing else changes"
     )
 
 
 def _last_round(steps: Steps) -> int:
-    """The last one that a process applied which was killed before it could say that it was at its end; else the first."""
+    """Return the last round that a killed process applied before it could record the end of its run; otherwise the first."""
     return next((number for number in range(MAX_ROUNDS, 1, -1) if steps.done(f"apply/{number}") is not None), 1)
 
 
 async def _apply_round(instance: Instance, tools: Tools, reporter: Reporter, number: int, *, unchanged: bool) -> str:
-    """Bring the values into the cluster, unless a killed process has; the checksum of those that are there.
+    """Apply the values to the cluster, unless a killed process did; return the checksum of the applied values.
 
-    ``unchanged``: nothing is asked for that was not applied before.
+    ``unchanged``: everything requested was applied before.
     """
     definition, steps, step = instance.loaded(), instance.journalled(), f"apply/{number}"
     if definition.chart is None:
@@ -113,7 +113,10 @@ async def _apply_round(instance: Instance, tools: Tools, reporter: Reporter, num
 
 
 async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Wait until what was applied is ready, naming the laggards. No limit of its own: a new wish or the end interrupts it."""
+    """Wait until the applied objects are ready, naming the laggards.
+
+    There is no time limit: a new wish or the end interrupts it.
+    """
 
     def progress(laggards: Laggards) -> None:
         if laggards:
@@ -130,7 +133,10 @@ async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> N
 
 
 def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reason, Laggards]:
-    """Return what to say of laggards. What an earlier process left Ready does not stay so while one of them is stalled."""
+    """Return the reason and the laggards to report.
+
+    A package that an earlier process left Ready is not Ready while one is stalled.
+    """
     status = instance.status
     if status.is_being_verified or status.stages[Stage.SCALED].reason == Reason.UNHEALTHY:
         stalled = tools.releases.health(Owner(instance.id.release, instance.id.namespace)).stalled
@@ -140,20 +146,20 @@ def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reas
 
 
 async def pause(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
-    """Disable, keeping the release: hooks rest, what is in the cluster stays."""
+    """Stop the hooks and keep the release: objects in the cluster are kept."""
     await rest_hooks(instance, tools)
 
 
 async def take_away(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Disable, and the release with it; what is loaded stays loaded, to be enabled again."""
+    """Disable the package and uninstall its release; the loaded version is kept, to be enabled again."""
     instance.deletion = instance.wanted.upkeep.deletion
     record = await instance.recorded(tools.cluster)
-    # Before anything is gone: it is not to be taken for there, and what its hooks made of what they were shown goes, too.
+    # Recorded first, so that nothing deleted counts as applied; the results of the hooks' synchronizations are deleted, too.
     await record.update(lambda state: state.applied_as("", "", "").synchronized_with({}))
     if any(bound_hooks(instance.hooks, binding) for binding in DELETE_BINDINGS):
         await adopt_wanted(instance, tools)
     await _uninstall(instance, tools, reporter, during_removal=False)
-    await record.update(lambda state: state.taken_away())  # the status says so later, and may never come to it
+    await record.update(lambda state: state.taken_away())  # the status reports it later, unless the process is killed
     instance.journalled().finish()
     for subject in OF_THE_RELEASE:
         reporter.warned(instance, subject, ())
@@ -161,7 +167,7 @@ async def take_away(instance: Instance, tools: Tools, reporter: Reporter) -> Non
 
 
 async def uninstall(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Take the release away, for good. No release, or none that we ever wrote, is success."""
+    """Uninstall the release permanently. No release, or none that we ever wrote, is success."""
     if instance.definition is None and instance.has_release:
         await _load_for_removal(instance, tools)
     if instance.definition is not None:
@@ -170,14 +176,14 @@ async def uninstall(instance: Instance, tools: Tools, reporter: Reporter) -> Non
 
 
 async def undeploy(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
-    """Take the package off the disk (what no other package uses is collected) and forget what was recorded of it."""
+    """Remove the package from the disk, collect blobs that no other package uses, and delete its recorded state."""
     steps = instance.journalled()
     if steps.done("undeploy") is None:
         with steps.taking("undeploy"):
             await tools.store.undeploy(instance.id.name)
             await tools.store.collect()
             if instance.has_release:
-                await state_record(tools.cluster, instance.id).delete()  # whether it can be read or not
+                await state_record(tools.cluster, instance.id).delete()  # even if it cannot be read
 
 
 def _digest(instance: Instance) -> str:
@@ -215,9 +221,9 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
     if ours:
         await run_hooks("beforeDeleteHelm")
     if history and not ours:
-        await tools.releases.forget(Owner(name, namespace))  # what was applied before its first revision
+        await tools.releases.forget(Owner(name, namespace))  # objects that were applied before its first revision
     else:
-        # Without a record there is no step to take: what is left is looked for again after a crash.
+        # Without a record there is no step: leftover objects are searched again after a crash.
         with steps.taking(UNINSTALL) if ours else nullcontext(), waiting(tools):
             result = await tools.releases.uninstall(
                 name,
@@ -229,7 +235,7 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
             )
         if not result.found:
             _tell_left(instance, result)
-    tools.releases.wake(Owner(name, namespace))  # whatever takes this name next is not at rest
+    tools.releases.wake(Owner(name, namespace))  # the next release with this name is not suspended
     if ours or applied:
         await run_hooks("afterDeleteHelm")
     await collect_made(instance, tools)
@@ -239,15 +245,20 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
 
 
 def _tell_left(instance: Instance, result: UninstallResult) -> None:
-    """Nobody sees any more what the release was: so what became of each object of it is said."""
+    """Log what happened to each object of a release whose record is gone, because nothing else shows that any more."""
     for key in result.deleted:
-        log.info("%s: deleted %s, which was left of its release: its record was gone", instance.id, key)
+        log.info(
+            "%s: deleted %s, which was left over from its release; the record of the release is gone", instance.id, key
+        )
     for key, why in result.kept.items():
-        log.info("%s: %s is left of its release, and stays: %s", instance.id, key, why)
+        log.info("%s: %s is left over from its release, and is kept: %s", instance.id, key, why)
 
 
 async def _load_for_removal(instance: Instance, tools: Tools) -> None:
-    """After a restart: what is to be removed has hooks, too. What cannot be read any more does not hold the removal up."""
+    """Load a package for its removal after a restart, because its hooks have to run.
+
+    Unreadable packages do not block the removal.
+    """
     try:
         state = (await instance.recorded(tools.cluster)).state
         manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
@@ -255,20 +266,20 @@ async def _load_for_removal(instance: Instance, tools: Tools) -> None:
             return
         instance.package, instance.version = state.source.rpartition(" ")[2], state.version
         instance.manifest, instance.tree = manifest, await tools.store.install(manifest)
-        await tools.store.deploy(instance.id.name, manifest)  # until Undeploy
+        await tools.store.deploy(instance.id.name, manifest)  # removed by Undeploy
         await read_package(instance, tools)
     except EXPECTED as error:
         _without_hooks(instance, error)
 
 
 async def _adopt_for_removal(instance: Instance, tools: Tools) -> None:
-    """What its hooks see on the way out, if it was not configured since it was loaded."""
+    """Set the values for hooks during the removal, if the package was not configured since it was loaded."""
     try:
         await adopt_wanted(instance, tools)
     except EXPECTED as error:
         asked = bound_hooks(instance.hooks, "beforeDeleteHelm") or bound_hooks(instance.hooks, "afterDeleteHelm")
         if asked and not classify(error).permanent and not instance.skip_delete_hooks and instance.status.version:
-            raise  # hooks that clean up are not passed over for what goes by itself
+            raise  # clean-up hooks are not skipped because of a transient error
         _without_hooks(instance, error)
 
 

@@ -1,8 +1,8 @@
-"""A task of the pipeline: one piece of work, whose outcome is a stage's.
+"""A task of the pipeline: one piece of work, whose outcome is that of its stage.
 
-What can be expected to fail becomes a line in the status and a TaskFailed for the queue (which retries or parks); anything else
-is a defect, reported as one and let through to the queue's guard. What a task says goes through its operation's scope: a
-superseded task has no say any more.
+An expected failure becomes a line in the status and a TaskFailed for the queue, which retries or parks. Any other failure is a
+defect: it is reported as one and passed to the queue's guard. A task's reports go through its operation's scope, so a
+superseded task cannot report any more.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from wharfinger.runtime.status.package_status import Stage
 
 @dataclass(frozen=True, slots=True)
 class ScopedReporter:
-    """Passes on what a task says for as long as its operation stands."""
+    """A reporter that passes on a task's reports until its operation's scope is cancelled."""
 
     reporter: Reporter
     scope: WorkScope
@@ -77,11 +77,11 @@ class ScopedReporter:
             self.reporter.removing(instance, reason, message)
 
     def hook_ran(self, instance: Instance, hook: str, error: str) -> None:
-        """See Reporter: what a hook did is true whoever asked for it."""
+        """See Reporter: the result of a hook is true for every operation."""
         self.reporter.hook_ran(instance, hook, error)
 
     def values_changed(self, instance: Instance, hook: str) -> None:
-        """See Reporter: a hook that nobody waits for may change them long after the operation that began it."""
+        """See Reporter: a hook that no task waits for may change them long after the operation that started it."""
         self.reporter.values_changed(instance, hook)
 
     def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
@@ -98,7 +98,7 @@ class ScopedReporter:
         self.reporter.tell_hook(hooks, inbox)
 
     def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
-        """See Reporter: what a hook did is true whoever asked for it."""
+        """See Reporter: the result of a hook is true for every operation."""
         self.reporter.event_hook_done(instance, hook, lane, error)
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ class ScopedReporter:
 
 @dataclass(frozen=True, slots=True)
 class StageTask:
-    """A task whose outcome is its stage's. ``stage`` None: it is part of a removal."""
+    """A task whose outcome is that of its stage. ``stage`` None: it is part of a removal."""
 
     name: str
     stage: Stage | None
@@ -126,13 +126,13 @@ class StageTask:
     tools: Tools
     reporter: Reporter
     parks: bool = True
-    """A permanent failure waits for an input to change; False: nothing that a person edits would unpark it, so it is retried."""
+    """True if a permanent failure waits for a changed input; False if no edit by a user would unpark it, so it is retried."""
 
     steps: Steps | None = None
-    """What its operation has in the journal; None: nothing."""
+    """The steps of its operation in the journal; None: it has none."""
 
     async def execute(self) -> None:
-        """Do the work once. Raises TaskFailed; a defect is reported, too, and let through to the queue's guard."""
+        """Do the work once. Raises TaskFailed; a defect is also reported, and passed to the queue's guard."""
         if self.steps is not None:
             self.instance.steps = self.steps
         try:
@@ -154,6 +154,6 @@ class StageTask:
         if self.stage is not None:
             self.reporter.failed(self.instance, failure.stage or self.stage, failure)
             return failure
-        # Nothing that a person can edit unparks a removal: it is tried again, whatever it was.
+        # No edit by a user unparks a removal, so every failure is retried.
         self.reporter.removing(self.instance, failure.reason, failure.message)
         return replace(failure, permanent=False)

@@ -1,10 +1,11 @@
-"""Configure → Startup, and Disable: settings made into values, hooks brought to life, and put to rest.
+"""Configure → Startup, and Disable: settings become values, hooks are started, and stopped.
 
-Startup, by layout. ``package.yaml`` packages follow their bindings first and then run onStartup, each hook once per version:
-what is recorded as done is not run again, also not after a crash; and a binding whose hook knows all there is already
-(:mod:`~wharfinger.runtime.tasks.synchronizations`) is not synchronised again. addon-operator's modules run onStartup first, and
-everything at every start, as their contract says. In both, every kubernetes binding is synchronised before its events flow.
-Startup done twice does only what is missing, so a failure in the middle repeats nothing that succeeded.
+Startup depends on the layout. ``package.yaml`` packages start watching for their bindings first and then run onStartup, each
+hook once per version: a hook that is recorded as done is not run again, not even after a crash; and a binding whose hook
+already knows all objects (:mod:`~wharfinger.runtime.tasks.synchronizations`) is not synchronized again. addon-operator's
+modules run onStartup first, and everything at every start, as their contract says. In both, every kubernetes binding is
+synchronized before its events are released. A second Startup does only what is missing, so a failure in the middle repeats
+nothing that succeeded.
 """
 
 import logging
@@ -34,10 +35,10 @@ log = logging.getLogger(__name__)
 
 
 async def configure(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """The only place where settings reach an instance; they are read late, so the latest wish is the one that counts.
+    """Configure the instance with its settings, the only place that does so; they are read late, so the latest wish counts.
 
-    They are brought to the newest version of their schema, checked against what was configured before (also by an earlier
-    process), and merged into values, which are checked in turn. Raises ConversionError, SettingsError, RulesError, UpkeepError.
+    They are converted to the newest version of their schema, compared with those configured before (also by an earlier
+    process), and merged into values, which are checked as well. Raises ConversionError, SettingsError, RulesError, UpkeepError.
     """
     definition, version = instance.loaded(), instance.wanted_settings.version
     await check_health_rules(instance.wanted.upkeep.health, tools.rules)
@@ -64,19 +65,21 @@ async def configure(instance: Instance, tools: Tools, reporter: Reporter) -> Non
 
 
 async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject) -> JsonObject:
-    """The values that follow from the settings. What hooks have patched is dropped where that alone does not fit any more."""
+    """Return the values for the settings. Values patches of hooks are dropped if they alone do not fit the schemas any more."""
     definition = instance.loaded()
     before = instance.values if instance.is_configured else None
     values = values_of(instance, settings)
     report = await check_values_rules(definition, values, before, tools.rules)
     if report.problems and instance.patches:
-        # Either the user's settings are wrong, which is theirs to mend and loses nothing, or what hooks of another
-        # version have patched does not fit any more: then the hooks have to start anew.
+        # Either the user's settings are wrong: the user has to correct them, and nothing is lost. Or the values patches
+        # by hooks of another version do not fit any more: then the hooks have to start again.
         fresh = merged_values(definition, settings)
         alone = await check_values_rules(definition, fresh, before, tools.rules)
         if alone.problems:
             raise SettingsError(alone.problems, subject="values")
-        log.warning("%s: what its hooks had patched does not fit this version any more, and is dropped", instance.id)
+        log.warning(
+            "%s: the values patches of its hooks do not fit this version any more, and are dropped", instance.id
+        )
         record = await instance.recorded(tools.cluster)
         await record.update(lambda state: state.started_anew())
         if instance.hook_scope is not None:
@@ -88,7 +91,7 @@ async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject
 
 
 async def startup(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Start the hooks, once for each time they are loaded; hooks that were put to rest, wholly or half, are started afresh."""
+    """Start the hooks, once for each time that they are loaded; hooks that were stopped, wholly or partly, are started afresh."""
     if not instance.hooks:
         return
     early = instance.loaded().layout is Layout.MODULE_FOLDER
@@ -112,9 +115,9 @@ async def startup(instance: Instance, tools: Tools, reporter: Reporter) -> None:
 
 
 async def rest_hooks(instance: Instance, tools: Tools) -> None:
-    """Put the hooks to rest: interrupt those that run, and follow nothing any more.
+    """Stop the hooks: interrupt those that run, and end their watches.
 
-    Cut short, it leaves hooks that count as at rest, and are stopped when they are started the next time.
+    If this is cut short, the hooks count as stopped, and are really stopped before they are started the next time.
     """
     if instance.hook_scope is not None:
         instance.hook_scope.cancel("the package's hooks are stopped")
@@ -127,9 +130,10 @@ async def rest_hooks(instance: Instance, tools: Tools) -> None:
 
 
 async def run_bound(instance: Instance, tools: Tools, reporter: Reporter, binding: str, *, number: int = 1) -> set[str]:
-    """Run the hooks of a Helm binding (``beforeHelm`` …) in their order, with all their snapshots; those that changed values.
+    """Run the hooks of a Helm binding (``beforeHelm`` …) in their order, with all their snapshots.
 
-    Each is a step of the operation, and passed over where the journal has it as complete; ``number`` tells rounds apart.
+    Return the names of those that changed the values. Each hook is a step of the operation, and skipped if the journal has it
+    as complete; ``number`` is the round.
     """
     steps, changed = instance.journalled(), set[str]()
     for hook in bound_hooks(instance.hooks, binding):
@@ -155,13 +159,13 @@ ORDERS = {
 
 
 def order_of(config: HookConfig, binding: str) -> int | None:
-    """The order a hook has among those of a binding; None where it is not bound there."""
+    """Return the hook's order among those of a binding; None if it is not bound there."""
     order: int | None = ORDERS[binding](config)
     return order
 
 
 def bound_hooks(hooks: tuple[Hook, ...], binding: str) -> tuple[Hook, ...]:
-    """The hooks of a binding by order; equal ones as they were found: by path, those of one executable by their place in it."""
+    """Return the hooks of a binding by order; equal ones as discovered: by path, those of one executable by their place in it."""
     found = [(order, hook) for hook in hooks if (order := order_of(hook.config, binding)) is not None]
     return tuple(hook for _, hook in sorted(found, key=lambda pair: pair[0]))
 
@@ -189,8 +193,8 @@ async def _synchronize_all(
         for hook in instance.hooks
         for number, bindings in enumerate(contexts.synchronized_together(hook.config))
     ]
-    # A readiness hook is asked when that is due, and told nothing.
-    # Found out before the first of them: once a hook was told of one binding, the record says of none what it knows.
+    # A readiness hook is asked later, and gets no Synchronization.
+    # Computed before the first run: once a hook is notified for one binding, the record has none of its entries.
     known = {
         key
         for hook, bindings, key in runs
@@ -211,5 +215,5 @@ async def _synchronize_all(
         else:
             task = SynchronizeTask(hook, bindings, hooks, instance, tools, reporter, scope)
             if not reporter.run_later(instance, task, lane_of(head.queue)):
-                raise HookError(hook.name, "its synchronisation found no room in the queue", transient=True)
+                raise HookError(hook.name, "the queue has no room for its synchronisation", transient=True)
         hooks.synchronized.add(key)

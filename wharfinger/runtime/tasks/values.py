@@ -1,4 +1,4 @@
-"""A package's values as they are now: every layer, those that hooks have patched on top (spec/runtime §8.5)."""
+"""A package's current values: all layers, with the patches of hooks on top (spec/runtime §8.5)."""
 
 from typing import Final
 
@@ -10,11 +10,14 @@ from wharfinger.runtime.resources.identity import is_global
 
 MAX_PATHS: Final = 5
 _SHOWN: Final = ("discovery", "modules")
-"""Of what every package sees under ``global``: objects that are there also where nobody has said anything of them."""
+"""Objects that every package sees under ``global``; they exist even if they are empty."""
 
 
 def values_of(instance: Instance, settings: JsonObject) -> JsonObject:
-    """All layers of the values (spec/runtime §8.5): the package's, the user's, the schemas' defaults, what hooks have patched."""
+    """Return the values with all layers (spec/runtime §8.5).
+
+    The layers are the package's, the user's, the schemas' defaults, and the patches of hooks.
+    """
     definition = instance.loaded()
     values = merged_values(definition, settings)
     if not instance.patches:
@@ -24,19 +27,19 @@ def values_of(instance: Instance, settings: JsonObject) -> JsonObject:
 
 
 def opened(instance: Instance, values: JsonObject) -> JsonObject:
-    """The values as patches are applied to them: a global hook is shown two objects that are ours, and may add to them."""
+    """Return the values for patches: a global hook also sees two objects of Wharfinger, and may add to them."""
     return {**{key: {} for key in _SHOWN}, **values} if is_global(instance.id) else values
 
 
 def closed(instance: Instance, values: JsonObject, before: JsonObject) -> JsonObject:
-    """What is left of `opened` values: without what nobody has added to."""
+    """Return `opened` values without the two objects, unless something was added to them."""
     if not is_global(instance.id):
         return values
     return {key: value for key, value in values.items() if value != {} or key not in _SHOWN or key in before}
 
 
 def changed_paths(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
-    """Where two documents differ, as paths of names (``web.replicas``), at most MAX_PATHS; no value is in them."""
+    """Return where two documents differ, as paths of names (``web.replicas``), at most MAX_PATHS; the paths contain no values."""
     found: list[str] = []
 
     def look(old: JsonValue, new: JsonValue, path: str) -> None:

@@ -1,9 +1,9 @@
-"""What hooks do to values and settings, made true: checked against the schemas first, then recorded, then seen by others.
+"""The changes of hooks to values and settings: checked against the schemas, then recorded, then made visible.
 
-A *values patch* is kept in the package's record and put over everything else from then on. A *configuration values patch* changes
-what the user set, and so the resource: of addon-operator's module folders that is what the contract promises, and it is written
-into ``spec.settings`` of the Module, or into the ConfigMap that its settings come from. Packages with a ``package.yaml`` have no
-such right: their settings belong to whoever wrote the resource.
+A *values patch* is kept in the package's record and applied on top of everything else from then on. A *configuration values
+patch* changes the user's settings, and so the resource. The contract of addon-operator's module folders promises that, so it is
+written into ``spec.settings`` of the Module, or into the ConfigMap that its settings come from. Packages with a
+``package.yaml`` have no such right: their settings belong to the author of the resource.
 """
 
 import logging
@@ -31,12 +31,12 @@ from wharfinger.runtime.tasks.values import closed, opened
 log = logging.getLogger(__name__)
 
 ATTEMPTS: Final = 4
-"""To write settings that somebody else writes, too."""
+"""The number of attempts to write settings that another writer also writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Patched:
-    """What a values patch makes of a package; ``changed``: whether that is anything else than before."""
+    """A package's values after a values patch; ``changed``: they differ from those before."""
 
     values: JsonObject
     patches: tuple[JsonValue, ...]
@@ -44,16 +44,16 @@ class _Patched:
 
 
 async def check_values_patch(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> None:
-    """Whether a values patch could be made true now; nothing is. Raises HookRunError, ClusterError."""
+    """Check that a values patch could be applied now, without applying it. Raises HookRunError, ClusterError."""
     record = await instance.recorded(tools.cluster)
     async with instance.values_lock:
         await _patched(instance, tools, record, hook, patch)
 
 
 async def patch_values(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> bool:
-    """Record a values patch and make it true; True if it changed anything.
+    """Record a values patch and apply it; True if it changed anything.
 
-    Raises HookRunError where it cannot be, ClusterError where it is not recorded.
+    Raises HookRunError if it cannot be applied, ClusterError if it is not recorded.
     """
     record = await instance.recorded(tools.cluster)
     async with instance.values_lock:  # hooks of several queues may end at once
@@ -67,10 +67,12 @@ async def patch_values(instance: Instance, tools: Tools, hook: str, patch: Seque
 async def _patched(
     instance: Instance, tools: Tools, record: StateRecord, hook: str, patch: Sequence[JsonValue]
 ) -> _Patched:
-    """Raises HookRunError."""
+    """Return the values after the patch, checked against the schemas. Raises HookRunError."""
     definition = instance.loaded()
     root = definition.camel
-    flags = flag_document(record.state.patches) if is_global(instance.id) else {}  # a module may be called as a flag is
+    flags = (
+        flag_document(record.state.patches) if is_global(instance.id) else {}
+    )  # a module may have the name of a flag
     before: JsonObject = {**flags, root: opened(instance, instance.values)}
     try:
         document = apply_values_patch(before, patch, root=root, flags=is_global(instance.id))
@@ -81,18 +83,22 @@ async def _patched(
         patches = compacted(record.state.patches, patch, before)
     except (FormatError, SettingsError) as error:
         raise HookRunError(hook, f"cannot apply values patch: {error}") from error
-    return _Patched(values, patches, changed=checksum(document) != checksum(before))  # true is not 1
+    return _Patched(
+        values, patches, changed=checksum(document) != checksum(before)
+    )  # checksums distinguish true from 1
 
 
 async def patch_settings(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> None:
-    """Change what the user set, where the package may; what follows from that begins when the resource is seen to have changed.
+    """Change the user's settings, if the package may; the consequences begin when the changed resource is observed.
 
-    Raises HookRunError where it may not, or the outcome is refused; ClusterError where it cannot be written.
+    Raises HookRunError if it may not, or the result is refused; ClusterError if it cannot be written.
     """
     definition = instance.loaded()
     if definition.layout is not Layout.MODULE_FOLDER:
         raise HookRunError(
-            hook, "it patches the configuration values, which are the resource's spec.settings and are not a hook's"
+            hook,
+            "it patches the configuration values: those are the resource's spec.settings, "
+            "which only hooks of a module folder may change",
         )
     for attempt in range(ATTEMPTS):
         try:
@@ -138,7 +144,7 @@ async def _patch_once(
 
 
 async def _config_map(tools: Tools, key: ObjectKey) -> JsonObject:
-    """The ConfigMap; where there is none yet, one to be created."""
+    """Return the ConfigMap; if it does not exist, one to be created."""
     try:
         return await tools.cluster.get(key)
     except NotFoundError:
@@ -147,7 +153,7 @@ async def _config_map(tools: Tools, key: ObjectKey) -> JsonObject:
 
 
 def _section(config_map: JsonObject, root: str) -> JsonObject:
-    """A Module's section of the ConfigMap that settings come from. Raises FormatError where it is no mapping."""
+    """Return a Module's section of the ConfigMap that settings come from. Raises FormatError if it is not a mapping."""
     text = find_object(config_map, "data").get(root)
     if not isinstance(text, str) or not text.strip():
         return {}

@@ -1,4 +1,4 @@
-"""Why a package is as it is: the causes behind its state, from the package to the root, each with what to do about it.
+"""Explanations of a package's state: the causes from the package to the root, and what to do about the root.
 
 Pure functions over snapshots. May import ``scheduler`` and below.
 """

@@ -1,21 +1,23 @@
-"""Why a package is as it is: the chain of causes to its root, and what to do about that. For `wharfinger why`.
+"""The chain of causes from a package to its root, and what to do about the root. For `wharfinger why`.
 
-Each package has causes (:mod:`~wharfinger.runtime.why.causes`): roots, and such as come through other packages. The chain that is
-told is the shortest one to a root that a person can act on; among equally short ones, the causes of a package count in their
-order (what stands over everything, what fails to put it to rest, what was refused, the votes of the gates in the order of the
-rules, what it is parked on, its stages in the order of the pipeline), and the packages that one comes through by name. Where
-nobody can act on anything, it is the shortest chain to what is at work. What else keeps the packages of the chain is told beside
-it.
+Each package has causes (:mod:`~wharfinger.runtime.why.causes`): roots, and causes that come through other packages. The
+reported chain is the shortest one to a root that a user can act on. Among equally short chains, the causes of a package count
+in their order: what takes precedence over all stages, a failing stop, a refusal, the votes of the gates in the order of the
+rules, what the package is parked on, and its stages in the order of the pipeline. The packages that a cause comes through are
+ordered by name. If no root can be acted on, the chain is the shortest one to work in progress. Other causes of the packages in
+the chain are reported beside it.
 
-While a version is being brought, what the gates said of the one before it keeps nobody. And a package that is ready may have to
-be run again, because one that it subscribes to was: what that run waits for is told like any other wait.
+For example, if a tier waits for ten packages, of which nine are being downloaded and one has a failing hook, that one is
+named.
 
-So of ten packages that a tier waits for, of which nine are being downloaded and one has a hook that fails, the one is named.
+While a new version is being loaded, the votes of the gates about the version before it do not count. A package that is ready
+may have to be run again because a package that it subscribes to was run: what that run waits for is reported like any other
+wait.
 
-Each package is looked at once, so a circle of packages that wait for each other ends the search as well: it is its own root. At
-most MAX_LOOKED_AT packages are looked at.
+Each package is visited once, so a circle of packages that wait for each other also ends the search: the circle is its own root.
+At most MAX_LOOKED_AT packages are visited.
 
-Pure: snapshots in, an explanation out. Nothing is redacted here (:mod:`wharfinger.debug.printing.redacting`).
+Pure: from snapshots to an explanation. Nothing is redacted here (:mod:`wharfinger.debug.printing.redacting`).
 """
 
 from collections import deque
@@ -36,7 +38,7 @@ MAX_ALSO: Final = 5
 
 
 class Link(NamedTuple):
-    """A package, the cause that the chain takes, and the others that it has."""
+    """A package, the cause that the chain follows, and its other causes."""
 
     name: str
     cause: Cause
@@ -47,7 +49,7 @@ Path = tuple[Link, ...]
 
 
 def explain(name: str, known: Known) -> ExplanationSnapshot | None:
-    """Why the package of this name is as it is; None where there is no such package."""
+    """Explain why the package of this name is not as wanted; None if there is no such package."""
     package = known.package(name)
     if package is None:
         return None
@@ -69,7 +71,7 @@ def explain(name: str, known: Known) -> ExplanationSnapshot | None:
 
 
 def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
-    """Nothing keeps it; that somebody has left it to people is told all the same."""
+    """Return the explanation of a package without causes. Maintenance is reported nevertheless."""
     failing = _first(dict.fromkeys([*_failing(package), *_warnings(package)]))
     if not package.maintenance:
         return ExplanationSnapshot(package.name, ready=True, causes=(), remedy="", also=failing)
@@ -79,20 +81,20 @@ def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
 
 
 def _failing(package: PackageSnapshot) -> list[str]:
-    """Its objects that fail: those of an upgrade under way, and those that are corrected or deleted without being asked for."""
+    """Return its failing objects: those of an upgrade in progress, and those that are corrected or deleted without a request."""
     return [one_line(f"{package.name}: {text}") for text in package.failing]
 
 
 def _warnings(package: PackageSnapshot) -> list[str]:
-    """Return the warnings in its status; they may name the cause of what fails, a helm uninstall by a person say.
+    """Return the warnings in its status; they may name the cause of a failure, such as a helm uninstall by a user.
 
-    Where objects fail the warnings are about the same, and the objects say when they are tried again.
+    If objects fail, the warnings are about the same problem, and only the objects say when they are retried.
     """
     return [one_line(f"{package.name}: warning: {text}") for text in package.warnings if not package.failing]
 
 
 def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
-    """Breadth first, so the first root that somebody can act on is the nearest."""
+    """Search breadth first, so the first root that a user can act on is the nearest."""
     seen, waiting = {name}, deque([(name, first, Path())])
     at_work: Path = ()
     further: Path = ()
@@ -119,13 +121,13 @@ def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
 def _causes(
     known: Known, name: str, package: PackageSnapshot | None, needed_by: NodeSnapshot | None
 ) -> tuple[Cause, ...]:
-    """All causes of one package, in their order; none where nothing keeps it, nor its next run."""
+    """Return all causes of one package, in their order; none if nothing keeps the package or its next run from being ready."""
     if package is None:
         return (absence_cause(known, name, needed_by),)
     if (aside := aside_cause(known, package)) is not None:
         return (aside,)
     node = known.node(name)
-    if package.state == State.READY and not open_stages(package):  # else it is Ready as an earlier process said
+    if package.state == State.READY and not open_stages(package):  # else it is Ready as an earlier process reported
         return tuple(again_causes(known, node)) if node is not None else ()
     if is_being_brought(package):
         return tuple(stage_causes(known, package))
@@ -136,20 +138,23 @@ def _causes(
         *(lack_causes(known, node) if node is not None else ()),
     )
     staged: Iterator[Cause] = stage_causes(known, package)
-    # What waits for its turn is not at work, and what may not be on has no work to speak of; but what failed is said.
+    # A package that waits or cannot be on has no work worth reporting; its failures are reported.
     told = first.message if first is not None else None
     return found + tuple(cause for cause in staged if (cause.by_hand and cause.message != told) or not found)
 
 
 def _gone_on(known: Known, name: str) -> Cause:
-    """Of a package that somebody waits for and nothing keeps: who waits has only to hear of it."""
+    """Return the cause for a package that nothing keeps although another one waits for it.
+
+    The package that waits has only to be notified.
+    """
     package = known.package(name)
     message = package.message if package is not None else ""
     return Cause("is as it should be", message, remedy=WAIT, by_hand=False)
 
 
 def _circle(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
-    """Packages that wait for nothing but each other, from ``name`` until one comes again; that one's link is the root."""
+    """Return the path of packages that wait only for each other, from ``name`` until one repeats; that one's link is the root."""
     path: list[Link] = []
     passed = [name]
     causes = first

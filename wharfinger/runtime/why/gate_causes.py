@@ -1,8 +1,8 @@
-"""What the scheduler says about why a package is not ready: the votes that keep it off, and what it is parked on.
+"""The scheduler's causes why a package is not ready: the votes that keep it off, and what it is parked on.
 
-A vote against a package is a cause of its own, in the order of the rules; a missing dependency comes through the package that is
-missing. What a node is parked on comes through that: a package, the members of a tier that has not been released, its own
-script. Where neither is told (by a node of another version), the message of the decision is all there is.
+A vote against a package is a cause of its own, in the order of the rules; a missing dependency comes through the missing
+package. What a node is parked on is also a cause: another package, the members of a tier that has not been released, or its own
+script. If neither is reported (by a node of another version), the message of the decision is all there is.
 """
 
 from collections.abc import Iterator
@@ -34,12 +34,10 @@ from wharfinger.runtime.why.remedies import (
     of_version,
 )
 
-PAUSED: Final = (
-    "nothing is decided before the cluster has said whether the ConfigMap is there that --bootstrapped-by names"
-)
-"""Nothing but that pauses a daemon's scheduler."""
-RESTING: Final = "it is paused: its hooks rest, nothing is deleted"
-AGAIN: Final = "it is ready as it is installed, and is to be run again"
+PAUSED: Final = "nothing is decided until it is known whether the ConfigMap exists that --bootstrapped-by names"
+"""The only reason for which a daemon's scheduler is paused."""
+RESTING: Final = "it is paused: its hooks are stopped, nothing is deleted"
+AGAIN: Final = "it is ready, and has to be run again"
 _MOST_LOOKED_AT: Final = 1_000
 _FORBID: Final = "Forbid"
 _DISABLE: Final = "Disable"
@@ -47,7 +45,7 @@ _ON: Final = "Enable"
 
 
 def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Iterator[Cause]:
-    """Why it may not be on; nothing where it may, or where nobody has decided yet."""
+    """Yield the causes why it cannot be on; nothing if it can, or if there is no decision yet."""
     if node is None:
         return
     condition = _required(package)
@@ -65,9 +63,10 @@ def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | Non
 
 
 def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Cause | None:
-    """What the scheduler was told and has refused, which its node does not know and the condition does.
+    """Return the cause for a change that the scheduler refused, which the condition records but the node does not.
 
-    A package that would close a cycle does not become a node; one whose resource would have it close one goes on as it was.
+    A package that would close a cycle does not become a node. A package whose changed resource would close a cycle keeps
+    running as before.
     """
     condition = _required(package)
     if condition is None or condition.status != "False" or (node is not None and node.decision != _ON):
@@ -75,7 +74,7 @@ def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | N
     name = package.name
     cause = _root(name, VoteSnapshot(_FORBID, condition.reason, condition.message), condition.last_transition)
     if node is not None:
-        cause = replace(cause, state="goes on as it was before its resource changed")
+        cause = replace(cause, state="keeps running as before its resource changed")
     if condition.reason != Reason.DEPENDENCY_CYCLE:
         return cause
     closing = tuple(each for each in known.by_resource(name) if _needs(known, each, name))
@@ -83,7 +82,7 @@ def refusal_cause(known: Known, package: PackageSnapshot, node: NodeSnapshot | N
 
 
 def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
-    """What a node waits for that may be on, or whose script is still being asked."""
+    """Yield the causes for which a node waits that may be on, or whose script is still being asked."""
     if node.state != "idle" or node.decision not in (_ON, "Undefined"):
         return
     for lack in node.lacks:
@@ -93,20 +92,20 @@ def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
 
 
 def again_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
-    """What the next run of a package waits for that is ready; that it is to be run again is mostly for a subscription."""
+    """Yield what the next run of a ready package waits for; such a run is mostly due to a subscription."""
     for cause in lack_causes(known, node):
         yield replace(cause, message="; ".join(filter(None, (cause.message, AGAIN))))
 
 
 def absence_cause(known: Known, name: str, needed_by: NodeSnapshot | None) -> Cause:
-    """Of a package that nobody knows; ``needed_by`` is the node that names it, if it is known."""
+    """Return the cause for a package that is not known; ``needed_by`` is the node that names it, if that is known."""
     remedy = of_absence(name, "", "")
     if needed_by is not None:
         constraint = next((each.constraint for each in needed_by.dependencies if each.name == name), "")
         asked = name in known.by_resource(needed_by.name)
         remedy = of_absence(name, constraint, needed_by.name, by_resource=asked)
     if known.asks_daemon:
-        return Cause("is not known", "the daemon knows none of that name", remedy=f"{remedy}; {UNTAKEN}")
+        return Cause("is not known", "the daemon knows no package of that name", remedy=f"{remedy}; {UNTAKEN}")
     return Cause("is not installed", "there is no resource of that name", remedy=remedy)
 
 
@@ -115,7 +114,7 @@ def _required(package: PackageSnapshot) -> ConditionSnapshot | None:
 
 
 def _needs(known: Known, start: str, name: str) -> bool:
-    """Whether a package needs another in the end, as far as it is looked at."""
+    """Return whether a package needs another one, directly or not, as far as the search goes."""
     seen, to_see = {start}, [start]
     while to_see and len(seen) <= _MOST_LOOKED_AT:
         each = to_see.pop()
@@ -129,9 +128,9 @@ def _needs(known: Known, start: str, name: str) -> bool:
 
 
 def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
-    """The votes that keep it off: all that forbid, and what the others come to, unless somebody's word settles that, too.
+    """Return the votes that keep it off: all that forbid it, and the last other vote, unless the user's decision outweighs it.
 
-    The one that was decided by comes first: mostly it is the first of the rules, but before them all is the user's no.
+    The vote that decided comes first. Mostly that is the first of the rules, but the user's no precedes them all.
     """
     if node.decision not in (_FORBID, _DISABLE):
         return ()
@@ -149,15 +148,15 @@ def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
 
 
 def _since(node: NodeSnapshot, vote: VoteSnapshot) -> datetime | None:
-    """Since when a vote is what was decided; None where another is, or nothing is known of that.
+    """Return since when a vote has been the decision; None if another vote decided, or if that is not known.
 
-    The condition's moment is older where it was off for another reason before.
+    The condition's time is older if the package was off for another reason before.
     """
     return node.since if (vote.reason, vote.message) == (node.reason, node.message) else None
 
 
 def _root(name: str, vote: VoteSnapshot, since: datetime | None) -> Cause:
-    state = "is off" if vote.verdict == _DISABLE or vote.reason in _UNWANTED else "may not be on"
+    state = "is off" if vote.verdict == _DISABLE or vote.reason in _UNWANTED else "cannot be on"
     message = f"{vote.reason}: {vote.message or explanation(vote.reason)}"
     return Cause(state, message, since, remedy=of_reason(name, vote.reason))
 
@@ -172,14 +171,14 @@ def _unmet(known: Known, node: NodeSnapshot, message: str) -> Iterator[Cause]:
             if not each.optional:
                 yield Cause(f"needs {_member(each)}", message, through=(each.name,))
         elif not _allows(each.constraint, there.version):
-            text = f"{each.name} is there as {there.version}"
+            text = f"{each.name} has version {there.version}"
             asked = each.name in known.by_resource(node.name)
             remedy = of_version(each.name, each.constraint, node.name, by_resource=asked)
             yield Cause(f"needs {_member(each)}", "; ".join(filter(None, (text, message))), remedy=remedy)
 
 
 def _members(known: Known, node: NodeSnapshot, vote: VoteSnapshot) -> tuple[Member, ...]:
-    """The members of the group that a vote is about, of which one must be on."""
+    """Return the members of the group that a vote is about, one of which must be on."""
     groups = [group for group in node.groups if group.kind == "anyOf"]
     own = next((group for group in groups if f"one of {group.name!r}:" in vote.message), None)
     return tuple(
@@ -191,7 +190,7 @@ def _members(known: Known, node: NodeSnapshot, vote: VoteSnapshot) -> tuple[Memb
 
 
 def _member_of(known: Known, node: NodeSnapshot, each: DependencySnapshot) -> Member | None:
-    """None of a member that cannot be what helps: the package itself, and one that would do as it is."""
+    """Return the member; None if it cannot help: the package itself, or a member that would do as it is."""
     there = known.node(each.name)
     version = there.version if there is not None and known.is_on(each.name) else ""
     if each.name == node.name or (version and _allows(each.constraint, version)):
@@ -217,7 +216,7 @@ def _lack(known: Known, node: NodeSnapshot, lack: LackSnapshot) -> Cause:
 def _holders(known: Known, node: NodeSnapshot, order: str) -> tuple[str, ...]:
     try:
         return tuple(name for name in known.holders(int(order)) if name != node.name)
-    except ValueError:  # a tier of a node of another version
+    except ValueError:  # the tier of a node of another version
         return ()
 
 
@@ -227,7 +226,10 @@ def _member(dependency: DependencySnapshot) -> str:
 
 
 def _allows(constraint: str, version: str) -> bool:
-    """As the gates see it: no constraint is met by whatever is there, any other not by what is no version."""
+    """Return whether a version meets a constraint, as the gates see it.
+
+    An empty constraint is met by any package that is on; no other constraint is met by a text that is not a version.
+    """
     if not constraint.strip():
         return True
     try:

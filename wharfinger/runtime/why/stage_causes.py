@@ -1,9 +1,9 @@
-"""What a package's own stages and tasks say about why it is not ready: what failed, what is at work, what it waits for meanwhile.
+"""The causes in a package's own stages and tasks: what failed, what is at work, and what that waits for.
 
-Over all stages stand a removal, a resource that cannot be acted on, and ``spec.suspend``. Then the first stage that is not done
-counts: what failed in it; or, where it is at work, the task that does it. What failed in a lane of its own beside that (event
-hooks, definitions) is told as well. A workload that is not ready counts only once everything before it is done: before that it
-is of what is about to be replaced.
+A removal, a resource that cannot be acted on, and ``spec.suspend`` take precedence over all stages. After them, the first stage
+that is not done counts: its failure, or the task that works on it. A failure in a separate lane (event hooks, definitions) is
+reported as well. A workload that is not ready counts only once all earlier stages are done: until then it belongs to what is
+about to be replaced.
 """
 
 from collections.abc import Iterator
@@ -21,17 +21,20 @@ from wharfinger.runtime.why.remedies import WAIT, of_failed_hook, of_hook, of_re
 
 ACCEPTED: Final = "Accepted"
 REMOVED: Final = "Removed"
-"""Conditions of a package that only snapshots have: False where the resource cannot be acted on, and while it is removed."""
+"""Conditions of a package that only snapshots have.
+
+ACCEPTED is False if the resource cannot be acted on, REMOVED while the package is being removed.
+"""
 SUSPENDED: Final = "spec.suspend is true: nothing is reconciled, nothing is deleted"
 _HELD: Final = "a slot"
-_OF_GATES: Final = {"Disable": "cannot be put to rest", "EnabledScript": "cannot ask its enabled script"}
+_OF_GATES: Final = {"Disable": "cannot be stopped", "EnabledScript": "cannot run its enabled script"}
 """Tasks that fail in the stage of the requirements (:mod:`~wharfinger.runtime.tasks.pipeline`), and what that means."""
 _OF_HOOKS: Final = (Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED)
 _BOUND: Final = ("onStartup", "beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm")
 
 
 def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
-    """What stands over all stages; None where nothing does."""
+    """Return the cause that takes precedence over all stages; None if there is none."""
     if (removal := _condition(package, REMOVED)) is not None:
         return _removal(known, package, removal)
     if (blocked := _condition(package, ACCEPTED)) is not None:
@@ -45,7 +48,7 @@ def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
 
 
 def is_being_brought(package: PackageSnapshot) -> bool:
-    """Whether the version that is wanted is not read yet: what the scheduler says is about the one before, if about any."""
+    """Return whether the wanted version is not loaded yet: any report of the scheduler is about the version before it."""
     return any(each.status != "True" for each in package.conditions if each.type in (Stage.FETCHED, Stage.LOADED))
 
 
@@ -55,9 +58,10 @@ def open_stages(package: PackageSnapshot) -> list[ConditionSnapshot]:
 
 
 def gate_failure(known: Known, package: PackageSnapshot) -> Cause | None:
-    """What failed in the scheduler's own stage: the work that takes off what may not be on, or that asks its script.
+    """Return the failure in the scheduler's own stage: the work that stops a package which cannot be on, or that asks its script.
 
-    Until that has succeeded, whoever may not be on is not at rest, so it comes before the reason why.
+    Until that work has succeeded, a package that cannot be on is not stopped yet, so its failure precedes the reason why it
+    cannot be on.
     """
     condition = _condition(package, Stage.REQUIREMENTS)
     failed = next((each for each in package.queue.tasks if each.name in _OF_GATES and each.error), None)
@@ -70,7 +74,7 @@ def gate_failure(known: Known, package: PackageSnapshot) -> Cause | None:
 
 
 def stage_causes(known: Known, package: PackageSnapshot) -> Iterator[Cause]:
-    """What is said by the stages but the requirements; that it is at work only where nothing failed."""
+    """Yield the causes in the stages other than the requirements. Work in progress is a cause only if nothing failed."""
     opened = open_stages(package)
     failed = [
         each
@@ -97,7 +101,7 @@ def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot)
 
 
 def _gone_first(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> tuple[str, ...]:
-    """Those that need a package, and go before it; none where it waits for nobody."""
+    """Return the packages that need this one and are removed before it; none if it waits for none."""
     if condition.reason != Reason.WAITING_FOR_DEPENDENTS:
         return ()
     node = known.node(package.name)
@@ -111,14 +115,14 @@ def _failure(known: Known, package: PackageSnapshot, condition: ConditionSnapsho
     if condition.reason == Reason.NOT_READY:
         message = f"{_done(package.progress)}{condition.message}"
         remedy = of_reason(package.name, condition.reason)
-        return Cause("is applied and not ready", message, condition.last_transition, remedy=remedy)
+        return Cause("is applied but not ready", message, condition.last_transition, remedy=remedy)
     task = _task_of(package, condition)
     parked = task is not None and task.parked
     remedy = of_reason(package.name, condition.reason, permanent=parked)
     if condition.reason in _OF_HOOKS and not parked and (hook := _hook_of(package, condition.message)):
         remedy = of_failed_hook(hook)
     return Cause(
-        "failed for good" if parked else "fails",
+        "failed permanently" if parked else "fails",
         f"{condition.reason}: {condition.message}{_attempt(known, package, condition)}",
         condition.last_transition,
         remedy=remedy,
@@ -126,7 +130,7 @@ def _failure(known: Known, package: PackageSnapshot, condition: ConditionSnapsho
 
 
 def _work(known: Known, package: PackageSnapshot, condition: ConditionSnapshot | None) -> Cause:
-    """What it is at; a definition of another that it waits for, or a slot, is the reason rather than the task."""
+    """Return the cause for work in progress. If it waits for a slot or for another package's definitions, that is the cause."""
     task = _running(package)
     since = condition.last_transition if condition is not None else None
     if condition is not None and condition.reason == Reason.WAITING_FOR_CRDS:
@@ -164,7 +168,7 @@ def _slot(known: Known, package: PackageSnapshot, task: TaskSnapshot | None, sin
 
 
 def _attempt(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> str:
-    """``; attempt 4, next at 12:07:20 UTC (in 3 s)``; empty where nothing is known of a task."""
+    """Return ``; attempt 4, next at 12:07:20 UTC (in 3 s)``; empty if no task is known."""
     task = _task_of(package, condition)
     if task is None:
         return ""
@@ -176,7 +180,7 @@ def _attempt(known: Known, package: PackageSnapshot, condition: ConditionSnapsho
 
 
 def _task_of(package: PackageSnapshot, condition: ConditionSnapshot) -> TaskSnapshot | None:
-    """The task that failed with what a condition says; or, for want of it, the first that failed."""
+    """Return the task that failed with the condition's message; if there is none, the first task that failed."""
     tried = [task for task in package.queue.tasks if task.error]
     exact = (f"{condition.reason}: {condition.message}", condition.message)
     return next((task for task in tried if task.error in exact), tried[0] if tried else None)
@@ -193,7 +197,7 @@ def _queued(package: PackageSnapshot) -> str:
 
 
 def _hook_of(package: PackageSnapshot, text: str) -> str:
-    """The hook that runs: one that the journal has in flight, or the first that a text names; empty: none is known."""
+    """Return the running hook: one that the journal has in flight, or the first that a text names; empty if none is known."""
     steps = (step.split("/", 2) for operation in package.operations for step in operation.in_flight)
     in_flight = [step[2] for step in steps if len(step) == 3 and step[0] in _BOUND]
     names = sorted((hook.name for hook in package.hooks), key=len, reverse=True)
