@@ -1,5 +1,6 @@
 """Settings for the whole suite: Hypothesis profiles, and the tools that `make setup` brought."""
 
+import gc
 import logging
 import os
 import signal
@@ -33,9 +34,22 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) else None
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Say what the marks of this suite mean."""
-    config.addinivalue_line("markers", "unmeasured: runs untraced, and so do its children (see tests/measuring.py)")
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every case of a sampled test but the first as slow."""
+    seen: set[tuple[Path, str]] = set()
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("sampled"):
+            test = (item.path, item.originalname)
+            if test in seen:
+                item.add_marker(pytest.mark.slow)
+            seen.add(test)
+
+
+def pytest_collection_finish() -> None:
+    """Exempt the collected tests and modules from garbage collection, which would walk all of them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def hands_out(session: pytest.Session) -> bool:

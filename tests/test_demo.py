@@ -69,6 +69,7 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
+@pytest.mark.slow
 def test_it_shows_the_main_job_and_ends_well(folder: Path) -> None:
     with program(*DEMO, env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}) as demo:
         demo.wait_line("demo: done in")
@@ -83,6 +84,7 @@ def test_it_shows_the_main_job_and_ends_well(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_it_starts_a_daemon_again_that_was_killed(folder: Path) -> None:
     with program(*DEMO, "--stay", env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}) as demo:
         demo.wait_line("export PATH=")

@@ -61,6 +61,7 @@ def shipped() -> set[str]:
     return {str(path.relative_to(package)) for path in package.rglob("*") if path.suffix in kinds}
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_everything_and_no_links(built: Path) -> None:
     wheel = next(built.glob("*.whl"))
     with zipfile.ZipFile(wheel) as archive:

@@ -161,6 +161,7 @@ ANSWERS = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("arguments", ANSWERS)
 @pytest.mark.parametrize("closed", [">&-", ">&- <&-"])
 def test_a_closed_stdout_is_one_line(arguments: str, closed: str, tmp_path: Path) -> None:
@@ -189,6 +190,7 @@ FULL = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("arguments", FULL)
 def test_a_stdout_that_is_full_is_one_line(arguments: str, tmp_path: Path) -> None:
     hook = tmp_path / "hook.sh"
@@ -213,6 +215,7 @@ def test_a_stream_that_a_command_does_not_need_may_be_closed(closed: str) -> Non
     assert done.stdout.startswith("wharfinger ")
 
 
+@pytest.mark.slow
 def test_an_answer_of_a_daemon_that_nobody_takes_is_one_line(tmp_path: Path) -> None:
     code = (
         "import trio, sys\nfrom pathlib import Path\nfrom tests.debug.support.canned import CannedInspector\n"

@@ -216,6 +216,7 @@ async def test_what_a_person_does_is_told(helm: str, tmp_path: Path) -> None:
         assert await at.live() == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
 async def test_a_record_beyond_what_a_secret_holds(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
@@ -266,6 +267,7 @@ async def test_a_person_goes_back_from_a_large_record_to_a_small_one(helm: str, 
         assert await at.chunks() == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
 async def test_a_person_upgrades_a_large_record(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:

@@ -83,6 +83,7 @@ async def live_many_lives(at: Bench, random: Random, weather: Weather, name: str
         await meddle(at, random, name)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(scaled(300, 8)))
 async def test_the_next_good_upgrade_puts_all_right(seed: int, autojump_clock: MockClock) -> None:
     random = Random(seed)  # noqa: S311 - a story to be told again

@@ -117,6 +117,7 @@ def test_a_kubeconfig_that_cannot_be_written_is_one_error(tmp_path: Path) -> Non
     assert f"cannot write the kubeconfig {path}: " in one_error(done.stderr)
 
 
+@pytest.mark.slow
 def test_other_machines_are_let_in_only_when_that_is_said(tmp_path: Path) -> None:
     arguments = ("--listen", "0.0.0.0:0", "--kubeconfig", str(tmp_path / "kubeconfig"))
     done = attempt(*wharfinger("control-plane", *arguments))
@@ -176,6 +177,7 @@ def test_a_token_file_where_none_can_be(tmp_path: Path, capsys: pytest.CaptureFi
     assert f"'{path}'" in one_error(capsys.readouterr().err)
 
 
+@pytest.mark.slow
 def test_state_token_and_port_outlive_the_process(tmp_path: Path) -> None:
     """The kubeconfig of before goes on working, though the process was killed."""
     arguments = ("--data", str(tmp_path / "state" / "data.db"), "--token-file", str(tmp_path / "state" / "token"))

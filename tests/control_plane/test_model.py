@@ -104,6 +104,7 @@ def served(folder: Path, port: int) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("seed", range(scaled(12, 1)))
 async def test_many_clients_of_a_server_that_is_killed(seed: int, tmp_path: Path) -> None:

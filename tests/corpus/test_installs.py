@@ -18,6 +18,7 @@ def test_the_daemon_installs_what_helm_installs(tmp_path: Path, capfd: pytest.Ca
     assert "| assorted-chart | " in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_values_drawn_at_random_are_left_out_and_others_are_not(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

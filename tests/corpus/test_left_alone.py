@@ -69,6 +69,7 @@ async def restart(at: Simulation, minute: int) -> None:
     await at.other.merge_patch(namespace, {"metadata": {"labels": {"minute": str(minute)}}})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("versions", [1, 2] if FULL else [2])
 @plainly
 async def test_nothing_is_written_while_nothing_changes(

@@ -110,6 +110,7 @@ class Comparison:
         return {name for name, obj in ours.items() if is_kept(obj)} & marked(ours)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
 @pytest.mark.parametrize("name", CHARTS)
 @plainly

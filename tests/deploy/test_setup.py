@@ -136,6 +136,7 @@ def machine(tmp_path: Path, done_once: tuple[Machine, int, str]) -> Machine:
     return made
 
 
+@pytest.mark.slow
 def test_without_apt_and_root_it_goes_on_and_says_what_is_missing(done_once: tuple[Machine, int, str]) -> None:
     machine, code, said = done_once
     assert code == 0, said
@@ -210,6 +211,7 @@ def test_a_python_that_is_too_old_or_missing_is_named(machine: Machine) -> None:
     assert (code, "no nowhere/python" in said) == (1, True)
 
 
+@pytest.mark.slow
 def test_an_environment_that_never_got_pip_is_made_again(machine: Machine) -> None:
     # What Ctrl-C leaves between the Python and ensurepip.
     shutil.rmtree(machine.tree / ".venv")
@@ -220,6 +222,7 @@ def test_an_environment_that_never_got_pip_is_made_again(machine: Machine) -> No
     assert machine.pip_works()
 
 
+@pytest.mark.slow
 def test_an_environment_whose_python_vanished_is_made_again(machine: Machine) -> None:
     python = machine.tree / ".venv" / "bin" / "python"
     for name in (python, python.with_name("python3"), python.with_name(Path(os.path.realpath(sys.executable)).name)):

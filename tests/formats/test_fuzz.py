@@ -25,6 +25,7 @@ def test_no_input_breaks_a_reader(target: str) -> None:
     assert min(report.accepted, report.refused) > count // 20, report
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("target", "kind", "detail"),
     [

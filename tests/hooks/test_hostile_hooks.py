@@ -108,6 +108,7 @@ def tag(tmp_path: Path) -> str:
     return tmp_path.name + str(os.getpid())
 
 
+@pytest.mark.sampled
 async def test_forks_and_exits(prison: Prison) -> None:
     hook = bash(prison.package, "(trap '' TERM HUP; sleep 1000) & disown; echo gone; exit 0")
     for _ in range(REPETITIONS):
@@ -115,12 +116,14 @@ async def test_forks_and_exits(prison: Prison) -> None:
         assert (outcome.succeeded, outcome.log_lines) == (True, ("gone",))
 
 
+@pytest.mark.sampled
 async def test_forks_leaves_its_session_and_exits(prison: Prison) -> None:
     hook = bash(prison.package, "setsid sh -c 'trap \"\" TERM HUP; sleep 1000' </dev/null >/dev/null 2>&1 & exit 0")
     for _ in range(REPETITIONS):
         assert (await prison.run(hook)).succeeded
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("prison", CONTAINED[1:], indirect=True)
 async def test_leaves_session_and_environment_behind(prison: Prison) -> None:
     """Only a user of its own or a sandbox finds it then: without either it is out of reach, and the decision says so."""
@@ -130,6 +133,7 @@ async def test_leaves_session_and_environment_behind(prison: Prison) -> None:
         assert [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"1000.4321" in read(path)] == []
 
 
+@pytest.mark.sampled
 async def test_ignores_sigterm(prison: Prison) -> None:
     hook = bash(prison.package, "trap '' TERM; echo ready; while :; do sleep 1000; done")
     for _ in range(REPETITIONS):
@@ -139,6 +143,7 @@ async def test_ignores_sigterm(prison: Prison) -> None:
         assert outcome.wall_s < LIMITS.wall_s
 
 
+@pytest.mark.sampled
 async def test_writes_a_gigabyte_to_stdout(prison: Prison) -> None:
     hook = bash(prison.package, f"head -c {GIGA} /dev/zero | tr '\\0' 'x'")
     for _ in range(REPETITIONS):
@@ -165,6 +170,7 @@ async def test_a_file_ends_at_its_limit(prison: Prison) -> None:
     assert str(8 * MEGA) in outcome.log_lines
 
 
+@pytest.mark.sampled
 async def test_closes_its_descriptors(prison: Prison) -> None:
     hook = bash(prison.package, 'exec 0<&- 1>&- 2>&-; for fd in 3 4 5 6 7 8 9; do eval "exec $fd>&-"; done; sleep 1000')
     for _ in range(REPETITIONS):
@@ -173,6 +179,7 @@ async def test_closes_its_descriptors(prison: Prison) -> None:
         assert outcome.log_lines == ()
 
 
+@pytest.mark.sampled
 async def test_leaves_a_grandchild_that_holds_stdout(prison: Prison) -> None:
     hook = bash(prison.package, "((trap '' TERM; sleep 1000) &) ; echo said; exit 0")
     for _ in range(REPETITIONS):
@@ -181,6 +188,7 @@ async def test_leaves_a_grandchild_that_holds_stdout(prison: Prison) -> None:
         assert outcome.wall_s < LIMITS.wall_s
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("prison", WITH_LIMITED_PROCESSES, indirect=True)
 async def test_a_fork_bomb_ends_at_the_process_limit(prison: Prison) -> None:
     """It tries three times as many as it may have, each in a session of its own, and counts those that it got."""
@@ -203,6 +211,7 @@ async def test_a_fork_bomb_ends_at_the_process_limit(prison: Prison) -> None:
         assert 0 < len(got) < PROCESSES, outcome
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("prison", WITH_LIMITED_PROCESSES, indirect=True)
 async def test_a_fork_bomb_that_goes_on_is_ended(prison: Prison) -> None:
     """Each child has two; 12 generations bound it should all else fail, the limit long before."""

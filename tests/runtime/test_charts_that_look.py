@@ -67,6 +67,7 @@ def test_definitions_of_subcharts_come_before_the_chart_is_rendered(tmp_path: Pa
         assert settings == "a: 1\n\n\n"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "place", ["crds/a.yaml", "templates/a.yaml", "charts/db/crds/a.yaml", "charts/db/templates/a.yaml"]
 )

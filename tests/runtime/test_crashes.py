@@ -76,6 +76,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     return trio.run(make)
 
 
+@pytest.mark.slow
 def test_there_are_no_other_moments(undisturbed: Undisturbed) -> None:
     assert {phase: result.writes for phase, result in undisturbed.results.items()} == WRITES
     assert {phase: result.requests for phase, result in undisturbed.results.items()} == REQUESTS
@@ -83,6 +84,7 @@ def test_there_are_no_other_moments(undisturbed: Undisturbed) -> None:
     assert set(SAMPLE) <= {one.id for one in MOMENTS}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("phase", "at"), [one for one in MOMENTS if FULL or one.id in SAMPLE])
 async def test_killed(undisturbed: Undisturbed, phase: Phase, at: str) -> None:
     alone = undisturbed.results[phase]

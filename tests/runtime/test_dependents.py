@@ -171,6 +171,7 @@ async def test_of_two_members_that_are_to_go_the_first_may_and_the_other_stays(t
         await world.until_gone("", "ceph")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("change", ["removal", "disable", "version"])
 async def test_a_person_may_have_it_done_all_the_same(tmp_path: Path, change: str) -> None:
     async with open_world(tmp_path) as world:

@@ -146,6 +146,7 @@ async def test_a_later_look_in_the_process_that_installed_draws_nothing(tmp_path
         assert (await drawn(world), len(await history_of(world))) == (before, 1)
 
 
+@pytest.mark.slow
 def test_a_password_stays_whatever_is_asked_for_beside_it(tmp_path: Path) -> None:
     """By the command line: resources, maintenance and back, each with a start of a daemon that has no files of its own."""
     packages = tmp_path / "packages"
@@ -330,6 +331,7 @@ async def test_values_that_changed_are_not_what_an_older_daemon_applied(tmp_path
             assert [label_of(record) != "" for record in await history_of(world)] == [False, True]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("helm", ["helm", "helm3"])
 def test_a_password_outlives_a_persons_upgrade(tmp_path: Path, helm: str) -> None:
     """What a real helm draws and records is left alone until it is to go; a later daemon still has what it drew itself."""

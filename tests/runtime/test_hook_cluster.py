@@ -81,6 +81,7 @@ def contained(way: str) -> tuple[str, ...]:
     return CONTAINED[way]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("way", CONTAINED)
 def test_a_hook_works_on_the_cluster_of_its_daemon_and_sees_no_credential(tmp_path: Path, way: str) -> None:
     options = ("--embedded", *contained(way), "--hook-env", ASKED, "--hook-env", "SET=by option")
@@ -105,6 +106,7 @@ def test_a_hook_works_on_the_cluster_of_its_daemon_and_sees_no_credential(tmp_pa
         assert not list((state / "scratch").glob("hook-*"))  # the credentials went with the folder of the run
 
 
+@pytest.mark.slow
 def test_a_hook_works_on_the_context_that_the_daemon_was_given(tmp_path: Path) -> None:
     hooks, (mine, theirs) = global_hooks(tmp_path), (tmp_path / "mine", tmp_path / "theirs")
     mine.mkdir()
@@ -130,6 +132,7 @@ def own_and_other(own: Kubectl, other: Kubectl) -> str:
     return json.dumps(merged)
 
 
+@pytest.mark.slow
 def test_a_hook_finds_what_is_beside_it_in_the_folder_that_was_given(tmp_path: Path) -> None:
     """By a path relative to its working folder and to itself; what is outside of the folder is not there."""
     given = tmp_path / "operator"
@@ -146,6 +149,7 @@ def test_a_hook_finds_what_is_beside_it_in_the_folder_that_was_given(tmp_path: P
         assert said(running, "beside").startswith("found found []. ")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("options", "may"), [((), False), (("--hook-credentials", "all"), True)])
 def test_an_applications_hook_does_not_act_as_the_daemon_unless_that_was_asked_for(
     tmp_path: Path, options: tuple[str, ...], may: bool

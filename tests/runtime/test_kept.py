@@ -79,6 +79,7 @@ def warned_of(kubectl: Kubectl, count: int) -> list[str]:
     raise AssertionError(found)
 
 
+@pytest.mark.slow
 def test_what_a_person_does_with_helm_is_told_and_left_until_the_package_changes(tmp_path: Path) -> None:
     with installing(tmp_path) as (_, kubectl):
         install(tmp_path, kubectl)
@@ -107,6 +108,7 @@ def test_what_a_person_does_with_helm_is_told_and_left_until_the_package_changes
         ]
 
 
+@pytest.mark.slow
 def test_an_upgrade_that_was_killed_is_gone_on_with_at_once(tmp_path: Path) -> None:
     """Helm would say "another operation is in progress" from then on."""
     second, third = ("secret/sh.helm.release.v1.app.v2", "secret/sh.helm.release.v1.app.v3")

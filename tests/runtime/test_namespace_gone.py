@@ -33,6 +33,7 @@ def stop(running: Program) -> None:
     assert running.wait() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_what_a_release_had_elsewhere_goes_with_its_namespace(tmp_path: Path) -> None:
     packages = tmp_path / "packages"

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.packages.support.charts import chart
 from tests.programs import attempt, wharfinger
 from tests.runtime.support.killing import Kubectl, application, embedded_daemon
@@ -9,6 +11,7 @@ from tests.runtime.support.killing import Kubectl, application, embedded_daemon
 MISSPELT = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {prots: [{port: 80}]}\n"
 
 
+@pytest.mark.slow
 def test_a_misspelt_field_stalls_its_package_and_is_named(tmp_path: Path) -> None:
     """The API server answers an apply of it with 500, as if another attempt could help."""
     local = chart(tmp_path / "local" / "web", "web", "1.0.0", {"templates/service.yaml": MISSPELT})

@@ -70,6 +70,7 @@ async def test_killed_during_a_download(tmp_path: Path) -> None:
                 assert kubectl.value("configmap/app", ".data.text") == "none"
 
 
+@pytest.mark.slow
 def test_killed_while_a_startup_hook_is_in_flight(tmp_path: Path) -> None:
     """The hook that is recorded as done is not run again; the one in flight is killed, its descendants too, and run again."""
     os.mkfifo(tmp_path / "held")
@@ -97,6 +98,7 @@ def test_killed_while_a_startup_hook_is_in_flight(tmp_path: Path) -> None:
                     assert notes(tmp_path) == ["first", "second", "second"]
 
 
+@pytest.mark.slow
 def test_killed_between_run_and_ready(tmp_path: Path) -> None:
     """What is applied is not applied again: the same revision, waited for anew."""
     chart(tmp_path / "packages" / "web", "web", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
@@ -125,6 +127,7 @@ def assert_nothing_is_left(kubectl: Kubectl, state: Path) -> None:
     assert list((state / "store" / "trees").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_killed_while_what_is_uninstalled_is_not_gone_yet(tmp_path: Path) -> None:
     hooks = {
         "before.sh": noting(tmp_path, "{configVersion: v1, beforeDeleteHelm: 1}", "before"),
@@ -151,6 +154,7 @@ def test_killed_while_what_is_uninstalled_is_not_gone_yet(tmp_path: Path) -> Non
             assert_nothing_is_left(kubectl, tmp_path / "state")
 
 
+@pytest.mark.slow
 def test_killed_while_the_last_hook_of_an_uninstall_is_in_flight(tmp_path: Path) -> None:
     """The release is gone already, and still the hook that comes after it is run to its end."""
     os.mkfifo(tmp_path / "held")
@@ -177,6 +181,7 @@ def test_killed_while_the_last_hook_of_an_uninstall_is_in_flight(tmp_path: Path)
                     assert_nothing_is_left(kubectl, tmp_path / "state")
 
 
+@pytest.mark.slow
 async def test_an_embedded_daemon_killed_and_started_again_without_its_registry(tmp_path: Path) -> None:
     """The cluster is as it was, what was downloaded is there, and what hooks have made of the values too."""
     patching = bash(

@@ -127,6 +127,7 @@ async def measure(folder: Path, monkeypatch: pytest.MonkeyPatch, good: int, bad:
     return Outcome(tasks, used_s / good)
 
 
+@pytest.mark.slow
 async def test_packages_that_fail_for_good_cost_the_others_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

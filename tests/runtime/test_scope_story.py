@@ -115,12 +115,14 @@ def test_the_attack_is_refused_with_name_and_remedy_until_the_namespace_is_label
         assert kubectl("get", "configmap", "evil2", "--namespace=kube-system", "--output=name")
 
 
+@pytest.mark.slow
 def test_a_daemon_of_one_tenant_lets_applications_reach_the_cluster(tmp_path: Path) -> None:
     with world(tmp_path, "--application-scope", "cluster") as (_running, kubectl):
         install(kubectl, tmp_path)
         let_through(kubectl)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("scope", ["", "cluster-wide", "Namespace"])
 def test_another_scope_is_refused(scope: str) -> None:
     done = attempt(*wharfinger("run", "--application-scope", scope))

@@ -133,6 +133,7 @@ async def test_a_default_is_as_immutable_as_what_was_set_and_a_reset_forgets_it(
         await world.until_state("prod", "app", "Ready")
 
 
+@pytest.mark.slow
 async def test_what_was_never_installed_is_removed_though_its_settings_cannot_be_converted(tmp_path: Path) -> None:
     endless = {**FILES, "openapi/conversions/v2.yaml": "version: 2\nconversions: ['def f: f; f']\n"}
     async with (

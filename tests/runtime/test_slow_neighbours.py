@@ -48,6 +48,7 @@ def wait_ready(kubectl: Kubectl, name: str, namespace: str = "default") -> None:
     kubectl("wait", "--for=condition=Ready", f"application/{name}", f"--namespace={namespace}", "--timeout=45s")
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_a_registry_that_drips_holds_up_nobody_else(tmp_path: Path) -> None:
     """Six packages of it, in one namespace: one from another registry and one from a folder, beside them, are Ready at once."""
@@ -83,6 +84,7 @@ async def test_a_registry_that_drips_holds_up_nobody_else(tmp_path: Path) -> Non
                 wait_ready(kubectl, f"far-{number}")
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_a_download_that_drips_is_cut_and_tried_again(tmp_path: Path) -> None:
     async with open_registry_server(tmp_path / "registry") as real:
@@ -100,6 +102,7 @@ async def test_a_download_that_drips_is_cut_and_tried_again(tmp_path: Path) -> N
             wait_ready(kubectl, "far")
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_templates_without_an_end_hold_up_no_other_namespace(tmp_path: Path) -> None:
     folder = tmp_path / "packages"

@@ -120,6 +120,7 @@ async def open_silent_registry() -> AsyncIterator[str]:
         yield f"127.0.0.1:{listener.socket.getsockname()[1]}"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", sorted(WORLDS))
 async def test_what_is_said_of_packages_that_are_stuck(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -54,6 +54,7 @@ def test_a_small_record_is_one_secret_as_helm_writes_it() -> None:
     assert index_of(from_secret(packed.head)) is None
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("release", "manifest", "hooks", "values"),
     [

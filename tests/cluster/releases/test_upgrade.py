@@ -127,6 +127,7 @@ FAULTS: dict[str, Callable[[], Exception | httpx.Response]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_every_request_may_fail_once(fault: str, autojump_clock: MockClock) -> None:

@@ -35,6 +35,7 @@ def text(plane: Served) -> str:
     return plane.run("kubectl", "-n", "shop", "get", "configmap", "front", "-o", "jsonpath={.data.text}")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("helm", ["helm", "helm3"])
 def test_the_life_of_a_release(helm: str, plane: Served, tmp_path: Path) -> None:
     folder = str(chart(tmp_path / "chart", files={"templates/deployment.yaml": DEPLOYMENT}))

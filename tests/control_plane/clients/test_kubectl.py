@@ -152,6 +152,7 @@ def test_shown_in_every_form(plane: Served) -> None:
     assert "Replicas:               2 desired | 2 updated | 2 total | 2 available | 0 unavailable" in described
 
 
+@pytest.mark.slow
 def test_changed_and_deleted(plane: Served) -> None:
     kubectl(plane, "apply", "-f", manifest(plane, WEB, SETTINGS))
 

@@ -41,6 +41,7 @@ def test_an_editor(plane: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert data(plane) == {"color": "red"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("kind", "patch"),
     [

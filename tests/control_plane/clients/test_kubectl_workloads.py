@@ -100,6 +100,7 @@ def test_scales_and_what_is_seen(plane: Served) -> None:
     assert "Metrics API not available" in plane.refused("kubectl", "top", "pods")
 
 
+@pytest.mark.slow
 def test_pods_and_jobs(plane: Served) -> None:
     kubectl(plane, "run", "one", "--image=registry.example/one", "--restart=Never")
     kubectl(plane, "run", "two", "--image=registry.example/two")

@@ -122,6 +122,7 @@ def ask(*lines: bytes, seconds: float = 60) -> subprocess.CompletedProcess[bytes
     return subprocess.run(command, input=b"".join(lines), capture_output=True, timeout=seconds, check=False)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs(name: str) -> None:
     """Each costs its own rule, within the limits of the process; the rule after it is evaluated all the same."""

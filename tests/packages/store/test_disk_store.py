@@ -265,6 +265,7 @@ async def test_cancelled_at_each_await_nothing_partial_is_published(tmp_path: Pa
     assert step > 20
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("kind", ["chart", "image"] if FULL else ["image"])
 def test_killed_at_each_step_on_the_disk(kind: str, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ async def test_the_finalizer_is_there_before_anything_is_done(tmp_path: Path) ->
         assert all("status" in patch for patch in made[0].patches[1:])
 
 
+@pytest.mark.slow
 async def test_calls_that_fail_are_made_again(tmp_path: Path) -> None:
     wrap, made = refusing(
         UnreachableError("connection refused"),

@@ -34,6 +34,7 @@ async def test_looks_that_change_nothing_end(tmp_path: Path) -> None:
         await world.until("", "nfs", lambda obj: "would break prod.shop" in str(obj["status"]))
 
 
+@pytest.mark.slow
 async def test_a_chain_that_goes_at_once_is_judged_a_few_times_a_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -295,6 +295,7 @@ async def test_a_removal_that_had_begun_goes_on_and_what_it_needs_waits_for_it(t
             await world.until_state("prod", "shop", "Suspended")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("why", ["SettingsSourceMissing", "SpecInvalid", "RepositoryNotFound"])
 async def test_a_resource_that_cannot_be_acted_on_protects_what_is_installed_for_it(tmp_path: Path, why: str) -> None:
     """What it requires is on the disk; and it goes on once it can."""

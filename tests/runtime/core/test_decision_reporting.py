@@ -64,6 +64,7 @@ async def test_who_needs_what_is_still_being_loaded_is_on_its_way_and_not_suspen
         assert not [each for each in said if each.startswith("Suspended")]
 
 
+@pytest.mark.slow
 async def test_who_needs_what_cannot_be_loaded_is_suspended_then(tmp_path: Path) -> None:
     """Each in its turn, also those of one another's groups."""
     needs = {"house": mandatory("ground"), "roof": mandatory("house"), "ham": any_of("ground", "eggs")}

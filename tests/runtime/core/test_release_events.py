@@ -404,6 +404,7 @@ async def test_what_breaks_down_while_no_daemon_runs_is_told_by_the_next(tmp_pat
             await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_deployment_that_is_scaled_leaves_its_package_ready(tmp_path: Path) -> None:
     """An HPA on a busy API server: the generation moves, is observed later, and Pods are ready later still."""
     async with open_shop(tmp_path, files={"templates/web.yaml": DEPLOYMENT_YAML}) as world:

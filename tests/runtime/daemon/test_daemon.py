@@ -48,6 +48,7 @@ def dead_kubeconfig(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig) as running:
@@ -79,6 +80,7 @@ def test_the_service_manager_is_told(tmp_path: Path) -> None:
                 assert running.wait() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_a_second_daemon_is_refused_with_a_remedy(tmp_path: Path) -> None:
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig) as first:
@@ -93,6 +95,7 @@ def test_a_second_daemon_is_refused_with_a_remedy(tmp_path: Path) -> None:
             assert third.lines[-1].startswith("error: ")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("content", [None, "not: a kubeconfig", "{"])
 def test_a_bad_kubeconfig_is_one_line(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "kubeconfig"
@@ -148,6 +151,7 @@ def test_an_exec_plugin_that_hangs_does_not_hold_a_signal_up(tmp_path: Path) -> 
         assert running.wait() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_relative_paths_mean_the_folder_it_was_started_in(tmp_path: Path) -> None:
     """Helm runs in a folder of its own; a relative state folder or helm must not be looked for there."""
@@ -160,6 +164,7 @@ def test_relative_paths_mean_the_folder_it_was_started_in(tmp_path: Path) -> Non
             assert Path(said).samefile(tmp_path / "state" / "run" / "debug.sock")
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     """A hook that runs is let finish, unless a person is out of patience; it does not outlive the daemon."""
     os.mkfifo(tmp_path / "held")
@@ -182,6 +187,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         assert "stopped before everything had ended" in running.lines[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_the_grace_time_bounds_the_whole(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
@@ -199,6 +205,7 @@ def test_the_grace_time_bounds_the_whole(tmp_path: Path) -> None:
             assert process.ended()
 
 
+@pytest.mark.slow
 def test_a_damaged_ledger_is_said_and_set_aside(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir(mode=0o700)
     (tmp_path / "state" / "journal.db").write_bytes(b"not a database at all" * 100)
@@ -209,6 +216,7 @@ def test_a_damaged_ledger_is_said_and_set_aside(tmp_path: Path) -> None:
         assert running.wait() == 0
 
 
+@pytest.mark.slow
 def test_an_embedded_control_plane_that_dies_ends_the_daemon_with_its_last_words(tmp_path: Path) -> None:
     with embedded_daemon(tmp_path) as running:
         running.wait_line("ready:")
@@ -218,6 +226,7 @@ def test_an_embedded_control_plane_that_dies_ends_the_daemon_with_its_last_words
         assert "error: the embedded control plane died: killed by signal 9" in running.lines[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_faults_of_the_embedded_control_plane_are_borne(tmp_path: Path) -> None:
     rules = "error code=503 verb=create times=1; drop-after verb=patch times=1; cut-watch after=1s times=2"
@@ -241,6 +250,7 @@ MODULE_OF_OTHERS = {
 }
 
 
+@pytest.mark.slow
 def test_a_modules_directory_as_addon_operator_takes_it(tmp_path: Path) -> None:
     """Its Chart.yaml has no apiVersion, and a number for a version: Helm renders it. Of one that is wrong, nobody pushes."""
     module = write(tmp_path / "modules" / "001-sysctl-tuner", MODULE_OF_OTHERS)

@@ -131,6 +131,7 @@ async def test_a_second_daemon_waits_until_the_first_is_gone(tmp_path: Path, cap
     )
 
 
+@pytest.mark.slow
 async def test_a_lease_that_somebody_takes_ends_the_block(tmp_path: Path) -> None:
     async with open_cluster() as client:
         with pytest.raises(LeaseLostError, match="does not hold it any more"):
@@ -162,6 +163,7 @@ def test_two_daemons_of_one_cluster_work_one_after_the_other(tmp_path: Path) -> 
         assert spec["leaseTransitions"] == 2
 
 
+@pytest.mark.slow
 def test_one_that_waits_for_its_turn_can_be_stopped(tmp_path: Path) -> None:
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path / "one", kubeconfig) as first:
         first.wait_line("ready:")
@@ -171,6 +173,7 @@ def test_one_that_waits_for_its_turn_can_be_stopped(tmp_path: Path) -> None:
             assert second.wait() == 0
 
 
+@pytest.mark.slow
 def test_a_daemon_whose_lease_is_taken_ends_and_says_why(tmp_path: Path) -> None:
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig) as running:
         running.wait_line("ready:")

@@ -208,6 +208,7 @@ def local_daemon(folder: Path, name: str, kubeconfig: Path) -> Iterator[Program]
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_a_daemon_without_rights_leaves_the_lease_to_one_that_has_them(tmp_path: Path) -> None:
     chart(tmp_path / "packages" / "web", "web", "1.0.0")

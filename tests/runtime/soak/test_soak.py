@@ -36,6 +36,7 @@ QUIET_S = float(os.environ.get("SOAK_QUIET", scaled(1800, 400)))
 SEEDS = [int(os.environ["SOAK_SEED"])] if "SOAK_SEED" in os.environ else [1, 2, 3] if FULL else [5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_hours_of_a_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock, seed: int

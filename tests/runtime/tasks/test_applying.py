@@ -277,6 +277,7 @@ POLICIES = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.sampled
 @POLICIES
 async def test_a_removal_takes_along_what_its_policy_says(tmp_path: Path, policy: str, stays: set[str]) -> None:
     async with open_shop(tmp_path, {"deletionPolicy": policy}, FILES) as world:
@@ -289,6 +290,7 @@ async def test_a_removal_takes_along_what_its_policy_says(tmp_path: Path, policy
         assert world.runtime.tools.releases.statistics().whole == 0
 
 
+@pytest.mark.sampled
 @POLICIES
 async def test_a_module_that_is_switched_off_leaves_what_its_policy_says_and_takes_it_up_again(
     tmp_path: Path, policy: str, stays: set[str]

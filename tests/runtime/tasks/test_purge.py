@@ -112,6 +112,7 @@ async def refusing_world(folder: Path) -> AsyncIterator[tuple[World, Refusing]]:
                 yield world, client
 
 
+@pytest.mark.slow
 async def test_what_the_server_refuses_holds_up_nothing_else_and_is_tried_again(tmp_path: Path) -> None:
     async with refusing_world(tmp_path) as (world, client):
         await installed(world, tmp_path, [{"kind": kind, "version": "v1"} for kind in ("ConfigMap", "Secret")])
