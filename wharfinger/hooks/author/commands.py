@@ -1,8 +1,8 @@
-"""``wharfinger hook``: the hooks of a package on a laptop, with no cluster, as the daemon asks and runs them.
+"""The commands ``wharfinger hook``: work with the hooks of a package on a laptop, without a cluster, as the daemon does.
 
-``hook run`` is in :mod:`~wharfinger.hooks.author.run_command`. ``hook config`` asks one hook, or all of a package with their
-filters compiled, and prints what the daemon understands. ``hook context`` makes up what a hook could be told. ``hook
-shell-lib`` is where the library for hooks in bash is.
+``hook run`` is in :mod:`~wharfinger.hooks.author.run_command`. ``hook config`` asks one hook, or all hooks of a package, for
+the configuration, compiles its filters, and prints it as the daemon understands it. ``hook context`` prints sample contexts
+for a hook. ``hook shell-lib`` prints the folder of the library for hooks in bash, or installs it.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from wharfinger.packages.errors import PackageError
 
 
 def add_hook(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger hook run|config|context|shell-lib`."""
+    """Add the subcommands of `wharfinger hook run|config|context|shell-lib`."""
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
     add_run(commands)
     _add_config(commands)
@@ -99,7 +99,7 @@ def _config(args: argparse.Namespace) -> int:
 
 
 async def _ask_one(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, list[Exception]]:
-    """The configuration of a hook, as its own document has it."""
+    """Return the configuration of one hook, and the errors."""
     file = hook_file(path)
     async with open_jq_pool(None, workers=1) as filters:
         try:
@@ -111,7 +111,7 @@ async def _ask_one(path: Path, scope: HookScope, reader: ProcessConfigReader) ->
 
 
 async def _ask_package(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, list[Exception]]:
-    """The configurations of a package's hooks, and why others have none."""
+    """Return the configurations of a package's hooks, and the errors of those that have none."""
     try:
         files = await trio.to_thread.run_sync(hook_files_of, path, scope)
     except (HookError, PackageError, OSError) as error:
@@ -155,7 +155,7 @@ async def _samples(path: Path, scope: HookScope, reader: ProcessConfigReader) ->
 
 
 def _reader(args: argparse.Namespace) -> ProcessConfigReader:
-    """Asks hooks as the daemon does."""
+    """Return a reader that asks hooks for their configuration as the daemon does."""
     asked = cast("list[AskedVariable]", args.hook_env)
     return ProcessConfigReader(environment=hook_environment(os.environ, asked).variables)
 

@@ -1,4 +1,4 @@
-"""``wharfinger package lint``: a package looked over on its author's machine, with the lines to go to."""
+"""The command ``wharfinger package lint``: check a package on its author's machine, with line numbers."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ EXIT_USAGE: Final = 2
 
 
 def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", refused: RefusedFields) -> None:
-    """``package lint FOLDER``; the actions are those of ``wharfinger package``, ``refused`` checks definitions."""
+    """Add ``package lint FOLDER`` to the actions of ``wharfinger package``; ``refused`` checks definitions."""
     lint = actions.add_parser(
         "lint",
         help="look a package over for what would go wrong later, with line numbers",
@@ -63,7 +63,7 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", ref
 
 
 def lint_command(args: argparse.Namespace) -> int:
-    """Look a package over and print what was found."""
+    """Lint a package and print the findings."""
     folder = cast("Path", args.folder)
     if not folder.is_dir():
         return _not_told(f"{folder}: no such folder; name the one that has the package's files")
@@ -97,7 +97,10 @@ async def _lint(
     reader: ConfigReader | None,
     refused: RefusedFields,
 ) -> LintReport | Exception:
-    """The report, or why there is none: what is raised between the pools would come out of their nurseries wrapped."""
+    """Return the report, or the error.
+
+    An error raised between the pools would come out of their nurseries wrapped in a group.
+    """
     async with open_jq_pool(None, workers=1) as filters, open_cel_pool(None, workers=1) as rules:
         try:
             return await lint_package(folder, LintTools(filters, rules, reader, rendering, refused), given)
@@ -136,7 +139,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _json(report: LintReport) -> str:
-    """In ASCII: nothing in it that a terminal would obey."""
+    """Return the report as ASCII JSON, which contains nothing that a terminal would obey."""
     definition = report.definition
     document: JsonObject = {
         "package": None if definition is None else {"name": definition.name, "version": definition.version},

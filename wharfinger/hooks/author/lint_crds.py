@@ -1,7 +1,7 @@
-"""Definitions of custom resources in ``crds/``, checked as an API server checks them, before there is one.
+"""Checks of the custom resource definitions in ``crds/``, the same as an API server makes.
 
-What a server refuses is an error. A keyword it does not know, which it would leave out, is a warning, as is an object that is
-no definition: it is applied all the same.
+A definition that a server refuses is an error. An unknown keyword, which a server would drop, is a warning. So is an object
+that is not a definition, because it is applied anyway.
 """
 
 import re
@@ -24,17 +24,17 @@ _SCHEMA: Final = ("schema", "openAPIV3Schema")
 _SHARED: Final = {"validation": "schema"} | {
     name: name for name in ("subresources", "additionalPrinterColumns", "selectableFields")
 }
-"""Where what a server says of ``spec.validation`` stands in a version."""
+"""The parts of ``spec`` that a server reports outside of the versions, and where a version has them."""
 
 RefusedFields: TypeAlias = Callable[[JsonObject], Sequence[tuple[str, str]]]
-"""Tells what a server would refuse of a new definition: fields, each with a sentence."""
+"""A function that returns what a server would refuse of a new definition: fields, each with a sentence."""
 
 _MEMBER: Final = re.compile(r"\[([^\]\d][^\]]*)\]")
-"""``properties[spec]``, which is written ``properties.spec``."""
+"""A member like ``properties[spec]``, which is written ``properties.spec``."""
 
 
 def lint_crds(sources: Sources, refused: RefusedFields) -> list[LintFinding]:
-    """Look all files in ``crds/`` over. Blocking."""
+    """Check all files in ``crds/``. Blocking."""
     found: list[LintFinding] = []
     try:
         names = crd_file_names(sources.files.root)
@@ -84,7 +84,10 @@ def _of_definition(document: JsonObject, lines: Lines, name: str, refused: Refus
 
 
 def _line(lines: Lines, field: str) -> int:
-    """The line of a field, or of what is nearest around it; what all versions share is written in the first of them."""
+    """Return the line of a field, or of its nearest parent.
+
+    A part that all versions share is looked up in the first version.
+    """
     parts = _MEMBER.sub(r".\1", field).split(".", 2)
     if len(parts) > 1 and parts[0] == "spec" and (name := _SHARED.get(parts[1])):
         parts[1] = f"versions[0].{name}"

@@ -1,7 +1,7 @@
-"""``wharfinger hook run``: one hook on a laptop, with no cluster, exactly as the daemon would run it.
+"""The command ``wharfinger hook run``: run one hook on a laptop, without a cluster, exactly as the daemon would.
 
-The hook's own output goes to stderr as it comes, its results to stdout as one document, or as the difference they make to
-the given values, so that both can be piped and compared. Nothing is applied anywhere.
+The hook's own output goes to stderr as it comes. Its results go to stdout, as one document or as the difference to the given
+values, so that both can be piped and compared. Nothing is applied.
 """
 
 import argparse
@@ -39,7 +39,7 @@ STANDARD_INPUT: Final = Path("-")
 
 
 def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """``hook run EXECUTABLE [-- ARGUMENT…]``."""
+    """Add the command ``hook run EXECUTABLE`` and its options."""
     run = commands.add_parser(
         "run",
         help="run one hook and print its results",
@@ -129,7 +129,7 @@ def _read_run(args: argparse.Namespace) -> HookRun:
 
 
 async def _execute(run: HookRun, timeout_s: float, environment: Mapping[str, str]) -> HookOutcome | HookError | None:
-    """The outcome, why there is none, or None when a signal came first."""
+    """Return the outcome, or the error, or None if a signal came first."""
     limits = Limits(wall_s=timeout_s, stdout_bytes=MAX_OUTPUT_BYTES)
     outcome: HookOutcome | HookError | None = None
     with (

@@ -1,7 +1,7 @@
-"""Selectors of a hook's configuration in the form the Kubernetes API takes them: one string each. Pure.
+"""The selectors of a hook's configuration in the form of the Kubernetes API: one string each. Pure.
 
-Checked here as the API server would check them, so that a typing error is a complaint about the hook when it is loaded, and not
-a watch that fails for ever.
+They are checked here as the API server would check them, so a typing error is reported when the hook is loaded, and does not
+become a watch that always fails.
 """
 
 import re
@@ -19,16 +19,16 @@ _ESCAPED: Final = re.compile(r"[\\,=]")
 
 
 class SelectorError(FormatError):
-    """A selector says something that the API server would refuse."""
+    """A selector would be refused by the API server."""
 
 
 def label_selector(selector: JsonObject) -> str:
-    """``matchLabels`` and ``matchExpressions`` as ``a=b,c in (d,e),!f``; "" selects everything. Raises SelectorError."""
+    """Format labels and expressions as ``a=b,c in (d,e),!f``; "" selects everything. Raises SelectorError."""
     return ",".join(_label_terms(selector))
 
 
 def field_selector(selector: JsonObject) -> str:
-    """``matchExpressions`` as ``metadata.name=a,status.phase!=b``. Raises SelectorError."""
+    """Format ``matchExpressions`` as ``metadata.name=a,status.phase!=b``. Raises SelectorError."""
     return ",".join(_field_term(expression) for expression in find_list(selector, "matchExpressions"))
 
 

@@ -1,4 +1,4 @@
-"""The options that contain hooks, for whoever runs them: ``daemon start`` and the tools of package authors."""
+"""The options for the containment of hooks, shared by ``daemon start`` and the tools of package authors."""
 
 import argparse
 import grp
@@ -17,7 +17,7 @@ from wharfinger.hooks.containment.hook_users import HookUsers
 from wharfinger.hooks.containment.sandbox import LEAST_VERSION
 
 FILE_BYTES: Final = 256 * 1024 * 1024
-"""How large a file of a hook may become where nobody says."""
+"""The default limit for the size of a file that a hook writes."""
 _NONE: Final = "none"
 _SIZE: Final = re.compile(r"(\d{1,15})(Ki|Mi|Gi|)")
 _UNITS: Final = {"": 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3}
@@ -31,7 +31,7 @@ _MAX_USERS: Final = 10_000
 
 
 class ContainmentError(Exception):
-    """The options cannot be followed here; the message says what to change."""
+    """The options cannot be fulfilled here; the message says what to change."""
 
 
 def add_containment_options(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +74,7 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _check_bubblewrap(program: str) -> None:
-    """Raises ContainmentError for one that cannot bound what a sandbox has in memory."""
+    """Raise ContainmentError if this bubblewrap is too old to limit the memory of a sandbox's folders."""
     try:
         said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=_VERSION_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
@@ -94,9 +94,10 @@ def containment_of(
     socket: Path | None = None,
     extra_binds: Mapping[str, Path] | None = None,
 ) -> Containment:
-    """What the options ask for. ``state_dir`` and ``socket`` are the daemon's, ``extra_binds`` what a sandbox shows besides.
+    """Return the containment that the options ask for.
 
-    Raises ContainmentError.
+    ``state_dir`` and ``socket`` are the daemon's; ``extra_binds`` are additional mounts of a sandbox. Raises
+    ContainmentError.
     """
     users = cast("tuple[int, int] | None", args.hook_users)
     named = cast("str | None", args.hook_sandbox)
@@ -121,7 +122,7 @@ def containment_of(
 
 
 def _check_users(first: int, last: int) -> None:
-    """Everything that runs as one of them is going to be killed, so none may be anybody's. Raises ContainmentError."""
+    """Check that the users belong to nobody else: all their processes will be killed. Raises ContainmentError."""
     if os.geteuid() != 0:
         raise ContainmentError("--hook-users: only root can run hooks as other users; leave it out")
     for number, whose in _numbers_of_others(first, last):
@@ -129,7 +130,7 @@ def _check_users(first: int, last: int) -> None:
 
 
 def _numbers_of_others(first: int, last: int) -> Iterator[tuple[int, str]]:
-    """Numbers of users and of groups that have a name, and those that somebody's containers may run as (subuid(5))."""
+    """Yield numbers of named users and groups, and those reserved for users' containers (subuid(5))."""
     yield from ((user.pw_uid, user.pw_name) for user in pwd.getpwall() if first <= user.pw_uid <= last)
     yield from (
         (group.gr_gid, f"the group {group.gr_name}") for group in grp.getgrall() if first <= group.gr_gid <= last
