@@ -32,11 +32,11 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", ref
     """Add ``package lint FOLDER`` to the actions of ``wharfinger package``; ``refused`` checks definitions."""
     lint = actions.add_parser(
         "lint",
-        help="look a package over for what would go wrong later, with line numbers",
-        description="Find everything that `package check` does, and more: hooks that cannot be run or ask for what cannot be, "
+        help="check a package for problems that would show later, with line numbers",
+        description="Find everything that `package check` does, and more: hooks that cannot be run or are configured wrongly, "
         "filters and crontabs, misspelt keywords of schemas, values that their schema refuses, templates that Helm cannot "
         "render with defaults, wrong CRDs. Findings are printed as FILE:LINE: SEVERITY: MESSAGE. Hooks are run with --config. "
-        "Exit code 0: no errors; 1: errors (with --strict also warnings); 2: wrong usage, or it cannot be told now.",
+        "Exit code 0: no errors; 1: errors (with --strict also warnings); 2: wrong usage, or the check is not possible now.",
     )
     lint.add_argument("folder", type=Path, metavar="FOLDER", help="the package's folder")
     lint.add_argument(
@@ -48,13 +48,16 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", ref
     lint.add_argument("--no-hooks", action="store_true", help="do not run hooks with --config")
     lint.add_argument("--no-templates", action="store_true", help="do not render the templates")
     lint.add_argument(
-        "--helm", default="helm", metavar="PROGRAM", help="what renders the templates (default: %(default)s)"
+        "--helm",
+        default="helm",
+        metavar="PROGRAM",
+        help="the Helm program that renders the templates (default: %(default)s)",
     )
     lint.add_argument(
         "--kubernetes-version",
         default=KUBE_VERSION,
         metavar="VERSION",
-        help="what templates are told of the cluster (default: %(default)s)",
+        help="the version of Kubernetes that templates see (default: %(default)s)",
     )
     add_environment_option(lint)
     lint.add_argument("--strict", action="store_true", help="warnings count as errors")
@@ -84,7 +87,7 @@ def lint_command(args: argparse.Namespace) -> int:
     refused = cast("RefusedFields", args.refused)
     report = trio.run(_lint, folder, rendering, given, reader, refused)
     if isinstance(report, Exception):
-        return _not_told(f"it cannot be told now: {report}; try again")
+        return _not_told(f"the package cannot be checked now: {report}; try again")
     say(_json(report) if args.output == "json" else _text(report))
     bad = report.count(Severity.ERROR) + (report.count(Severity.WARNING) if args.strict else 0)
     return EXIT_FOUND if bad else 0

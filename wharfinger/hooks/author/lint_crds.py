@@ -38,12 +38,12 @@ def lint_crds(sources: Sources, refused: RefusedFields) -> list[LintFinding]:
     found: list[LintFinding] = []
     try:
         names = crd_file_names(sources.files.root)
-    except PackageError:  # package check has said so
+    except PackageError:  # package check has reported it
         return found
     for name in names:
         try:
             documents = read_yaml_all(sources.text(name) or b"", what=name)
-        except FormatError:  # package check has said so
+        except FormatError:  # package check has reported it
             continue
         for document, lines in zip(documents, sources.documents(name), strict=False):
             found += _of_document(document, lines, name, refused)
@@ -54,10 +54,10 @@ def _of_document(document: JsonValue, lines: Lines, name: str, refused: RefusedF
     if not isinstance(document, dict):
         return
     kind, version = document.get("kind"), document.get("apiVersion")
-    if not isinstance(kind, str) or not isinstance(version, str):  # package check has said so
+    if not isinstance(kind, str) or not isinstance(version, str):  # package check has reported it
         return
     if kind != KIND:
-        why = f"{kind} is no {KIND}; it is applied before everything else all the same"
+        why = f"{kind} is not a {KIND}, but it is applied before everything else anyway"
         yield finding(name, lines.of(("kind",)), Severity.WARNING, why)
     elif version != API_VERSION:
         why = f"apiVersion: {version} is not served by any supported Kubernetes; write {API_VERSION}"
@@ -77,7 +77,7 @@ def _of_definition(document: JsonObject, lines: Lines, name: str, refused: Refus
             for path, why in misspelt(schema):
                 yield finding(name, lines.of((*where, *path)), Severity.WARNING, why)
         if versions and not any(find(version, "served") is True for version in versions):
-            why = "spec.versions: none is served, so nobody can use the kind"
+            why = "spec.versions: no version is served, so the kind cannot be used"
             yield finding(name, lines.of(("spec", "versions")), Severity.WARNING, why)
     except FormatError as error:
         yield finding(name, lines.of(("spec",)), Severity.ERROR, str(error))

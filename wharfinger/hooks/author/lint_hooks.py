@@ -93,7 +93,7 @@ def _unread_snapshots(printed: Printed) -> Iterator[LintFinding]:
     for key in ("kubernetes", "schedule", VALIDATING, MUTATING, CONVERSION):
         for number, binding in enumerate(find_list(printed.document, key)):
             if find_list(binding, "includeSnapshotsFrom"):
-                why = "includeSnapshotsFrom: nothing in the hook reads snapshots (unless what it sources does); leave it out"
+                why = "includeSnapshotsFrom: nothing in the hook reads snapshots (unless a file it sources does); leave it out"
                 yield printed.at((key, number, "includeSnapshotsFrom"), Severity.WARNING, why)
 
 
@@ -173,7 +173,9 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
     if hook.kind is HookKind.SETTINGS_CHECK:
         return
     if _runs_never(config):
-        yield printed.at(_path(hook), Severity.WARNING, _named(hook, "nothing runs it: it has no binding that does"))
+        yield printed.at(
+            _path(hook), Severity.WARNING, _named(hook, "nothing runs the hook: it has no binding that does")
+        )
     if hook.kind is not HookKind.SHELL:
         return
     included = {name for name in _included(config) if name}
@@ -181,7 +183,7 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
         where: Place = ("kubernetes", number)
         name = find_str(binding, "name", default="kubernetes")
         if _is_silent(config.kubernetes[number]) and name not in included and not _has_all_snapshots(config):
-            why = f"nothing runs the hook for {name!r}, and no binding includes its snapshot: it is watched in vain"
+            why = f"nothing runs the hook for {name!r}, and no binding includes its snapshot: watching it has no effect"
             yield printed.at(where, Severity.WARNING, why)
     for key in ("kubernetes", "schedule"):
         for number, binding in enumerate(find_list(printed.document, key)):
@@ -204,7 +206,7 @@ def _unused_snapshots(config: HookConfig, printed: Printed, where: Place, group:
         seen.add(name)
     watched = key == "kubernetes" and isinstance(number, int)
     if watched and names and _is_silent(config.kubernetes[int(number)]):
-        why = "includeSnapshotsFrom: nothing runs the hook for this binding, so nobody sees them; leave it out"
+        why = "includeSnapshotsFrom: nothing runs the hook for this binding, so they are never read; leave it out"
         yield printed.at((*where, "includeSnapshotsFrom"), Severity.WARNING, why)
 
 

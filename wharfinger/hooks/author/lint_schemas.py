@@ -50,7 +50,7 @@ def lint_schemas(sources: Sources, definition: Definition | None) -> list[LintFi
     """Check the schemas of a package, and its values if its definition could be read."""
     found: list[LintFinding] = []
     for name in (*SETTINGS_SCHEMAS, VALUES_SCHEMA):
-        with suppress(FormatError):  # what is no YAML, package check has said
+        with suppress(FormatError):  # package check has reported invalid YAML
             found += _misspelt(sources, name, read_yaml(sources.text(name) or b"", what=name))
     return found + ([] if definition is None else list(_wrong_values(sources, definition)))
 
@@ -94,8 +94,8 @@ def _complaint(word: str) -> str:
         return ""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.75) if len(word) <= 40 else []
     if close:
-        return f"{word[:40]}: no keyword of a schema, so it has no effect; did you mean {close[0]!r}?"
-    return "" if word.startswith(_EXTENSION) else f"{word[:40]}: no keyword of a schema, so it has no effect"
+        return f"{word[:40]}: not a keyword of a schema, so it has no effect; did you mean {close[0]!r}?"
+    return "" if word.startswith(_EXTENSION) else f"{word[:40]}: not a keyword of a schema, so it has no effect"
 
 
 def _wrong_values(sources: Sources, definition: Definition) -> Iterator[LintFinding]:

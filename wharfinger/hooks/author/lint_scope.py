@@ -32,8 +32,9 @@ def lint_scope(definition: Definition, rendered: Rendered, namespace: str) -> li
         return []
     more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
     message = (
-        f"its chart has {', '.join(found[:MAX_NAMED])}{more} outside of the namespace of its Application; that is refused unless "
-        f"the namespace has the label {CLUSTER_SCOPE_LABEL}={ALLOWED}, or type: Module is said and it is installed as one"
+        f"its chart has {', '.join(found[:MAX_NAMED])}{more} outside of the namespace of its Application; they are refused "
+        f"unless the namespace has the label {CLUSTER_SCOPE_LABEL}={ALLOWED}, or the package declares type: Module and is "
+        "installed as a Module"
     )
     return [finding(PACKAGE, 0, Severity.WARNING, message)]
 
@@ -42,7 +43,7 @@ def _outside(objects: Iterable[JsonObject], namespace: str) -> Iterator[str]:
     try:
         flat = flattened(objects)
     except ReleaseError:
-        return  # said where it is rendered
+        return  # reported by the rendering
     for obj in flat:
         api_version, kind = kind_of(obj)
         if (split_api_version(api_version)[0], kind) in CLUSTER_SCOPED:

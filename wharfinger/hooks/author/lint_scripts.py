@@ -82,7 +82,7 @@ def _first_line_faults(text: bytes, name: str) -> Iterator[LintFinding]:
     elif b"\r\n" in text:
         number = text[: text.index(b"\r\n")].count(b"\n") + 1
         yield finding(
-            name, number, Severity.WARNING, "the line ends with CRLF, which most programs take for a part of it"
+            name, number, Severity.WARNING, "the line ends with CRLF, which most programs read as part of the line"
         )
 
 
@@ -103,7 +103,7 @@ async def _syntax(shell: str, path: Path, name: str) -> list[LintFinding]:
     if outcome.ok:
         return [finding(each.file, each.line, Severity.WARNING, each.message) for each in found]
     return found or [
-        finding(name, 1, Severity.ERROR, f"{shell} does not understand it: {said.strip() or 'it says nothing'}")
+        finding(name, 1, Severity.ERROR, f"{shell} reports a syntax error: {said.strip() or 'no details'}")
     ]
 
 

@@ -19,7 +19,7 @@ def add_output(parser: argparse.ArgumentParser, purpose: str) -> None:
 def rendered(document: JsonValue, form: str) -> str:
     """Return the document as YAML or JSON, with a newline at its end."""
     if form == "yaml":
-        # What block style cannot say (nesting), or not safely for a terminal, is written as JSON, which is YAML too.
+        # Values that block style cannot express (nesting), or not safely for a terminal, are written as JSON, also YAML.
         with suppress(FormatError):
             text = write_yaml(document)
             if is_safe(text, allow="\n"):

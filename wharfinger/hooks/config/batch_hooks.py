@@ -83,19 +83,17 @@ def read_batch(document: bytes, *, hook: str, scope: HookScope = HookScope.PACKA
     readiness = find(found, "readiness")
     ready = None if readiness is None else _config_of(readiness, f"{hook}-readiness", scope)
     if not hooks and ready is None and checks is not True:
-        raise HookConfigError(hook, ("there is no hook in what it prints for `hook config`",))
+        raise HookConfigError(hook, ("there is no hook in its output for `hook config`",))
     return Batch(hooks, ready, checks is True)
 
 
 def _batch_object(document: bytes) -> JsonObject:
     if not document.strip():
-        raise FormatError(
-            "it printed nothing for `hook config`; an executable with hooks in it prints them then, and ends"
-        )
-    found = _without_nulls(decode_json(document, max_bytes=MAX_BYTES, what="what it prints for `hook config`"))
+        raise FormatError("it printed nothing for `hook config`; an executable with hooks must print them and exit")
+    found = _without_nulls(decode_json(document, max_bytes=MAX_BYTES, what="its output for `hook config`"))
     if isinstance(found, list):
         return {"hooks": found}
-    known = as_object(found, "what it prints for `hook config`")
+    known = as_object(found, "its output for `hook config`")
     if (version := find(known, "version")) != VERSION:
         raise FormatError(f"'version' value {version!r} is unsupported" if version else "'version' is required")
     return known
@@ -106,7 +104,7 @@ def _name_of(entry: JsonValue, number: int) -> str:
     name = find_str(as_object(entry, f"hooks.{number}"), "metadata", "name")
     if len(name) > MAX_NAME or not name.isprintable():
         raise FormatError(
-            f"hooks.{number}.metadata.name: {name[:80]!r} is no name: up to {MAX_NAME} characters that can be printed"
+            f"hooks.{number}.metadata.name: {name[:80]!r} is not a name: up to {MAX_NAME} characters that can be printed"
         )
     return name
 

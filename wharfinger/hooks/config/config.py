@@ -57,11 +57,11 @@ def read_hook_config(document: bytes, *, hook: str, scope: HookScope = HookScope
     The syntax of ``jqFilter`` is not checked, because only jq can do that.
     """
     try:
-        found = read_yaml(document, what="what it prints for --config", limits=_LIMITS)
+        found = read_yaml(document, what="its output for --config", limits=_LIMITS)
     except FormatError as error:
         raise HookConfigError(hook, (str(error),)) from error
     if found is None:
-        raise HookConfigError(hook, ("it printed nothing for --config; a hook prints its bindings then, and ends",))
+        raise HookConfigError(hook, ("it printed nothing for --config; a hook must print its bindings and exit",))
     if not isinstance(found, dict):
         raise HookConfigError(hook, (f"{type_name(found)} instead of a mapping with a binding in it",))
     return check_hook_config(found, hook=hook, scope=scope)
@@ -174,7 +174,7 @@ def _resynchronization_s(item: JsonValue, problems: Problems, where: str) -> flo
         return None
     if _NEVER < period < LEAST_RESYNCHRONIZATION:
         problems.warn(
-            f"{where}.resynchronizationPeriod {written} is taken as {LEAST_RESYNCHRONIZATION.seconds}s, the least"
+            f"{where}.resynchronizationPeriod {written} is raised to {LEAST_RESYNCHRONIZATION.seconds}s, the minimum"
         )
         period = LEAST_RESYNCHRONIZATION
     return period.total_seconds() or None

@@ -54,10 +54,10 @@ def _label_term(expression: JsonValue) -> str:
 def _key(key: str) -> str:
     prefix, slash, name = key.rpartition("/")
     if slash and (len(prefix) > _MAX_PREFIX or not _PREFIX.fullmatch(prefix)):
-        raise SelectorError(f"{key[:80]!r} is no label key: the part before the / must be a DNS name")
+        raise SelectorError(f"{key[:80]!r} is not a label key: the part before the / must be a DNS name")
     if not _NAME.fullmatch(name):
         raise SelectorError(
-            f"{key[:80]!r} is no label key: 1 to 63 letters, digits, '-', '_', '.', with a letter or digit at both ends"
+            f"{key[:80]!r} is not a label key: 1 to 63 letters, digits, '-', '_', '.', with a letter or digit at both ends"
         )
     return key
 
@@ -65,7 +65,7 @@ def _key(key: str) -> str:
 def _value(value: str) -> str:
     if value and not _NAME.fullmatch(value):
         raise SelectorError(
-            f"{value[:80]!r} is no label value: up to 63 letters, digits, '-', '_', '.', with a letter or digit at both ends"
+            f"{value[:80]!r} is not a label value: up to 63 letters, digits, '-', '_', '.', with a letter or digit at both ends"
         )
     return value
 
@@ -73,7 +73,7 @@ def _value(value: str) -> str:
 def _field_term(expression: JsonValue) -> str:
     field = find_str(expression, "field")
     if not _FIELD.fullmatch(field):
-        raise SelectorError(f"{field[:80]!r} is no path of a field, such as metadata.name")
+        raise SelectorError(f"{field[:80]!r} is not a path of a field, such as metadata.name")
     operator = "!=" if find_str(expression, "operator") in ("!=", "NotEquals") else "="
     return f"{field}{operator}{_ESCAPED.sub(_escape, find_str(expression, 'value'))}"
 

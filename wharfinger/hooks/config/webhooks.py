@@ -113,8 +113,8 @@ def _faults(binding: AdmissionBinding) -> Iterator[str]:
     name = binding.name
     if len(name) > _MAX_NAME or name.count(".") < _SEGMENTS - 1 or not _DNS_NAME.fullmatch(name):
         yield (
-            f"name is invalid: {name[:80]!r} is not fully qualified: it takes at least three segments of small letters, digits "
-            "and '-' with dots between them, such as pods.example.com"
+            f"name is invalid: {name[:80]!r} is not fully qualified: it takes at least three segments of lower-case letters, "
+            "digits and '-' with dots between them, such as pods.example.com"
         )
     if binding.timeout_s not in _TIMEOUTS_S:
         yield f"timeoutSeconds is invalid: {binding.timeout_s} is not from 1 to 30"
@@ -123,7 +123,7 @@ def _faults(binding: AdmissionBinding) -> Iterator[str]:
         yield from _alone(rule.api_versions, "rules.apiVersions", "API versions")
         yield from _alone(rule.operations, "rules.operations", "operations")
         if "" in rule.api_versions:
-            yield 'rules.apiVersions is invalid: "" is no version'
+            yield 'rules.apiVersions is invalid: "" is not a version'
         yield from (f"rules.resources is invalid: {why}" for why in _resource_faults(rule.resources))
 
 
@@ -138,7 +138,7 @@ def _resource_faults(resources: tuple[str, ...]) -> Iterator[str]:
     whole_subresources: set[str] = set()
     for text in resources:
         if not text:
-            yield '"" is no resource'
+            yield '"" is not a resource'
         resource, slash, sub = text.partition("/")
         if not slash or text == "*/*":
             continue

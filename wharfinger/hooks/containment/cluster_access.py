@@ -59,5 +59,5 @@ class ClusterAccess:
         try:
             return encode_json(await current_kubeconfig(self.connection, credentials=credentials))
         except ConnectionConfigError as error:
-            why = f"the kubeconfig for it cannot be made: {error}"
+            why = f"its kubeconfig cannot be created: {error}"
             raise HookError(hook, why, transient=True) from error

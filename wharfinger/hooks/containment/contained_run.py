@@ -114,7 +114,7 @@ class Cell:
         if self.user is not None and folder is not None:
             own = str(folder / TEMPORARY)
             return {"HOME": own, "TMPDIR": own}
-        return {"TMPDIR": "/tmp"} if self._containment.sandbox is not None else {}  # noqa: S108 - of the sandbox
+        return {"TMPDIR": "/tmp"} if self._containment.sandbox is not None else {}  # noqa: S108 - the sandbox's own
 
 
 async def try_cell(containment: Containment) -> None:

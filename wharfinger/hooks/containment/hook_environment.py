@@ -91,8 +91,8 @@ def add_environment_option(parser: "argparse.ArgumentParser | argparse._Argument
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help="pass this variable of the environment on to hooks, or set it for them; NAME* is every one that begins so, and * "
-        "all but those of a cluster (may be repeated; default: only PATH, the language, the time zone and the like)",
+        help="pass this environment variable to hooks, or set it for them; NAME* passes all that begin with NAME, * all except "
+        "those that select a cluster (may be repeated; default: only PATH, the language, the time zone and the like)",
     )
 
 
@@ -107,7 +107,7 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
             variables[name] = value
         elif not any(one.takes(name) for one in asked):
             warnings.append(
-                f"{name} has a name or a password in it, so hooks do not get it; pass it on with --hook-env {name}"
+                f"{name} contains a name or a password, so hooks do not get it; pass it on with --hook-env {name}"
             )
     for one in asked:
         found = (
@@ -130,7 +130,7 @@ def reach_directly(variables: Mapping[str, str], host: str) -> dict[str, str]:
     """
     if not host or not any(variables.get(name) for name, _ in _proxies(variables) if name not in _DIRECT):
         return dict(variables)
-    # Programs read one of the two: what only one of them says holds for both.
+    # Programs read one of the two variables, so a value in only one of them is used for both.
     known = next((hosts for name in _DIRECT if (hosts := variables.get(name))), "")
     excepted = {name: _with_host(variables.get(name) or known, host) for name in _DIRECT}
     return {**variables, **excepted}

@@ -38,7 +38,7 @@ TREES: Final = Path("store", "trees")
 _SWEEP_S: Final = 5.0
 _REAPED_S: Final = 2.0
 _AGAIN_MS: Final = 20
-_NO_TOKEN: Final = "a run of another daemon"  # noqa: S105 - nobody's
+_NO_TOKEN: Final = "a run of another daemon"  # noqa: S105 - not a secret
 _ENTER: Final = stat.S_IXOTH
 _READ: Final = stat.S_IROTH
 
@@ -57,7 +57,7 @@ class HookUsers:
     def __init__(self, first: int, last: int) -> None:
         """Raise ValueError for a range that is empty or contains root."""
         if not 0 < first <= last:
-            raise ValueError(f"{first}-{last} is no range of users")
+            raise ValueError(f"{first}-{last} is not a range of users")
         self.first = first
         self.last = last
         self._free = deque(range(first, last + 1))
@@ -87,7 +87,7 @@ class HookUsers:
 def _end_all_of(hook: str, uid: int) -> None:
     """End all processes of the user and remove what it left. Blocking. Raises HookError."""
     if left := sweep([Mark(_NO_TOKEN, uid=uid)], _SWEEP_S).left:
-        why = f"{left} processes still run as user {uid}, which is the hooks', and do not die; end them"
+        why = f"{left} processes still run as user {uid}, which is reserved for hooks, and do not end; kill them"
         raise HookError(hook, why, transient=True)
     deadline = time.monotonic() + _REAPED_S
     while any(one.uid == uid for one in scan(0, users=True)) and time.monotonic() < deadline:
@@ -132,13 +132,13 @@ def open_tree(path: Path, state_dir: Path) -> None:
     tree = package_tree(path, state_dir)
     if tree is None:
         return
-    open_way(tree.parent, state_dir)  # a daemon that starts closes its state folder, whatever was open
+    open_way(tree.parent, state_dir)  # a daemon closes its state folder when it starts
     if tree.stat().st_mode & _ENTER:
         return
     for folder, folders, files in os.walk(tree, topdown=False):
         for name in (*folders, *files):
             _open_entry(Path(folder, name))
-    _allow(tree, tree.stat().st_mode, _READ | _ENTER)  # last: it says that all below is done
+    _allow(tree, tree.stat().st_mode, _READ | _ENTER)  # last: it marks that everything below is done
 
 
 def _open_entry(path: Path) -> None:

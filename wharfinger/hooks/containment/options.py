@@ -37,14 +37,14 @@ class ContainmentError(Exception):
 def add_containment_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to a command's parser; `containment_of` reads them."""
     group = parser.add_argument_group(
-        "containment of hooks", "what a run of a hook may use; sizes are bytes, or have Ki, Mi or Gi after them"
+        "containment of hooks", "limits for runs of hooks; sizes are in bytes, or end with Ki, Mi or Gi"
     )
     group.add_argument(
         "--hook-users",
         type=_users,
         default=None,
         metavar="FIRST-LAST",
-        help="give each run a user of its own out of these; nothing else on the machine may run as them; needs root",
+        help="give each run a user of its own from this range; nothing else on the machine may run as one of them; needs root",
     )
     group.add_argument(
         "--hook-sandbox",
@@ -52,11 +52,11 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
         const="bwrap",
         default=None,
         metavar="BWRAP",
-        help="run each in a sandbox of bubblewrap, whose program this is (default: bwrap)",
+        help="run each hook in a sandbox of bubblewrap; BWRAP is its program (default: bwrap)",
     )
     sizes: tuple[tuple[str, int | None, str], ...] = (
         ("memory", None, "address space of each process"),
-        ("file-size", FILE_BYTES, "how large a file may become"),
+        ("file-size", FILE_BYTES, "size of each file that a hook writes"),
     )
     for name, default, what in sizes:
         shown = f"{default // 1024**2}Mi" if default is not None else _NONE
@@ -78,7 +78,7 @@ def _check_bubblewrap(program: str) -> None:
     try:
         said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=_VERSION_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        raise ContainmentError(f"--hook-sandbox: {program} does not say its version: {error}") from error
+        raise ContainmentError(f"--hook-sandbox: {program} does not print its version: {error}") from error
     found = _VERSION.search(said.stdout)
     if found is None or (int(found[1]), int(found[2])) < LEAST_VERSION:
         wanted = ".".join(map(str, LEAST_VERSION))
@@ -126,7 +126,7 @@ def _check_users(first: int, last: int) -> None:
     if os.geteuid() != 0:
         raise ContainmentError("--hook-users: only root can run hooks as other users; leave it out")
     for number, whose in _numbers_of_others(first, last):
-        raise ContainmentError(f"--hook-users {first}-{last}: {number} is {whose}; choose users that are nobody's")
+        raise ContainmentError(f"--hook-users {first}-{last}: {number} is {whose}; choose a range that is not in use")
 
 
 def _numbers_of_others(first: int, last: int) -> Iterator[tuple[int, str]]:
@@ -150,7 +150,7 @@ def _users(text: str) -> tuple[int, int]:
         if 0 < first <= last <= _MAX_UID and last - first < _MAX_USERS:
             return first, last
     raise argparse.ArgumentTypeError(
-        f"{text!r} is no range of users like 200000-200015 (without 0, at most {_MAX_USERS} of them)"
+        f"{text!r} is not a range of users like 200000-200015 (without 0, at most {_MAX_USERS} of them)"
     )
 
 
@@ -159,7 +159,7 @@ def _size(text: str) -> int | None:
         return None
     found = _SIZE.fullmatch(text)
     if found is None or int(found[1]) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size like 1048576, 512Mi or none")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size like 1048576, 512Mi or none")
     return int(found[1]) * _UNITS[found[2]]
 
 

@@ -25,7 +25,7 @@ SERIES: Final = Description(
     "wharfinger_hook_metric_series", MetricKind.GAUGE, "Series that hooks publish on /metrics/hooks."
 )
 BYTES: Final = Description(
-    "wharfinger_hook_metric_bytes", MetricKind.GAUGE, "What they take as text, as it is counted for their limits."
+    "wharfinger_hook_metric_bytes", MetricKind.GAUGE, "Size of these series as text, as counted for the limits."
 )
 REFUSED: Final = Description(
     "wharfinger_hook_metric_refused_total",

@@ -93,7 +93,7 @@ def _operation(document: JsonObject, number: int) -> MetricOperation:
     buckets = _buckets(document)
     if action not in ACTIONS:
         told = f"unknown action {action[:MAX_SHOWN]!r}" if action else "no action"
-        return Unknown(f"document {number}{_named(document)}: {told}; it is one of {', '.join(ACTIONS)}")
+        return Unknown(f"document {number}{_named(document)}: {told}; expected one of {', '.join(ACTIONS)}")
     if action == "expire":
         return Expire(group)
     if not name:

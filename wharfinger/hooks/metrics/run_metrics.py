@@ -36,7 +36,7 @@ MAX_RSS: Final = Description(
     "wharfinger_hook_run_max_rss_bytes", MetricKind.GAUGE, "Largest memory of the last run that succeeded.", LABELS
 )
 ERRORS: Final = _counter("errors_total", "Runs that failed.")
-ALLOWED_ERRORS: Final = _counter("allowed_errors_total", "Runs that failed, which they are allowed to.")
+ALLOWED_ERRORS: Final = _counter("allowed_errors_total", "Runs that failed and were allowed to fail.")
 SUCCESS: Final = _counter("success_total", "Runs that succeeded.")
 RUN_METRICS: Final = (SECONDS, USER, SYSTEM, MAX_RSS, ERRORS, ALLOWED_ERRORS, SUCCESS)
 

@@ -73,7 +73,7 @@ class MetricStatistics:
     refused: int
 
 
-class Refused(Exception):  # noqa: N818 - not an error of anybody: the caller tells it as a warning
+class Refused(Exception):  # noqa: N818 - not an error: the caller reports it as a warning
     """An operation that is refused; the message says why, and contains no label value."""
 
 
@@ -183,20 +183,20 @@ class MetricStore:
         longest = max(map(len, (name, group, *(label for label, _ in labels))))
         if not is_metric_name(name):
             raise Refused(
-                f"{shown!r} is no name of a metric; use letters, digits, _ and :, and no digit at the beginning"
+                f"{shown!r} is not a name of a metric; use letters, digits, _ and :, and no digit at the beginning"
             )
         if longest > self._limits.name:
-            raise Refused(f"{shown}: a name of {longest} characters; {self._limits.name} are the most")
+            raise Refused(f"{shown}: a name of {longest} characters; the limit is {self._limits.name}")
         if name.startswith(RESERVED_PREFIX):
             raise Refused(f"{shown}: names that begin with {RESERVED_PREFIX} are the daemon's own")
         for label, value in labels:
             if not is_label_name(label) or label == "le":
                 raise Refused(
-                    f"{shown}: {label[:MAX_SHOWN]!r} is no name of a label, or one that Prometheus keeps for itself; "
+                    f"{shown}: {label[:MAX_SHOWN]!r} is not a name of a label, or is reserved by Prometheus; "
                     "use letters, digits and _"
                 )
             if len(value) > self._limits.value:
-                raise Refused(f"{shown}: label {label} has {len(value)} characters; {self._limits.value} are the most")
+                raise Refused(f"{shown}: label {label} has {len(value)} characters; the limit is {self._limits.value}")
 
     def _publish(self, package: str, group: str, labels: Labels, operation: Publication) -> None:
         name, kind = operation.name, _kind(operation)
@@ -227,7 +227,7 @@ class MetricStore:
     ) -> None:
         """Add a new series. Raises Refused if there is no room for it."""
         if any(labels in other.series for other in self._families.get(family.name, {}).values()):
-            raise Refused(f"{family.name}: another package has it with the same labels")
+            raise Refused(f"{family.name}: another package publishes it with the same labels")
         text = labels_text(labels)
         samples = samples_of(value.bounds) if isinstance(value, Histogram) else 1
         width = samples * (len(text.encode()) - sum(len(label) + _LABEL for label, _ in labels) + 1)
@@ -323,12 +323,12 @@ def _published(operation: Publication, before: float | Histogram | None) -> floa
         case Observe():
             histogram = before if isinstance(before, Histogram) else Histogram(operation.buckets)
             if histogram.bounds != operation.buckets:
-                raise Refused(f"{operation.name}: its buckets are other ones, and stay while it is published")
+                raise Refused(f"{operation.name}: its buckets differ, and cannot change while it is published")
             histogram.observe(operation.value)
             return histogram
         case Add():
             if operation.value < 0:
-                raise Refused(f"{operation.name}: a counter cannot be counted down")
+                raise Refused(f"{operation.name}: a counter cannot decrease")
             counted = int(operation.value) + (0 if before is None or isinstance(before, Histogram) else int(before))
             if counted > MAX_COUNTER:
                 raise Refused(f"{operation.name}: it would be over {MAX_COUNTER}")

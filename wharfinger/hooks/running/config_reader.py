@@ -36,8 +36,8 @@ _CACHE_BYTES: Final = 8 * 1024 * 1024
 _CACHE_ENTRIES: Final = 4_096
 _BLOCK: Final = 1024 * 1024
 _ADVICE: Final = (
-    "; what is declared in batchHooks, or compiled and without extension, is taken for several hooks in one executable: give one "
-    "that answers --config an extension"
+    "; files declared in batchHooks, and compiled files without an extension, are treated as several hooks in one executable; "
+    "give a file that answers --config an extension"
 )
 
 

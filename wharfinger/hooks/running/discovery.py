@@ -122,7 +122,7 @@ def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> No
         why = "is not served yet: admission and conversion hooks need a webhook server; leave it out"
         raise HookConfigError(hook.name, tuple(f"{key} {why}" for key in unserved))
     for key in unserved:
-        warn(f"hook {hook.name}: {key} is not served: nobody will ask it")
+        warn(f"hook {hook.name}: {key} is not served: no request will reach it")
 
 
 class _Asking:
@@ -161,7 +161,7 @@ class _Asking:
             if answer is None:
                 raise HookError(
                     file.name,
-                    f"cannot get its configuration: the hooks of its package took longer than {DISCOVERY_S:g} s to tell theirs",
+                    f"cannot get its configuration: the hooks of its package took longer than {DISCOVERY_S:g} s to print theirs",
                     transient=True,
                 )
             if isinstance(answer, HookError):

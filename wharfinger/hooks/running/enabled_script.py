@@ -71,7 +71,7 @@ def is_without_say(script: Path) -> str:
     """Return why an existing enabled script is not asked; empty if it is asked, or if there is none. Blocking."""
     if not script.exists() or (script.is_file() and os.access(script, os.X_OK)):
         return ""
-    return "it is there but not executable, so it has no say; chmod +x makes it count"
+    return "it is not executable, so it is ignored; chmod +x enables it"
 
 
 def _runnable(package: Path) -> Path | None:

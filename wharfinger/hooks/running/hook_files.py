@@ -86,8 +86,8 @@ def find_hook_files(
     if missing := sorted(declared.difference(found)):
         raise HookError(
             str(missing[0].relative_to(package)),
-            "it is declared in batchHooks, and is no hook: there must be an executable file of this name in a folder that is not "
-            "passed over",
+            "it is declared in batchHooks but is not a hook: expected an executable file of this name in a folder that is not "
+            "ignored",
         )
     warnings += _programs_in_lib(root, prefix)
     hooks = tuple(
@@ -133,12 +133,12 @@ def _fault(path: Path, entry: os.stat_result) -> str | None:
     try:
         path.name.encode()
     except UnicodeEncodeError:
-        return "its name is not UTF-8; it is not taken for a hook"
+        return "its name is not UTF-8; it is not used as a hook"
     if stat.S_ISLNK(entry.st_mode):
-        # A link to a file is a hook whatever the mode: so a ConfigMap mounts them.
-        return None if path.is_file() else "the link does not lead to a file; it is not taken for a hook"
+        # A link to a file is a hook whatever its mode, because ConfigMaps are mounted as links.
+        return None if path.is_file() else "the link does not lead to a file; it is not used as a hook"
     if not stat.S_ISREG(entry.st_mode):
-        return "neither a file nor a link to one; it is not taken for a hook"
+        return "neither a file nor a link to one; it is not used as a hook"
     if not entry.st_mode & _EXECUTE_BITS:
         return "no executable permissions, chmod +x is required to run this hook"
     return None

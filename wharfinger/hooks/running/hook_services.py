@@ -62,7 +62,7 @@ class HookServices:
         """Follow a package's bindings; return once they are listed. Raises HookError or ClusterError; then nothing is left."""
         await self.stop(package)
         if self._closing:
-            raise HookError("hooks", f"those of {package} are not started: the daemon stops", transient=True)
+            raise HookError("hooks", f"the hooks of {package} are not started: the daemon is stopping", transient=True)
         service = self._services[package] = _Service()
         self._nursery.start_soon(self._serve, package, hooks, namespace, service, name=f"hooks of {package}")
         try:
@@ -73,7 +73,7 @@ class HookServices:
         if service.error is not None:
             raise service.error
         if service.hooks is None:
-            raise HookError("hooks", f"those of {package} were stopped before they had begun", transient=True)
+            raise HookError("hooks", f"the hooks of {package} were stopped before they had started", transient=True)
         return service.hooks
 
     def ring(self, hooks: PackageHooks) -> None:

@@ -89,7 +89,7 @@ class Inbox:
         left = essential(untold)
         self.reduced += len(untold) - len(left)
         self.waiting = deque((*list(self.waiting)[: self._telling], *left))
-        # What could not be reduced is not looked at again at every addition.
+        # Do not try to reduce the same rest again at every addition.
         self._reduce_at = max(self._limit, 2 * len(left))
 
 

@@ -21,7 +21,7 @@ PREFIX: Final = "hook_"
 JSON_MARK: Final = "proxyJsonLog"
 _OBJECT: Final = re.compile(r'\{\s*(?:["}]|\Z)')
 _GOES_ON: Final = re.compile(r'["{}\[\],:\-0-9]|true\b|false\b|null\b')
-# A whole string, else a bracket, else a quote that nothing closes; possessive, so that no string is tried at every length.
+# A whole string, else a bracket, else an unclosed quote; possessive, so that no string is tried at every length.
 _TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}"]')
 _LEVELS: Final[dict[str, Level]] = {
     "trace": "debug",

@@ -182,7 +182,7 @@ def _operation(document: JsonObject) -> Operation:
         case "JSONPatch":
             return JsonPatch(_target(document), _json_patch(document), *_options(document))
         case _:
-            raise FormatError(f"operation: {name[:60]!r} is none")
+            raise FormatError(f"operation: {name[:60]!r} is unknown")
 
 
 def _target(document: JsonObject) -> Target:
@@ -210,7 +210,7 @@ def _options(document: JsonObject) -> tuple[str, bool, bool]:
     """Return ``subresource``, ``ignoreMissingObject``, ``ignoreHookError``."""
     subresource = find_str(document, "subresource").strip("/")
     if subresource and not _SUBRESOURCE.fullmatch(subresource):
-        raise FormatError(f"subresource: {subresource[:60]!r} is none, such as status")
+        raise FormatError(f"subresource: {subresource[:60]!r} is not a subresource such as status")
     return subresource, _flag(document, "ignoreMissingObject"), _flag(document, "ignoreHookError")
 
 

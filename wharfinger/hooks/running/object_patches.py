@@ -164,7 +164,7 @@ class _Patcher:
                 metadata = find_object(obj, "metadata")
             await self.client.replace({**obj, "metadata": {**metadata, "resourceVersion": version}})
         except NotFoundError as error:
-            raise ConflictError(409, "Conflict", f"{error.message}; a moment ago it was there") from error
+            raise ConflictError(409, "Conflict", f"{error.message}; it existed a moment ago") from error
 
     async def _delete(self, operation: Delete) -> None:
         key = await self._key(operation.target)
@@ -186,14 +186,14 @@ class _Patcher:
         with trio.move_on_after(GONE_S) as limit:
             await wait_gone(self.client, {key: uid}, progress=note)
         if limit.cancelled_caught:
-            raise OperationError(f"{key} is not gone after {GONE_S:g} s: {why}", transient=True)
+            raise OperationError(f"{key} still exists after {GONE_S:g} s: {why}", transient=True)
 
     async def _filter_once(self, key: ObjectKey, operation: JqPatch) -> None:
         """Read the object, filter it, and write it if the filter changed anything."""
         old = await self.client.get(key)
         new = await self.filters.apply(operation.program, old)
         if not isinstance(new, dict):
-            raise OperationError(f"the jq filter must make an object of the object it is given, not {type_name(new)}")
+            raise OperationError(f"the jq filter must return an object for the given object, not {type_name(new)}")
         if _identity(new) != _identity(old):
             raise OperationError("the jq filter must not change apiVersion, kind, namespace or name")
         if canonical_json(new) != canonical_json(old):
@@ -209,13 +209,13 @@ class _Patcher:
                 delay_s *= 5
         return await attempt()
 
-    # -- where
+    # -- places
 
     async def _key(self, target: Target) -> ObjectKey:
         resource = await self.client.find_resource(target.kind, target.api_version)
         namespace = self._namespace(resource, target.namespace)
         if resource.namespaced and not namespace:
-            raise OperationError(f"{resource.group_kind} lives in namespaces: name one")
+            raise OperationError(f"{resource.group_kind} is namespaced: name a namespace")
         return ObjectKey(resource, namespace, target.name)
 
     async def _placed(self, obj: JsonObject) -> JsonObject:
@@ -236,7 +236,7 @@ class _Patcher:
         if self.namespace is None:
             return asked if resource.namespaced else ""
         if not resource.namespaced:
-            raise OperationError(f"{resource.group_kind} is in no namespace: {NOT_OURS} ({self.namespace})")
+            raise OperationError(f"{resource.group_kind} is cluster-scoped: {NOT_OURS} ({self.namespace})")
         if asked not in {"", self.namespace}:
             raise OperationError(f"namespace {asked} is not its own: {NOT_OURS} ({self.namespace})")
         return self.namespace

@@ -167,8 +167,8 @@ async def open_package_hooks(
     if wanted > MAX_WATCHES:
         raise HookError(
             "hooks",
-            f"those of {package} need {wanted} watches, one for each kubernetes binding, namespace and name, and a package may "
-            f"have {MAX_WATCHES}; select with labels instead of names, or split the package",
+            f"the hooks of {package} need {wanted} watches, one for each kubernetes binding, namespace and name, and a package "
+            f"may have {MAX_WATCHES}; select with labels instead of names, or split the package",
         )
     opened = PackageHooks(package, hooks, client, shared, filters.of(package), namespace=namespace, on_event=on_event)
     failure: HookError | None = None

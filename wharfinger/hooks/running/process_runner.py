@@ -113,8 +113,8 @@ class ProcessHookRunner:
                 return await self._cluster.kubeconfig(run.name, credentials=run.credentials)
         except trio.TooSlowError as error:
             why = (
-                f"the credentials for its kubeconfig did not come within {self._limits.wall_s:g} s; "
-                "see whether the exec plugin of the daemon's kubeconfig hangs"
+                f"the credentials for its kubeconfig were not available within {self._limits.wall_s:g} s; "
+                "check whether the exec plugin of the daemon's kubeconfig hangs"
             )
             raise HookError(run.name, why, transient=True) from error
 
@@ -155,7 +155,7 @@ class ProcessHookRunner:
             except OSError as error:
                 with suppress(OSError):
                     folder.remove()
-                why = f"the way to its files cannot be opened to the user it runs as: {error}"
+                why = f"the folders above its files cannot be opened to the user it runs as: {error}"
                 raise HookError(run.name, why, transient=True) from error
 
     def _take_results(self, folder: RunFolder, succeeded: bool) -> tuple[_Results, bool]:  # noqa: FBT001 - as below
@@ -199,7 +199,7 @@ class ProcessHookRunner:
     async def _removed(self, folder: RunFolder, cell: Cell, patience: trio.CancelScope, over: trio.Event) -> None:
         with patience:
             try:
-                # A thread of its own: where it had to wait for one, the folder could stay when the patience is over.
+                # A thread of its own: waiting for a free one could take all the time, and the folder would be kept.
                 alone = trio.CapacityLimiter(1)
                 await trio.to_thread.run_sync(_remove_all, folder, self._spares, abandon_on_cancel=True, limiter=alone)
             except OSError as error:

@@ -82,7 +82,7 @@ class RunFolder:
         """Read an output file of the hook. Raises HookError if it is not a plain file within the size limit."""
         path = self.path / self.outputs()[variable]
         try:
-            # Without NONBLOCK, opening a pipe would wait for somebody to write into it.
+            # Without NONBLOCK, opening a pipe would wait for a writer.
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 self._check_own(os.fstat(fd), variable)
@@ -92,7 +92,7 @@ class RunFolder:
                 os.close(fd)
         except OSError as error:
             found = "a link" if error.errno == errno.ELOOP else f"something that cannot be read ({error.strerror})"
-            why = f"the hook put {found} in its place; write into the file that is there"
+            why = f"the hook replaced it with {found}; write into the existing file"
             raise HookError(self.hook, why, file=variable) from error
         if len(data) > MAX_BYTES:
             raise HookError(self.hook, f"more than the limit of {MAX_BYTES} bytes", file=variable)
@@ -101,9 +101,9 @@ class RunFolder:
     def _check_own(self, status: os.stat_result, variable: str) -> None:
         """Refuse a file that only this process may read: the hook could have linked it to this name. Raises HookError."""
         if not stat.S_ISREG(status.st_mode):
-            raise HookError(self.hook, "the hook put something else than a plain file in its place", file=variable)
+            raise HookError(self.hook, "the hook replaced it with something that is not a plain file", file=variable)
         if self.user is not None and status.st_uid != self.user.uid:
-            raise HookError(self.hook, "the hook put a file of somebody else in its place", file=variable)
+            raise HookError(self.hook, "the hook replaced it with a file of another user", file=variable)
 
     def remove_if_plain(self, spares: SpareFolders) -> bool:
         """Remove the folder if it contains only its own files, which is fast; return False if `remove` must be called.

@@ -86,7 +86,8 @@ def _check_place(operation: JsonObject, number: int, root: str) -> None:
         place = find_str(operation, name)
         if pointer_steps(place)[:1] != (root,):
             raise ValuesPatchError(
-                f"values patch: operation {number}: {name} {place[:80]!r} is not below /{root}, which is all this hook may change"
+                f"values patch: operation {number}: {name} {place[:80]!r} is not below /{root}, "
+                "the only section that this hook may change"
             )
 
 
@@ -111,7 +112,7 @@ def compacted(stored: Sequence[JsonValue], new: Sequence[JsonValue], values: Jso
     _shorten_lists(kept, document)
     entries = kept.entries()
     if len(entries) > MAX_STORED:
-        raise ValuesPatchError(f"hooks have changed more than {MAX_STORED} values, which is all that is kept of them")
+        raise ValuesPatchError(f"hooks have changed more than {MAX_STORED} values, which is the limit")
     return tuple(entry.as_operation() for entry in sorted(entries, key=_Entry.place))
 
 
@@ -141,7 +142,7 @@ class _Entry:
         found = as_object(operation, "stored patch: operation")
         op, pointer = find_str(found, "op"), need_str(found, "path")
         if op not in ("add", "remove") or not pointer.startswith("/"):
-            raise ValuesPatchError(f"stored patch: {op!r} of {pointer[:80]!r} is not something that is kept")
+            raise ValuesPatchError(f"stored patch: {op!r} of {pointer[:80]!r} is not a stored operation")
         path = pointer_steps(pointer)
         return _Entry(op, pointer, path, found.get("value"), _list_at(document, path))
 

@@ -55,7 +55,7 @@ CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
 """The time for a worker to end; it has nothing to clean up."""
 _SHUT_DOWN: Final = "the filters were shut down"
-_OTHER_ANSWER: Final = "its worker gave another kind of answer than it was asked for"
+_OTHER_ANSWER: Final = "its worker sent another kind of answer than requested"
 _COMMAND: Final = Command((sys.executable, "-I", "-m", jq_worker.__name__), cwd=Path("/"), env={})
 
 
@@ -203,7 +203,7 @@ class JqPool:
         async for job in self._taken:
             try:
                 await self._serve_from(job)
-            except ProcessError as error:  # the worker could not be started, or would not die
+            except ProcessError as error:  # the worker could not be started, or did not end
                 job.fail(f"its worker failed: {error}", transient=error.transient)
             finally:
                 job.shut_down()
@@ -277,7 +277,7 @@ class JqPool:
             try:
                 payload = await self._talk(worker, job.message)
             except JqProtocolError as error:
-                job.fail(f"it gives too much: {error}", transient=False)
+                job.fail(f"its answer is too large: {error}", transient=False)
                 return False
             except trio.BrokenResourceError:
                 job.fail(f"its worker died ({ended_how(await worker.wait())})", transient=True, at_once=True)

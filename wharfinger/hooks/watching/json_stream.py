@@ -15,8 +15,8 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DOCUMENTS: Final = 10_000
 
 _WHITE: Final = b" \t\r\n"
-# A whole string, else a bracket, else a quote that nothing closes. The quantifiers are possessive: a string that is not closed
-# is given up at once instead of being tried at every length.
+# A whole string, else a bracket, else an unclosed quote. The quantifiers are possessive: an unclosed string fails at once
+# instead of being tried at every length.
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}"]', re.DOTALL)
 
 

@@ -133,7 +133,7 @@ class Monitor:
         self._cleaned = self._dropped = 0
         self._last_error = ""
 
-    # -- what others see
+    # -- public state
 
     async def wait_listed(self) -> None:
         """Wait until the snapshot is complete. Raises HookError if that fails; then open another monitor.
@@ -234,13 +234,13 @@ class Monitor:
         resource = await self._client.find_resource(self.binding.kind, self.binding.api_version)
         if self._namespace is not None and not resource.namespaced:
             raise self._error(
-                f"{resource.group_kind} is in no namespace, and an Application's hooks see only their own "
+                f"{resource.group_kind} is cluster-scoped, and an Application's hooks see only their own namespace "
                 f"({self._namespace}); only a Module may watch it",
                 transient=False,
             )
         if not resource.namespaced and (selector := _namespace_selector(self.binding)):
             raise self._error(
-                f"{resource.group_kind} is in no namespace, so {selector} cannot select any of them; leave it out, and "
+                f"{resource.group_kind} is cluster-scoped, so {selector} cannot select any of them; leave it out, and "
                 "select by labelSelector or nameSelector of the binding",
                 transient=False,
             )

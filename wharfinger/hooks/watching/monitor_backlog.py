@@ -53,7 +53,7 @@ class Backlog(Generic[Payload]):
             before = len(self._changes)
             self._changes = deque(reduced(self._changes, lambda _: self._verbs))
             self.reduced += before - len(self._changes)
-            # What could not be reduced is not looked at again at every addition.
+            # Do not try to reduce the same rest again at every addition.
             self._reduce_at = max(self._limit, 2 * len(self._changes))
 
     def take(self) -> Change[Payload]:

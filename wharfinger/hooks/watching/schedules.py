@@ -98,13 +98,13 @@ class Schedules:
         """Tick for all due entries. A tick may add and remove entries, so each one is checked before it ticks."""
         now = self._utc()
         if now < self._looked_at - SET_BACK:
-            log.warning("the clock was set back from %s to %s: schedules go on from there", self._looked_at, now)
+            log.warning("the clock was set back from %s to %s: schedules continue from there", self._looked_at, now)
             for crontab, entry in list(self._entries.items()):
                 self._put_off(crontab, entry, _after(entry.cron, now))
         self._looked_at = now
         for crontab, entry in list(self._entries.items()):
             if entry.due <= now and self._entries.get(crontab) is entry:
-                # From when it was due, so that intervals do not drift; from now where that is past, too.
+                # Counted from when it was due, so that intervals do not drift; from now if that time has passed, too.
                 following = _after(entry.cron, entry.due)
                 if following is not None and following <= now:
                     following = _after(entry.cron, now)
