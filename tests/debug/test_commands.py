@@ -534,7 +534,7 @@ def test_validate_takes_versions_that_there_can_be(version: str, capsys: pytest.
     with pytest.raises(SystemExit):
         typed(f"validate prod.shop --settings a --settings-version={version}")
     said = capsys.readouterr().err
-    assert "is no version: a number up to 1000" in said
+    assert "expected a number up to 1000, found" in said
     assert len(said) < 1000
 
 
@@ -550,7 +550,7 @@ async def test_why(tmp_path: Path) -> None:
     ]
     assert await run_against(CannedInspector(), "why ingress", tmp_path / "s") == (
         0,
-        "ingress: nothing keeps it, it is ready\n",
+        "ingress: ready; nothing blocks it\n",
         "",
     )
 
@@ -575,6 +575,4 @@ def test_the_exit_codes_of_why_are_in_its_help(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         typed("why --help")
     said = " ".join(capsys.readouterr().out.split())
-    assert (
-        "Exit code 0: nothing keeps it, it is ready; 3: something does, or it is ready as it is installed, and" in said
-    )
+    assert "Exit code 0: the package is ready and nothing blocks it; 3: something blocks it, or it is ready" in said

@@ -116,7 +116,7 @@ def test_faults_of_sense_come_out_together_too() -> None:
         ("# only words\n", "it printed nothing for --config"),
         ("[]", "a list instead of a mapping"),
         ("hello", "a string instead of a mapping"),
-        ("{", "what it prints for --config: line 2, column 1: "),
+        ("{", "its output for --config: line 2, column 1: "),
         ("{}", "it should have at least 1 properties"),
         ("configVersion: v1", "it should have at least 2 properties: there is no binding"),
         ("configVersion: v2\nonStartup: 1", "'configVersion' value 'v2' is unsupported"),
@@ -160,16 +160,16 @@ def test_more_bindings_than_a_hook_can_use_are_refused() -> None:
 
 def test_faults_of_version_0_have_its_words() -> None:
     (problem,) = refused("onKubernetesEvent: [{kind: pod, selector: {matchLabels: {a: '?'}}}]")
-    assert problem.startswith("onKubernetesEvent.labelSelector is invalid: '?' is no label value")
+    assert problem.startswith("onKubernetesEvent.labelSelector is invalid: '?' is not a label value")
     assert refused("onKubernetesEvent: [{name: x}]") == ("onKubernetesEvent.kind is required",)
 
 
 @pytest.mark.parametrize("name", ["", "a,metadata.namespace=x", "../x?y", "a b"])
 def test_what_names_nothing_is_refused(name: str) -> None:
     (problem,) = kubernetes_refused(nameSelector={"matchNames": ["a", name]})
-    assert problem.startswith(f"kubernetes.nameSelector.matchNames: {name!r} is no name of an object")
+    assert problem.startswith(f"kubernetes.nameSelector.matchNames: {name!r} is not a name of an object")
     (problem,) = kubernetes_refused(namespace={"nameSelector": {"matchNames": ["a", name]}})
-    assert problem.startswith(f"kubernetes.namespace.nameSelector.matchNames: {name!r} is no name of a namespace")
+    assert problem.startswith(f"kubernetes.namespace.nameSelector.matchNames: {name!r} is not a name of a namespace")
 
 
 def test_every_name_costs_a_watch_so_there_are_not_many() -> None:

@@ -227,7 +227,9 @@ async def test_symlinks_its_output_file_elsewhere(prison: Prison) -> None:
     secret.write_text('{"name":"stolen","action":"add","value":1}')
     hook = bash(prison.package, f'rm "$METRICS_PATH"; ln -s {secret} "$METRICS_PATH"')
     for _ in range(REPETITIONS):
-        with pytest.raises(HookError, match="METRICS_PATH: the hook put a link in its place; write into the file"):
+        with pytest.raises(
+            HookError, match="METRICS_PATH: the hook replaced it with a link; write into the existing file"
+        ):
             await prison.run(hook)
     assert secret.read_text().startswith('{"name":"stolen"')
 

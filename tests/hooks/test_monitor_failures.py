@@ -130,7 +130,7 @@ async def test_an_application_s_hook_sees_its_own_namespace_only(autojump_clock:
 async def test_an_application_s_hook_does_not_see_what_is_in_no_namespace(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, watching(client, binding(kind="ns"), namespace="default") as watched:
         with pytest.raises(
-            HookError, match="Namespace is in no namespace, and an Application's hooks see only"
+            HookError, match="Namespace is cluster-scoped, and an Application's hooks see only"
         ) as caught:
             await watched.monitor.wait_listed()
         assert not caught.value.transient
@@ -145,7 +145,7 @@ async def test_namespaces_are_not_selected_of_what_is_in_none(
     """It would watch all objects of the kind, where the hook asked for some."""
     wanted = binding(kind="ns", namespaces=asked)
     async with memory_cluster() as client, watching(client, wanted) as watched:
-        expected = rf"binding watched: Namespace is in no namespace, so namespace\.{field} cannot .*; leave it out"
+        expected = rf"binding watched: Namespace is cluster-scoped, so namespace\.{field} cannot .*; leave it out"
         with pytest.raises(HookError, match=expected) as caught:
             await watched.monitor.wait_listed()
         assert not caught.value.transient

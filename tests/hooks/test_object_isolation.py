@@ -45,7 +45,7 @@ async def test_another_namespace_is_refused(document: JsonObject) -> None:
 async def test_what_is_in_no_namespace_is_refused(document: JsonObject) -> None:
     async with meddled_cluster() as (ours, _, way):
         failure = await failed(ours, document, "default")
-        assert "is in no namespace: an Application's hooks may only change objects of its own" in failure.message
+        assert "is cluster-scoped: an Application's hooks may only change objects of its own" in failure.message
         assert not failure.transient
         assert way.methods == []
 

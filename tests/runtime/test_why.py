@@ -82,7 +82,7 @@ async def printed(world: World, situations: tuple[Situation, ...]) -> dict[str, 
     async with open_debug_server(path, inspector), open_debug_client(path) as client:
         for situation in situations:
             text, code = await why_text(client, situation.subject, "text", world.runtime.now())
-            assert code == (0 if "nothing keeps it" in text else 3)
+            assert code == (0 if "nothing blocks it" in text else 3)
             texts[situation.name] = steady(text, world.folder)
     return texts
 
@@ -152,7 +152,7 @@ def golden(name: str) -> str:
 def test_each_has_one_root_and_one_remedy(name: str) -> None:
     lines = golden(name).splitlines()
     remedies = [number for number, line in enumerate(lines) if line.startswith("remedy: ")]
-    if lines[0].endswith("nothing keeps it, it is ready"):
+    if lines[0].endswith("ready; nothing blocks it"):
         assert remedies == []
         return
     (remedy,) = remedies

@@ -1,7 +1,7 @@
-"""`wharfinger get`, `why`, `dump`, `queues`, `scheduler`, `statistics`, `render` and `validate`: looking into a running daemon.
+"""The commands `wharfinger get`, `why`, `dump`, `queues`, `scheduler`, `statistics`, `render` and `validate`.
 
-All of them ask over the debug socket, print what :mod:`wharfinger.debug.client.command_output` makes of the answer to stdout,
-and explain a failure in one line on stderr.
+All of them ask a running daemon over the debug socket. :mod:`wharfinger.debug.client.command_output` formats the answer,
+which is printed on stdout. A failure is explained in one line on stderr.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.yaml.reader import read_yaml
 
 _LISTED: Final = {"packages": "", "applications": "Application", "modules": "Module"}
-"""What `get` lists, and the kind of resource behind it."""
+"""The lists of `get`, and the kind of resource in each."""
 _SHORT: Final = {
     **dict.fromkeys(("package", "pkg", "pkgs", "all"), "packages"),
     **dict.fromkeys(("application", "app", "apps", "wapp"), "applications"),
@@ -49,16 +49,16 @@ _ELSEWHERE: Final = {
 
 
 class SettingsFileError(DebugError):
-    """A file that has no settings in it."""
+    """A settings file cannot be read, or does not contain settings."""
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger get packages|applications|modules [NAME]`."""
+    """Add the arguments of `wharfinger get packages|applications|modules [NAME]`."""
     parser.add_argument(
         "what",
         type=_listed,
         choices=tuple(_LISTED),
-        help="packages: all; applications or modules: those of one kind; singular and short names do, too",
+        help="packages (all), applications or modules (one kind); singular and short names work, too",
     )
     add_name(parser)
     parser.add_argument(
@@ -73,11 +73,11 @@ def add_get(parser: argparse.ArgumentParser) -> None:
 
 
 def add_why(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger why NAME`."""
+    """Add the arguments of `wharfinger why NAME`."""
     parser.description = (
-        "Ask a running daemon why a package is as it is: a line for each cause, from the package to the root, and one with what "
-        f"to do about that. Exit code 0: nothing keeps it, it is ready; {EXIT_KEPT}: something does, or it is ready as it is "
-        "installed, and something keeps it from being run again; 1: nobody could be asked, or there is no such package."
+        "Ask a running daemon to explain the state of a package: one line for each cause, from the package to the root cause, "
+        f"and one with the remedy. Exit code 0: the package is ready and nothing blocks it; {EXIT_KEPT}: something blocks it, or "
+        "it is ready as installed but its next run is blocked; 1: no daemon answers, or there is no such package."
     )
     add_name(parser, required=True)
     _add_text_output(parser)
@@ -86,7 +86,7 @@ def add_why(parser: argparse.ArgumentParser) -> None:
 
 
 def add_dump(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger dump [NAME]`."""
+    """Add the arguments of `wharfinger dump [NAME]`."""
     add_name(parser)
     _add_document_output(parser)
     add_socket(parser)
@@ -94,7 +94,7 @@ def add_dump(parser: argparse.ArgumentParser) -> None:
 
 
 def add_queues(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger queues dump [NAME]`."""
+    """Add the arguments of `wharfinger queues dump [NAME]`."""
     parser.add_argument("what", choices=("dump",), help="dump: every task, head of the queue first")
     add_name(parser)
     parser.add_argument(
@@ -102,15 +102,15 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
         "--output",
         choices=("table", *OUTPUT_FORMATS),
         default="yaml",
-        help="yaml (default), json, or table: a line for each task, with its lane, its attempt, when it is tried again, "
-        "and why it does not move",
+        help="yaml (default), json, or table: a line for each task, with its lane, its attempt, when it is retried, "
+        "and what it waits for",
     )
     add_socket(parser)
     parser.set_defaults(handler=_queues)
 
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger scheduler dump [NAME]`."""
+    """Add the arguments of `wharfinger scheduler dump [NAME]`."""
     parser.add_argument("what", choices=("dump",), help="dump: every package, whether it is on and what it waits for")
     add_name(parser)
     parser.add_argument(
@@ -125,11 +125,12 @@ def add_scheduler(parser: argparse.ArgumentParser) -> None:
 
 
 def add_statistics(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger statistics`."""
+    """Add the arguments of `wharfinger statistics`."""
     parser.description = (
-        "Print what a running daemon counts: tasks that run, back off and are parked; the limits on downloads, renders, hooks, "
-        "loads and API calls, and how many wait for one; whose custom resource definitions all others wait for; monitors, "
-        "schedules and workers of hooks; the store. With -o prometheus, what scrapers get of all that, and of hooks' own metrics."
+        "Print the counters of a running daemon: tasks that run, back off and are parked; the limits on downloads, renders, "
+        "hooks, loads and API calls, and how many requests wait for each; packages whose custom resource definitions all "
+        "others wait for; monitors, schedules and workers of hooks; the store. With -o prometheus: the daemon's metrics and "
+        "those of hooks."
     )
     _add_text_output(parser, PROMETHEUS)
     add_socket(parser)
@@ -137,23 +138,23 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
 
 
 def add_render(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger render NAME`."""
+    """Add the arguments of `wharfinger render NAME`."""
     add_name(parser, required=True)
     parser.add_argument(
         "--show-secrets",
         action="store_true",
-        help="the manifests as they would be applied; without, what is secret in them is masked. Whoever may open the"
-        " socket (mode 0600: the daemon's user) may see secrets anyway, a screen or a ticket should not",
+        help="print the manifests as they would be applied; without this option, secrets are masked. A user who can open the"
+        " socket (mode 0600: the daemon's user) may see secrets anyway; the mask protects screens and tickets",
     )
     add_socket(parser)
     parser.set_defaults(handler=_render)
 
 
 def add_validate(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger validate NAME --settings FILE`."""
+    """Add the arguments of `wharfinger validate NAME --settings FILE`."""
     parser.description = (
-        "Ask a running daemon whether a package would take these settings. Nothing is changed. Exit code 0: it would; 1: it "
-        f"would not, or nobody could be asked; {EXIT_UNKNOWN}: not known yet."
+        "Ask a running daemon whether a package would accept these settings. Nothing is changed. Exit code 0: it would; 1: it "
+        f"would not, or no daemon answers; {EXIT_UNKNOWN}: not known yet."
     )
     add_name(parser, required=True)
     parser.add_argument(
@@ -164,7 +165,7 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
         type=_settings_version,
         default=0,
         metavar="N",
-        help="the version of the package's schema that they are written for (default: the newest)",
+        help="the version of the package's schema that the settings are written for (default: the newest)",
     )
     _add_text_output(parser)
     add_socket(parser)
@@ -214,7 +215,7 @@ def _scheduler(args: argparse.Namespace) -> int:
 def _statistics(args: argparse.Namespace) -> int:
     async def text(client: DebugClient) -> str:
         answer = await statistics_text(client, cast("str", args.output))
-        # A program gets what hooks wrote as it is; only a terminal must be protected from it.
+        # Programs get the text of hooks unchanged; only a terminal must be protected from it.
         return printable(answer, allow="\n") if sys.stdout.isatty() else answer
 
     return print_answer(
@@ -229,7 +230,7 @@ def _render(args: argparse.Namespace) -> int:
 
     async def text(client: DebugClient) -> str:
         manifest = await render_text(client, name, show_secrets=show_secrets)
-        # What is applied is given to a program as it is; only a terminal must be protected from it.
+        # Programs get the manifests unchanged; only a terminal must be protected from them.
         return printable(manifest, allow="\n\t") if sys.stdout.isatty() else manifest
 
     return print_answer(args, text, when_empty="no manifests")
@@ -249,7 +250,7 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 def read_settings_file(path: Path) -> JsonObject:
-    """The object of settings in a file, `-` being standard input; nothing in it is none. Raises SettingsFileError."""
+    """Read the settings in a file; `-` is standard input. An empty file means no settings. Raises SettingsFileError."""
     try:
         if str(path) == "-":
             data = sys.stdin.buffer.read(MAX_SETTINGS + 1)
@@ -277,7 +278,7 @@ def _add_text_output(parser: argparse.ArgumentParser, *more: str) -> None:
 
 
 def _listed(text: str) -> str:
-    """An argument's value: the plural of what people type, with or without the group of the resource."""
+    """Return the plural of what the user typed, with or without the API group. Raises ArgumentTypeError."""
     word = text.lower().removesuffix(".wharfinger.dev")
     if word in _ELSEWHERE:
         raise argparse.ArgumentTypeError(
@@ -287,10 +288,10 @@ def _listed(text: str) -> str:
 
 
 def _settings_version(text: str) -> int:
-    """An argument's value. Raises ArgumentTypeError."""
+    """Parse the value of ``--settings-version``. Raises ArgumentTypeError."""
     version = read_settings_version(text)
     if version is None:
-        raise argparse.ArgumentTypeError(f"{text[:MAX_SHOWN]!r} is no version: a number up to {MAX_SETTINGS_VERSION}")
+        raise argparse.ArgumentTypeError(f"expected a number up to {MAX_SETTINGS_VERSION}, found {text[:MAX_SHOWN]!r}")
     return version
 
 

@@ -1,21 +1,29 @@
-"""What goes wrong between a daemon and the people who look into it: what happened, to which socket, why, what to do."""
+"""The errors of the debug socket, its clients and its listeners: each says what failed, where, why, and what to do."""
 
 
 class DebugError(Exception):
-    """Looking into a daemon failed; the message is one line for a person."""
+    """Inspecting a daemon failed; the message is one line for the user."""
 
 
 class DebugSocketError(DebugError, OSError):
-    """A daemon cannot open its debug socket. An OSError, as any listener's, for daemons that do not know this module."""
+    """A daemon cannot open its debug socket. It is an OSError, so that callers can treat it like the error of any listener."""
 
 
 class MetricsAddressError(DebugError, OSError):
-    """A daemon cannot listen for scrapers of its metrics. An OSError for the same reason."""
+    """A daemon cannot listen for scrapers of its metrics. It is an OSError for the same reason as DebugSocketError."""
 
 
 class NoDaemonError(DebugError):
-    """No daemon answers on a socket, or it does not let us ask."""
+    """No daemon answers on a socket, or access to the socket is denied."""
 
 
 class DebugAnswerError(DebugError):
+<<<<<<< HEAD
     """A daemon answers what this client does not understand."""
+=======
+    """A daemon's answer is not understood by this client."""
+
+
+class OutputError(DebugError):
+    """There is an answer, but it cannot be written to stdout."""
+>>>>>>> pf

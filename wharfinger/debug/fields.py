@@ -1,4 +1,4 @@
-"""The fields of encoded snapshots that JSON has no type for: times, durations for people, and what must be of one type.
+"""The fields of encoded snapshots that JSON has no type for (times, readable durations), and checks of field types.
 
 Pure. Readers raise ShapeError naming the field.
 """
@@ -9,7 +9,7 @@ from wharfinger.formats.json.value import JsonValue, ShapeError, find, find_list
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people read them: ``250ms``, ``12.3s``, ``4m05s``, ``3h02m``, ``2d07h``; negative ones have a minus."""
+    """Format seconds for people: ``250ms``, ``12.3s``, ``4m05s``, ``3h02m``, ``2d07h``; negative ones have a minus."""
     if seconds < 0:
         return "-" + duration(-seconds)
     if seconds < 0.9995:
@@ -25,12 +25,12 @@ def duration(seconds: float) -> str:
 
 
 def time_text(moment: datetime) -> str:
-    """A moment as RFC 3339 has it, in UTC."""
+    """Format a time as in RFC 3339, in UTC."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def read_time(value: JsonValue, key: str) -> datetime:
-    """The moment under ``key``, in UTC."""
+    """Return the time under ``key``, in UTC."""
     text = need_str(value, key)
     try:
         moment = datetime.fromisoformat(text)
@@ -42,19 +42,19 @@ def read_time(value: JsonValue, key: str) -> datetime:
 
 
 def find_texts(value: JsonValue, *path: str) -> tuple[str, ...]:
-    """The strings listed at ``path``; none where it is missing."""
+    """Return the list of strings at ``path``; empty if it is missing."""
     return tuple(_text(item, path[-1]) for item in find_list(value, *path))
 
 
 def read_seconds(value: JsonValue, what: str) -> float:
-    """A number of seconds."""
+    """Return a number of seconds."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ShapeError(f"{what}: expected a number, found {type_name(value)}")
     return float(value)
 
 
 def read_flag(value: JsonValue, key: str) -> bool:
-    """The boolean under ``key``, which must be there."""
+    """Return the boolean under ``key``, which must be present."""
     found = find(value, key)
     if not isinstance(found, bool):
         raise ShapeError(f"{key}: expected a boolean, found {type_name(found)}")
@@ -62,7 +62,7 @@ def read_flag(value: JsonValue, key: str) -> bool:
 
 
 def find_flag(value: JsonValue, *path: str) -> bool:
-    """The boolean at ``path``; False where it is missing."""
+    """Return the boolean at ``path``; False if it is missing."""
     above = find(value, *path[:-1])
     return find(above, path[-1]) is not None and read_flag(above, path[-1])
 

@@ -1,11 +1,11 @@
-"""What running a hook can raise; a hook that ran and failed is an outcome, not an error."""
+"""The error of running a hook; a hook that ran and failed is an outcome, not an error."""
 
 
 class HookError(Exception):
-    """The hook could not be started, or what it wrote cannot be read.
+    """The hook could not be started, or its output cannot be read.
 
-    ``hook`` is its name, ``file`` the variable of the file that was refused (empty: it was not about a file), and
-    ``transient`` says whether running it again without a change can help.
+    ``hook`` is its name, ``file`` the variable of the file that was refused (empty if the error is not about a file), and
+    ``transient`` is true if running it again without a change can help.
     """
 
     def __init__(self, hook: str, why: str, *, file: str = "", transient: bool = False) -> None:

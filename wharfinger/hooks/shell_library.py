@@ -1,10 +1,10 @@
-"""Where the library for hooks in bash is (spec hook-protocol §1.7), and how hooks come by it.
+"""The library for hooks in bash (spec hook-protocol §1.7): its place, and the ways in which hooks find it.
 
-Hooks source ``/shell_lib.sh``; some say ``$FRAMEWORK_DIR/shell_lib.sh``, and with that unset mean the same file. The library is
-the folder ``shell`` beside this module, which is laid out as the root of a file system: ``shell_lib.sh`` sources what is in
-``frameworks/shell`` beside it, wherever it lies. So there are three ways to bring it to hooks, all with the same files: a sandbox
-binds it (:func:`binds`), an image has it copied to its root (:func:`install`), and everywhere else hooks find it by the variable
-(:func:`environment`).
+Hooks source ``/shell_lib.sh``. Some source ``$FRAMEWORK_DIR/shell_lib.sh``, and with the variable unset that is the same
+file. The library is the folder ``shell`` beside this module, which is laid out as the root of a file system:
+``shell_lib.sh`` sources what is in ``frameworks/shell`` beside it, wherever it is. There are three ways to provide it, all
+with the same files: a sandbox binds it (:func:`binds`), an image has a copy at its root (:func:`install`), and everywhere
+else hooks find it by the variable (:func:`environment`).
 
 shell-operator has its fragments in ``/frameworks``, addon-operator in ``/framework``; hooks find them under both names.
 """
@@ -23,7 +23,7 @@ _OTHER_NAME: Final = "framework"
 
 
 def binds() -> Mapping[str, Path]:
-    """What a sandbox shows its hooks, read-only: place in it to file or folder outside of it."""
+    """Return the read-only mounts of a sandbox: the place in it to the file or folder outside."""
     return {
         f"/{_LIBRARY}": FOLDER / _LIBRARY,
         f"/{_FRAGMENTS}": FOLDER / _FRAGMENTS,
@@ -32,14 +32,15 @@ def binds() -> Mapping[str, Path]:
 
 
 def environment(inherited: Mapping[str, str]) -> dict[str, str]:
-    """What is added to the variables that hooks inherit: FRAMEWORK_DIR, unless it is among them already."""
+    """Return the variables to add to those that hooks inherit: FRAMEWORK_DIR, unless it is set already."""
     return {} if FRAMEWORK_DIR in inherited else {FRAMEWORK_DIR: str(FOLDER)}
 
 
 def missing_library_advice(said: str, root: Path = Path("/")) -> str:
-    """What to do, to be put behind the error of a hook that said this: empty unless it misses the library at the root.
+    """Return advice to append to the error of a hook; empty unless the hook misses the library at the root.
 
-    Blocking. Whatever language the shell speaks, it names the file.
+    ``said`` is what the hook wrote. The check works in every language of the shell, because it looks for the file's name.
+    Blocking.
     """
     if not _AT_THE_ROOT.search(said) or (root / _LIBRARY).exists():
         return ""
@@ -50,9 +51,10 @@ def missing_library_advice(said: str, root: Path = Path("/")) -> str:
 
 
 def install(root: Path) -> tuple[Path, ...]:
-    """Write the library below ``root``, an image's root mostly, over what is there of that name; the files, in order.
+    """Write the library below ``root``, mostly the root of an image, and return the files in order.
 
-    What else is in those folders stays, and is sourced as well. Blocking. Raises OSError.
+    Files of the same names are overwritten. Other files in those folders are kept, and are sourced as well. Blocking. Raises
+    OSError.
     """
     fragments = sorted((FOLDER / _FRAGMENTS).rglob("*.sh"))
     written = []

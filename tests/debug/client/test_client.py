@@ -141,7 +141,7 @@ async def test_a_socket_of_the_dead(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as gone:
         gone.bind(str(path))
         gone.listen()
-    with pytest.raises(NoDaemonError, match=r"no daemon answers on .*: it was left by one that is gone; is `wharf"):
+    with pytest.raises(NoDaemonError, match=r"no daemon answers on .*: the socket's daemon has exited; is `wharf"):
         await ask(path)
 
 

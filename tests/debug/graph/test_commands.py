@@ -102,7 +102,7 @@ async def test_nothing_to_draw_is_said_beside_an_empty_document(output: str, tmp
     empty = CannedInspector(contents=(), nodes=())
     code, out, err = await run_against(empty, tmp_path / "s", "-o", output)
     assert code == 0
-    assert err == "no packages: `kubectl apply` an Application or a Module, and look again\n"
+    assert err == "no packages: `kubectl apply` an Application or a Module, then run this command again\n"
     assert (out == "") == (output == "text")
 
 
@@ -111,7 +111,7 @@ async def test_nothing_to_draw_is_said_beside_an_empty_document(output: str, tmp
     [("prod/shop", "did you mean prod.shop?"), ("none", "`wharfinger graph` draws all")],
 )
 async def test_one_that_is_not_there(name: str, hint: str, tmp_path: Path) -> None:
-    said = f"error: no package is named {name!r}, and none names it; {hint}\n"
+    said = f"error: no package is named {name!r}, and no package refers to it; {hint}\n"
     assert await run_against(INSPECTOR, tmp_path / "s", name) == (1, "", said)
     with pytest.raises(NoSuchPackageError):
         await fetch_graph(INSPECTOR, name)
@@ -143,7 +143,7 @@ def test_help_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["graph", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    for word in ("NAME", *OUTPUTS, "--output-file", "--socket", "Exit code 0: drawn", "1: nobody could be asked"):
+    for word in ("NAME", *OUTPUTS, "--output-file", "--socket", "Exit code 0: drawn", "1: no daemon answers"):
         assert word in said
 
 

@@ -25,9 +25,9 @@ def test_a_line_for_each_cause_and_one_remedy() -> None:
 
 
 def test_a_package_that_nothing_keeps() -> None:
-    assert explanation_lines(WHY_READY, LATER) == ["ingress: nothing keeps it, it is ready"]
+    assert explanation_lines(WHY_READY, LATER) == ["ingress: ready; nothing blocks it"]
     left = replace(WHY_READY, also=("it is in maintenance",))
-    assert explanation_lines(left, LATER) == ["ingress: nothing keeps it, it is ready", "also: it is in maintenance"]
+    assert explanation_lines(left, LATER) == ["ingress: ready; nothing blocks it", "also: it is in maintenance"]
 
 
 def test_wide_names_are_aligned() -> None:

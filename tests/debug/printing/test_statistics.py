@@ -11,7 +11,7 @@ WHAT          NOW                                                               
 tasks         12 in 3 queues: 2 running, 4 backing off, 1 parked                  5210 done, 17 dropped, 40 failed, 0 bugs
 monitors      12, 11 of them listed: 14 watches, 340 objects, 2 changes waiting   900 events, 1 changes dropped
 schedules     3 crontabs, next at 2026-05-17T12:30:45.123456Z                     17 ticks
-definitions   tried for: ingress, metrics
+definitions   waiting for: ingress, metrics
 objects       Degraded, 2 errors: 3 pending, 1 refreshing, 1 failing, 2 slow      7 pruned, 1 prunes failed
 store         2 locks held, 1 temporary names, 4 packages not deployed yet
 
@@ -43,7 +43,7 @@ def test_what_is_not_there_is_left_out() -> None:
     assert "WORKERS" not in text
     assert "store" not in text
     assert "next at" not in text
-    assert "definitions   all tried" in text
+    assert "definitions   none awaited" in text
 
 
 def test_a_terminal_obeys_no_name() -> None:

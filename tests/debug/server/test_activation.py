@@ -81,11 +81,11 @@ except DebugSocketError as error:
 @pytest.mark.parametrize(
     ("prepare", "why"),
     [
-        ("os.close(3) if os.path.exists('/proc/self/fd/3') else None", "descriptor 3 is no socket"),
-        ("os.dup2(os.open('/dev/null', os.O_RDONLY), 3)", "descriptor 3 is no socket"),
-        ("s = socket.socket(socket.AF_UNIX); os.dup2(s.fileno(), 3)", "something else than a listening Unix"),
-        ("s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); os.dup2(s.fileno(), 3)", "something else"),
-        ("s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); os.dup2(s.fileno(), 3)", "something else"),
+        ("os.close(3) if os.path.exists('/proc/self/fd/3') else None", "descriptor 3 is not a socket"),
+        ("os.dup2(os.open('/dev/null', os.O_RDONLY), 3)", "descriptor 3 is not a socket"),
+        ("s = socket.socket(socket.AF_UNIX); os.dup2(s.fileno(), 3)", "is not a listening Unix"),
+        ("s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); os.dup2(s.fileno(), 3)", "is not a listening"),
+        ("s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); os.dup2(s.fileno(), 3)", "is not a listening"),
     ],
 )
 def test_what_is_no_debug_socket_is_refused(prepare: str, why: str) -> None:
@@ -129,7 +129,7 @@ async def test_by_the_descriptor_alone(kind: str, tmp_path: Path, monkeypatch: p
         assert not os.get_inheritable(descriptor)
         await listener.aclose()
         return
-    with pytest.raises(DebugSocketError, match="no socket" if kind == "a file" else "something else"):
+    with pytest.raises(DebugSocketError, match="is not a socket" if kind == "a file" else "is not a listening"):
         inherited_listener(environment)
     if kind == "a file":
         os.close(descriptor)

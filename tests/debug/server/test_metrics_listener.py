@@ -79,7 +79,7 @@ async def test_nobody_gets_anything_else() -> None:
         ):
             answer = await client.get(path.replace("{name}", "prod.shop"))
             assert answer.status_code == 404, path
-            assert answer.text == "no such path; there are /metrics, /metrics/hooks, /healthz\n"
+            assert answer.text == "no such path; known: /metrics, /metrics/hooks, /healthz\n"
         for path in ("/metrics", "/metrics/hooks", "/healthz"):
             for method in ("HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
                 answer = await client.request(method, path)
@@ -185,19 +185,19 @@ def test_addresses(text: str, address: MetricsAddress) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "'' is no address to listen on: HOST:PORT"),
-        ("9115", "'9115' is no address"),
-        ("::1:9115", "is no address"),
-        ("[127.0.0.1]:9115", "is no address"),
-        ("[]:9115", "is no address"),
-        ("a b:9115", "is no address"),
-        ("a\nb:9115", r"'a\\\\nb:9115' is no address"),
-        ("localhost:", "the port is a number up to 65535"),
-        ("localhost:65536", "the port is a number"),
-        ("localhost:-1", "the port is a number"),
-        ("localhost:+1", "the port is a number"),
-        ("localhost:\u0661", "the port is a number"),
-        ("localhost:" + "9" * 5000, "the port is a number"),
+        ("", "'': expected an address to listen on: HOST:PORT"),
+        ("9115", "'9115': expected an address"),
+        ("::1:9115", "expected an address"),
+        ("[127.0.0.1]:9115", "expected an address"),
+        ("[]:9115", "expected an address"),
+        ("a b:9115", "expected an address"),
+        ("a\nb:9115", r"'a\\\\nb:9115': expected an address"),
+        ("localhost:", "expected a port number up to 65535"),
+        ("localhost:65536", "expected a port number"),
+        ("localhost:-1", "expected a port number"),
+        ("localhost:+1", "expected a port number"),
+        ("localhost:\u0661", "expected a port number"),
+        ("localhost:" + "9" * 5000, "expected a port number"),
     ],
 )
 def test_what_is_no_address(text: str, why: str) -> None:

@@ -116,7 +116,7 @@ def test_what_cannot_be_told_is_exit_code_2(
     helm = tmp_path / "helm"
     helm.write_text("#!/bin/sh\nkill -9 $$\n")
     helm.chmod(0o755)
-    assert refused(folder, "--helm", str(helm)).startswith("error: it cannot be told now: ")
+    assert refused(folder, "--helm", str(helm)).startswith("error: the package cannot be checked now: ")
     with pytest.raises(SystemExit) as usage:
         main(["package", "lint"])
     assert usage.value.code == 2

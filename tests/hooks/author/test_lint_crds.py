@@ -43,12 +43,15 @@ spec:
             ("storage: true", "storage: false"),
             ['8: error: spec.versions: Invalid value: [{"Name":"v1",'],
         ),
-        (("served: true", "served: false"), ["8: warning: spec.versions: none is served, so nobody can use the kind"]),
+        (
+            ("served: true", "served: false"),
+            ["8: warning: spec.versions: no version is served, so the kind cannot be used"],
+        ),
         (
             ("spec: {type: object}", "spec: {tpye: object}"),
             [
                 "16: error: spec.validation.openAPIV3Schema.properties[spec].type: Required",
-                "16: warning: tpye: no keyword",
+                "16: warning: tpye: not a keyword",
             ],
         ),
         (
@@ -59,7 +62,7 @@ spec:
         (("k8s.io/v1", "k8s.io/v1beta1"), ["1: error: apiVersion: apiextensions.k8s.io/v1beta1 is not served by any"]),
         (
             ("CustomResourceDefinition", "Page"),
-            ["2: warning: Page is no CustomResourceDefinition; it is applied before"],
+            ["2: warning: Page is not a CustomResourceDefinition, but it is applied before"],
         ),
         (("  versions:", "  - versions:"), ["*"]),
     ],

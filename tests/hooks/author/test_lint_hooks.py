@@ -88,14 +88,14 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
         (
             f"configVersion: v1\nonStartup: 1\nkubernetes:{KEPT}",
             [
-                "4: warning: nothing runs the hook for 'kept', and no binding includes its snapshot: it is watched in vain"
+                "4: warning: nothing runs the hook for 'kept', and no binding includes its snapshot: watching it has no effect"
             ],
         ),
         (
             f"configVersion: v1\nkubernetes:{KEPT}",
             [
-                "1: warning: nothing runs it: it has no binding that does",
-                "3: warning: nothing runs the hook for 'kept', and no binding includes its snapshot: it is watched in vain",
+                "1: warning: nothing runs the hook: it has no binding that does",
+                "3: warning: nothing runs the hook for 'kept', and no binding includes its snapshot: watching it has no effect",
             ],
         ),
         (f"configVersion: v1\nbeforeHelm: 1\nkubernetes:{KEPT}", []),
@@ -117,8 +117,8 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
                 "  executeHookOnEvent: []\n  executeHookOnSynchronization: false\n  includeSnapshotsFrom: [a]"
             ),
             [
-                "5: warning: nothing runs the hook for 'b', and no binding includes its snapshot: it is watched in vain",
-                "9: warning: includeSnapshotsFrom: nothing runs the hook for this binding, so nobody sees them; leave it out",
+                "5: warning: nothing runs the hook for 'b', and no binding includes its snapshot: watching it has no effect",
+                "9: warning: includeSnapshotsFrom: nothing runs the hook for this binding, so they are never read; leave it out",
             ],
         ),
         (
@@ -162,8 +162,8 @@ def test_hooks_in_one_executable_are_told_apart(tmp_path: Path, capsys: pytest.C
     assert code == 1
     assert [line.partition(" is invalid")[0] for line in found] == [
         "hooks/main hook config:1: error: hooks/main:two:1: kubernetes.jqFilter",
-        "hooks/main hook config:1: warning: hooks/main-readiness: nothing runs it: it has no binding that does",
-        "hooks/main hook config:1: warning: hooks/main:three:2: nothing runs it: it has no binding that does",
+        "hooks/main hook config:1: warning: hooks/main-readiness: nothing runs the hook: it has no binding that does",
+        "hooks/main hook config:1: warning: hooks/main:three:2: nothing runs the hook: it has no binding that does",
     ]
     document["hooks"] = [{"metadata": {"name": "one"}, "onStartup": "a"}]
     batch(folder / "hooks", document)
@@ -186,7 +186,7 @@ def test_what_is_declared_as_several_hooks_and_is_none_is_told(
     assert (code, found.startswith("hooks/main: error: hook hooks/main: it is declared in batchHooks")) == (1, True)
 
 
-UNREAD = "includeSnapshotsFrom: nothing in the hook reads snapshots (unless what it sources does); leave it out"
+UNREAD = "includeSnapshotsFrom: nothing in the hook reads snapshots (unless a file it sources does); leave it out"
 
 
 def test_snapshots_that_no_script_reads_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

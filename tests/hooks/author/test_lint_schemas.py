@@ -47,7 +47,7 @@ def test_a_misspelt_keyword_is_told_at_its_line(tmp_path: Path, capsys: pytest.C
     code, found = lint(capsys, folder)
     assert (code, found[0]) == (
         1,
-        "openapi/settings.yaml:6: warning: patern: no keyword of a schema, so it has no effect; did you mean 'pattern'?",
+        "openapi/settings.yaml:6: warning: patern: not a keyword of a schema, so it has no effect; did you mean 'pattern'?",
     )
     assert [line.partition(": error")[0] for line in found[1:]] == ["openapi/values.yaml:1"]
 

@@ -55,7 +55,7 @@ async def test_an_enabled_script_has_a_say_only_if_it_may_be_run(tmp_path: Path)
     script = tmp_path / "enabled"
     script.write_text("#!/bin/bash\nif\n")
     (told,) = await lint_enabled(tmp_path)
-    assert str(told).startswith("enabled:1: warning: it is there but not executable")
+    assert str(told).startswith("enabled:1: warning: it is not executable")
     script.chmod(0o755)
     (told,) = await lint_enabled(tmp_path)
     assert str(told).startswith("enabled:3: error: bash: syntax error")

@@ -49,7 +49,7 @@ def test_what_check_says_of_the_files_of_hooks(tmp_path: Path) -> None:
     (folder / "enabled").chmod(0o644)
     assert [str(finding) for finding in check_hook_files(folder)] == [
         "hooks/off.sh: no executable permissions, chmod +x is required to run this hook",
-        "enabled: it is there but not executable, so it has no say; chmod +x makes it count",
+        "enabled: it is not executable, so it is ignored; chmod +x enables it",
     ]
     assert {finding.severity for finding in check_hook_files(folder)} == {Severity.WARNING}
     declared = {"package.yaml": "name: web\nversion: 1.0.0\nbatchHooks: [hooks/gone]\n", "hooks/a.sh": ""}

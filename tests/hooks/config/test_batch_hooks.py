@@ -176,15 +176,15 @@ def test_global_ones_run_around_all_packages() -> None:
 @pytest.mark.parametrize(
     ("document", "hook", "problem"),
     [
-        ([], "hooks/main", "there is no hook in what it prints for `hook config`"),
+        ([], "hooks/main", "there is no hook in its output for `hook config`"),
         ({"version": "v1"}, "hooks/main", "there is no hook"),
         ({"hooks": []}, "hooks/main", "'version' is required"),
         ({"version": "v2", "hooks": []}, "hooks/main", "'version' value 'v2' is unsupported"),
-        ("onStartup: 1", "hooks/main", "what it prints for `hook config`: expected an object, found a string"),
+        ("onStartup: 1", "hooks/main", "its output for `hook config`: expected an object, found a string"),
         ({"version": "v1", "hooks": {}}, "hooks/main", "hooks: expected a list, found an object"),
         ([1], "hooks/main", "hooks.0: expected an object, found an integer"),
         ([{"metadata": {"name": 1}}], "hooks/main", "metadata.name: expected a string"),
-        ([{}, {"metadata": {"name": "a\nb"}}], "hooks/main", "hooks.1.metadata.name: 'a\\nb' is no name"),
+        ([{}, {"metadata": {"name": "a\nb"}}], "hooks/main", "hooks.1.metadata.name: 'a\\nb' is not a name"),
         ([{"metadata": {"name": "x" * 254}}], "hooks/main", "hooks.0.metadata.name: "),
         ([{}] * 501, "hooks/main", "501 hooks, over the limit of 500"),
         ({"version": "v1", "has_settings_check": "no"}, "hooks/main", "has_settings_check: expected true or false"),
@@ -221,9 +221,9 @@ def test_what_is_refused(document: JsonValue, hook: str, problem: str) -> None:
     [
         (b"", "it printed nothing for `hook config`"),
         (b" \n", "it printed nothing for `hook config`"),
-        (b"Found 2 items", "what it prints for `hook config`: "),
-        (b"[" * 1000, "what it prints for `hook config`: nested deeper"),
-        (b" " * (1024 * 1024) + b"[]", "what it prints for `hook config`: 1048578 bytes is over the limit"),
+        (b"Found 2 items", "its output for `hook config`: "),
+        (b"[" * 1000, "its output for `hook config`: nested deeper"),
+        (b" " * (1024 * 1024) + b"[]", "its output for `hook config`: 1048578 bytes is over the limit"),
     ],
 )
 def test_what_is_no_document(printed: bytes, problem: str) -> None:

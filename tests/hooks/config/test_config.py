@@ -98,7 +98,7 @@ def test_flags() -> None:
         ("10s", 10.0, ""),
         ("0s", None, ""),
         ("", None, ""),
-        ("1ms", 10.0, "kubernetes.resynchronizationPeriod 1ms is taken as 10s, the least"),
+        ("1ms", 10.0, "kubernetes.resynchronizationPeriod 1ms is raised to 10s, the minimum"),
         ("often", None, "kubernetes.resynchronizationPeriod is ignored: duration 'often': "),
         ("-5m", None, "kubernetes.resynchronizationPeriod is ignored: duration '-5m': it must not be negative"),
     ],

@@ -32,20 +32,20 @@ def test_label_selectors(selector: JsonObject, text: str) -> None:
 @pytest.mark.parametrize(
     ("selector", "problem"),
     [
-        ({"matchLabels": {"": "x"}}, "'' is no label key"),
-        ({"matchLabels": {"-a": "x"}}, "'-a' is no label key"),
-        ({"matchLabels": {"a,b": "x"}}, "'a,b' is no label key"),
-        ({"matchLabels": {"a" * 64: "x"}}, "is no label key"),
-        ({"matchLabels": {"/a": "x"}}, "'/a' is no label key: the part before the / must be a DNS name"),
+        ({"matchLabels": {"": "x"}}, "'' is not a label key"),
+        ({"matchLabels": {"-a": "x"}}, "'-a' is not a label key"),
+        ({"matchLabels": {"a,b": "x"}}, "'a,b' is not a label key"),
+        ({"matchLabels": {"a" * 64: "x"}}, "is not a label key"),
+        ({"matchLabels": {"/a": "x"}}, "'/a' is not a label key: the part before the / must be a DNS name"),
         ({"matchLabels": {"Foo/a": "x"}}, "the part before the /"),
         ({"matchLabels": {"a" * 254 + "/a": "x"}}, "the part before the /"),
         ({"matchLabels": {"a/b/c": "x"}}, "the part before the /"),
-        ({"matchLabels": {"a": "x y"}}, "'x y' is no label value"),
-        ({"matchLabels": {"a": "x\n"}}, "is no label value"),
-        ({"matchLabels": {"a": "b" * 64}}, "is no label value"),
+        ({"matchLabels": {"a": "x y"}}, "'x y' is not a label value"),
+        ({"matchLabels": {"a": "x\n"}}, "is not a label value"),
+        ({"matchLabels": {"a": "b" * 64}}, "is not a label value"),
         ({"matchExpressions": [term("a", "In")]}, "key 'a': operator In needs values"),
         ({"matchExpressions": [term("a", "Exists", "x")]}, "key 'a': operator Exists takes no values"),
-        ({"matchExpressions": [term("a", "In", "(x)")]}, r"'\(x\)' is no label value"),
+        ({"matchExpressions": [term("a", "In", "(x)")]}, r"'\(x\)' is not a label value"),
     ],
 )
 def test_label_selectors_that_are_refused(selector: JsonObject, problem: str) -> None:
@@ -72,5 +72,5 @@ def test_values_of_fields_are_escaped() -> None:
 
 @pytest.mark.parametrize("field", ["", "a b", "a=b", "a,b", ".a", "a\n"])
 def test_what_is_no_field_is_refused(field: str) -> None:
-    with pytest.raises(SelectorError, match="is no path of a field"):
+    with pytest.raises(SelectorError, match="is not a path of a field"):
         field_selector({"matchExpressions": [{"field": field, "operator": "=", "value": "x"}]})

@@ -97,12 +97,12 @@ def test_the_time_of_a_validating_webhook_is_bounded(seconds: int) -> None:
             "rules.apiGroups is invalid: if '*' is present, must not specify other API groups",
         ),
         ({"apiVersions": ["v1", "*"]}, "rules.apiVersions is invalid: if '*' is present, must not specify other API"),
-        ({"apiVersions": [""]}, 'rules.apiVersions is invalid: "" is no version'),
+        ({"apiVersions": [""]}, 'rules.apiVersions is invalid: "" is not a version'),
         (
             {"operations": ["*", "CREATE"]},
             "rules.operations is invalid: if '*' is present, must not specify other oper",
         ),
-        ({"resources": [""]}, 'rules.resources is invalid: "" is no resource'),
+        ({"resources": [""]}, 'rules.resources is invalid: "" is not a resource'),
         (
             {"resources": ["*/*", "a"]},
             "rules.resources is invalid: if '*/*' is present, must not specify other resources",
@@ -147,7 +147,7 @@ def test_rules_that_the_api_server_takes(resources: list[JsonValue]) -> None:
         ({"sideEffects": "Some"}, "sideEffects should be one of [None NoneOnDryRun]"),
         ({"timeoutSeconds": 1.5}, 'timeoutSeconds must be of type integer: "number"'),
         ({"queue": "q"}, "queue is a forbidden property"),
-        ({"labelSelector": {"matchLabels": {"?": "x"}}}, "labelSelector is invalid: '?' is no label key"),
+        ({"labelSelector": {"matchLabels": {"?": "x"}}}, "labelSelector is invalid: '?' is not a label key"),
         (
             {"namespace": {"labelSelector": {"matchLabels": {"a": "?"}}}},
             "namespace.labelSelector is invalid: '?' is no",

@@ -89,7 +89,7 @@ async def test_credentials_that_cannot_be_had_fail_the_run_for_now() -> None:
         def header(self, *, renew: bool) -> str:
             raise ConnectionConfigError("the exec plugin 'cloud' gave no credentials")
 
-    with pytest.raises(HookError, match="kubeconfig for it cannot be made: the exec plugin 'cloud'") as caught:
+    with pytest.raises(HookError, match="kubeconfig cannot be created: the exec plugin 'cloud'") as caught:
         await ClusterAccess(replace(CLUSTER, authorization=Broken())).kubeconfig("hook", credentials=True)
     assert caught.value.transient
 
@@ -107,7 +107,7 @@ async def test_credentials_that_do_not_come_fail_the_run_for_now(tmp_path: Path)
     limits = replace(LIMITS, wall_s=0.1)
     runner = ProcessHookRunner(tmp_path / "scratch", limits, environment={}, cluster=access)
     try:
-        with pytest.raises(HookError, match=r"did not come within 0\.1 s") as caught:
+        with pytest.raises(HookError, match=r"were not available within 0\.1 s") as caught:
             await runner.run(replace(run_of(bash(tmp_path, "true")), credentials=True))
     finally:
         gate.set()

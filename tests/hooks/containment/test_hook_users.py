@@ -25,7 +25,7 @@ def mode(path: Path) -> int:
 
 @pytest.mark.parametrize(("first", "last"), [(0, 5), (-1, 5), (5, 4)])
 def test_root_is_never_among_them(first: int, last: int) -> None:
-    with pytest.raises(ValueError, match="is no range of users"):
+    with pytest.raises(ValueError, match="is not a range of users"):
         HookUsers(first, last)
 
 

@@ -63,7 +63,7 @@ def test_a_sandbox_that_is_not_there_is_refused() -> None:
     [
         ("echo bubblewrap 0.6.1", "0.7 or newer is needed"),
         ("echo something else", "0.7 or newer is needed"),
-        ("exit 3", "does not say its version"),
+        ("exit 3", "does not print its version"),
     ],
 )
 def test_a_sandbox_that_cannot_bound_its_memory_is_refused(tmp_path: Path, script: str, words: str) -> None:
@@ -94,7 +94,7 @@ def test_groups_and_users_of_containers_are_somebodys_too(tmp_path: Path, monkey
     table.write_text("# rootless\nalice:400000:65536\nbroken\nbob:x:1\n")
     monkeypatch.setattr(containment_options, "SUBORDINATE", (tmp_path / "missing", table))
     for taken in ("399990-400000", "465535-465540", "400001-400002", "465000-466000"):
-        with pytest.raises(ContainmentError, match="subuid gives to alice; choose users that are nobody's"):
+        with pytest.raises(ContainmentError, match="subuid gives to alice; choose a range that is not in use"):
             containment_of(parse(f"--hook-users={taken}"))
     monkeypatch.setattr("grp.getgrall", lambda: [grp.struct_group(("staff", "x", 500_000, []))])
     with pytest.raises(ContainmentError, match="500000 is the group staff"):

@@ -154,7 +154,9 @@ def test_warnings_are_few_and_no_secrets() -> None:
     many = [{"name": f"bad-{number}", "set": 1} for number in range(100)]
     warnings = ran(metrics, *many)
     assert len(warnings) == MAX_WARNINGS
-    assert warnings[0] == "'bad-0' is no name of a metric; use letters, digits, _ and :, and no digit at the beginning"
+    assert (
+        warnings[0] == "'bad-0' is not a name of a metric; use letters, digits, _ and :, and no digit at the beginning"
+    )
     assert warnings[-1] == "and 81 more like these"
     assert len(ran(metrics, *([{"name": "bad-0", "set": 1, "labels": {"a": "hunter2"}}] * 100))) == 1
     told = ran(metrics, {"name": "a", "action": "count"}, {"name": "a", "set": 1, "labels": {"__a": "hunter2"}})
@@ -315,7 +317,7 @@ def test_nobody_has_the_series_of_another_by_labelling_its_own_so() -> None:
     for package in ("prod.web", "web"):
         assert ran(metrics, published, package=package) == ()
     forged = {**published, "value": 2, "group": "g"}
-    refused = ("depth: another package has it with the same labels",)
+    refused = ("depth: another package publishes it with the same labels",)
     assert ran(metrics, {**forged, "labels": {"namespace": "prod"}}, package="web") == refused
     assert ran(metrics, {**forged, "labels": {"module": "web"}}, package="global") == refused
     assert set(scraped(metrics)["depth"].samples.values()) == {1}

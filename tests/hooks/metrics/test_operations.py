@@ -68,7 +68,7 @@ def test_one_operation(document: JsonValue, operation: MetricOperation) -> None:
 @pytest.mark.parametrize(
     ("document", "why"),
     [
-        ({"name": "a", "value": 1}, r"document 1 \('a'\): no action; it is one of add, set, observe, expire"),
+        ({"name": "a", "value": 1}, r"document 1 \('a'\): no action; expected one of add, set, observe, expire"),
         ({"name": "a", "action": "reset"}, r"document 1 \('a'\): unknown action 'reset'"),
         ({"action": "Set"}, "document 1: unknown action 'Set'"),
         ({}, "document 1: no action"),

@@ -93,7 +93,7 @@ def test_an_empty_label_is_a_missing_one() -> None:
 def test_no_two_packages_have_the_same_series() -> None:
     store = MetricStore(LIMITS)
     publish(store, Set("g", "a", {"x": "1"}, 1), package="one")
-    with pytest.raises(Refused, match="a: another package has it with the same labels"):
+    with pytest.raises(Refused, match="a: another package publishes it with the same labels"):
         publish(store, Set("g", "a", {"x": "1", "y": ""}, 2), package="two")
     publish(store, Set("g", "a", {"x": "2"}, 2), package="two")
     store.forget("one")
@@ -138,25 +138,25 @@ def test_labels_are_widened_for_each_package_and_narrowed_again() -> None:
             Observe("g", "a", {}, 1, (1,)),
             "a: a histogram .* samples of a_bucket, a gauge",
         ),
-        (Observe("g", "a", {}, 1, (1,)), Observe("g", "a", {}, 1, (1, 2)), "a: its buckets are other ones"),
-        (Set("g", "b", {}, 1), Add("g", "a", {}, -1), "a: a counter cannot be counted down"),
+        (Observe("g", "a", {}, 1, (1,)), Observe("g", "a", {}, 1, (1, 2)), "a: its buckets differ"),
+        (Set("g", "b", {}, 1), Add("g", "a", {}, -1), "a: a counter cannot decrease"),
         (Add("g", "a", {}, 2.0**62), Add("g", "a", {}, 2.0**62 + 2.0**50), f"a: it would be over {MAX_COUNTER}"),
-        (Set("g", "b", {}, 1), Set("g", "a-b", {}, 1), "'a-b' is no name of a metric"),
-        (Set("g", "b", {}, 1), Set("g", "", {}, 1), "'' is no name of a metric"),
+        (Set("g", "b", {}, 1), Set("g", "a-b", {}, 1), "'a-b' is not a name of a metric"),
+        (Set("g", "b", {}, 1), Set("g", "", {}, 1), "'' is not a name of a metric"),
         (
             Set("g", "b", {}, 1),
             Set("g", "wharfinger_ready", {}, 1),
             "wharfinger_ready: names that begin with wharfinger_",
         ),
-        (Set("g", "b", {}, 1), Set("g", "a", {"le": "1"}, 1), "a: 'le' is no name of a label"),
-        (Set("g", "b", {}, 1), Set("g", "a", {"__x": "1"}, 1), "a: '__x' is no name of a label"),
-        (Set("g", "b", {}, 1), Set("g", "a", {"x" * 201: "1"}, 1), "a: a name of 201 characters; 200 are the most"),
+        (Set("g", "b", {}, 1), Set("g", "a", {"le": "1"}, 1), "a: 'le' is not a name of a label"),
+        (Set("g", "b", {}, 1), Set("g", "a", {"__x": "1"}, 1), "a: '__x' is not a name of a label"),
+        (Set("g", "b", {}, 1), Set("g", "a", {"x" * 201: "1"}, 1), "a: a name of 201 characters; the limit is 200"),
         (Set("g", "b", {}, 1), Set("g" * 201, "a", {}, 1), "a: a name of 201 characters"),
         (Set("g", "b", {}, 1), Set("g", "a" * 201, {}, 1), "a{60}: a name of 201 characters"),
         (
             Set("g", "b", {}, 1),
             Set("g", "a", {"x": "y" * 1001}, 1),
-            "a: label x has 1001 characters; 1000 are the most",
+            "a: label x has 1001 characters; the limit is 1000",
         ),
     ],
 )

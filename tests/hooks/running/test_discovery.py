@@ -313,7 +313,7 @@ async def test_a_compiled_program_without_extension_is_asked_for_its_hooks_and_n
     assert error.hook == "hooks/main"
     said = {"true": "it printed nothing for `hook config`", "false": "hook config ended with exit status 1"}[program]
     assert said in str(error)
-    assert ("give one that answers --config an extension" in str(error)) == (program == "false")
+    assert ("give a file that answers --config an extension" in str(error)) == (program == "false")
     assert not error.transient
 
 
@@ -384,7 +384,7 @@ async def test_webhooks_of_module_folders_are_a_warning(
 ) -> None:
     bash(hooks, WEBHOOKS)
     assert len(await discovered(hooks, reader, Layout.MODULE_FOLDER)) == 1
-    assert "hook hooks/10-hook.sh: kubernetesMutating is not served: nobody will ask it" in caplog.text
+    assert "hook hooks/10-hook.sh: kubernetesMutating is not served: no request will reach it" in caplog.text
 
 
 async def test_what_a_hook_asks_for_oddly_is_logged(

@@ -91,7 +91,7 @@ async def test_a_script_that_may_not_be_executed_is_no_opinion_and_a_warning(
     write_hook(package, "#!/bin/sh\nexit 1\n", name="enabled", mode=0o644)
     with caplog.at_level(logging.WARNING):
         assert await ask(runner, package) is None
-    assert "chmod +x makes it count" in caplog.text
+    assert "chmod +x enables it" in caplog.text
 
 
 async def test_a_folder_of_that_name_is_no_script(runner: ProcessHookRunner, package: Path) -> None:
@@ -107,8 +107,11 @@ async def test_a_folder_of_that_name_is_no_script(runner: ProcessHookRunner, pac
         ("echo True >$MODULE_ENABLED_RESULT", "is 'True'"),
         ("echo 'true false' >$MODULE_ENABLED_RESULT", "is 'true false'"),
         ("echo true", "is nothing"),
-        ("rm $MODULE_ENABLED_RESULT", "(No such file or directory) in its place; write into the file"),
-        ("ln -sf $VALUES_PATH $MODULE_ENABLED_RESULT", "the hook put a link in its place; write into the file"),
+        ("rm $MODULE_ENABLED_RESULT", "(No such file or directory); write into the existing file"),
+        (
+            "ln -sf $VALUES_PATH $MODULE_ENABLED_RESULT",
+            "the hook replaced it with a link; write into the existing file",
+        ),
     ],
 )
 async def test_what_is_no_answer(script: str, shown: str, runner: ProcessHookRunner, package: Path) -> None:

@@ -109,7 +109,7 @@ def test_links_to_folders_are_not_followed_and_links_to_nothing_are_no_hooks(hoo
     (hooks / "lib").symlink_to(other)
     assert names(hooks) == []
     assert warnings(hooks) == tuple(
-        f"hooks/{name}: the link does not lead to a file; it is not taken for a hook"
+        f"hooks/{name}: the link does not lead to a file; it is not used as a hook"
         for name in ("folder", "lib", "nothing")
     )
 
@@ -126,7 +126,7 @@ def test_pipes_and_sockets_are_no_hooks(hooks: Path, monkeypatch: pytest.MonkeyP
 def test_a_name_that_is_not_text_is_no_hook(hooks: Path) -> None:
     program(hooks, os.fsdecode(b"\xff.sh"))
     assert names(hooks) == []
-    assert warnings(hooks)[0].endswith("its name is not UTF-8; it is not taken for a hook")
+    assert warnings(hooks)[0].endswith("its name is not UTF-8; it is not used as a hook")
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_what_is_declared_must_be_a_hook(name: str, hooks: Path) -> None:
     for there in ("lib/x", ".hidden", "a.json", "a/b", "venv/x"):
         program(hooks, there)
     program(hooks, "no-mode", mode=0o644)
-    with pytest.raises(HookError, match=f"hook hooks/{name}: it is declared in batchHooks, and is no hook"):
+    with pytest.raises(HookError, match=f"hook hooks/{name}: it is declared in batchHooks but is not a hook"):
         batches(hooks, "hooks/a/b", f"hooks/{name}")
 
 

@@ -156,7 +156,7 @@ async def test_a_start_that_is_stopped_in_the_middle_fails_for_now(autojump_cloc
         failures: list[HookError] = []
 
         async def start() -> None:
-            with pytest.raises(HookError, match="stopped before they had begun") as caught:
+            with pytest.raises(HookError, match="stopped before they had started") as caught:
                 await told.services.start("p", (FILTERED,), namespace="default")
             failures.append(caught.value)
 
@@ -173,7 +173,7 @@ async def test_once_closed_nothing_is_started(autojump_clock: MockClock) -> None
     async with open_services() as told:
         await told.unlocked("p")
         told.services.close()
-        with pytest.raises(HookError, match="the daemon stops") as caught:
+        with pytest.raises(HookError, match="the daemon is stopping") as caught:
             await told.services.start("r", (WATCHES,), namespace=None)
         assert caught.value.transient
         assert told.services.started() == {"p"}

@@ -124,7 +124,7 @@ def json_patch(*operations: JsonValue) -> JsonObject:
     [
         ([], "the operation: expected an object, found a list"),
         ({}, "operation: required"),
-        ({"operation": "Replace"}, r"\(Replace\): operation: 'Replace' is none"),
+        ({"operation": "Replace"}, r"\(Replace\): operation: 'Replace' is unknown"),
         ({"operation": "Create"}, r"document 1 \(Create\): object: required"),
         ({"operation": "Create", "object": {}}, "object: at least one key is needed"),
         ({"operation": "Create", "object": "[]"}, "object: expected an object, found a list"),
@@ -304,5 +304,5 @@ def test_that_holds_for_what_is_created_too(key: str) -> None:
 
 @pytest.mark.parametrize("name", ["CreateIfNotExists", "CreateOrUpdate"])
 def test_what_may_be_there_already_needs_a_name(name: str) -> None:
-    with pytest.raises(HookError, match=r"object\.metadata\.name: '' is no name"):
+    with pytest.raises(HookError, match=r"object\.metadata\.name: '' is not a name"):
         one({"operation": name, "object": {"kind": "Job", "metadata": {"generateName": "j-"}}})

@@ -197,7 +197,7 @@ async def test_a_delete_does_not_wait_for_ever(autojump_clock: MockClock) -> Non
         failure = await failed(client, patch_of("Delete"))
         assert trio.current_time() - started == pytest.approx(20, abs=0.01)
         assert failure.message.startswith(
-            "Delete object /configmap/default/a: ConfigMap default/a is not gone after 20 s: "
+            "Delete object /configmap/default/a: ConfigMap default/a still exists after 20 s: "
         )
         assert "example.test/hold" in failure.message
         assert failure.transient
@@ -246,7 +246,7 @@ async def test_a_filter_is_applied_anew_after_a_conflict(autojump_clock: MockClo
 @pytest.mark.parametrize(
     ("program", "why"),
     [
-        ("nothing", "must make an object of the object it is given, not null"),
+        ("nothing", "must return an object for the given object, not null"),
         ("move", "must not change apiVersion, kind, namespace or name"),
         ("fail", "null cannot be parsed as a number"),
     ],
@@ -318,7 +318,7 @@ async def test_a_namespaced_object_needs_a_namespace() -> None:
     async with memory_cluster() as client:
         failure = await failed(client, {"operation": "Delete", "kind": "cm", "name": "a"})
         assert (failure.message, failure.transient) == (
-            "Delete object /cm//a: ConfigMap lives in namespaces: name one",
+            "Delete object /cm//a: ConfigMap is namespaced: name a namespace",
             False,
         )
 
@@ -353,7 +353,7 @@ async def test_with_the_real_jq() -> None:
         with trio.fail_after(60):
             failures = await apply_operations(client, filters, read_operations(documents, hook="h"))
         assert [one.message.removeprefix("Filter object /configmap/default/a: ")[:60] for one in failures] == [
-            "the jq filter must make an object of the object it is given,"
+            "the jq filter must return an object for the given object, no"
         ] * 3 + ["jq filter '.data.v |= error': the program failed on this obj"]
         assert [one.transient for one in failures] == [False] * 4
         assert await data_of(client) == {"v": "2"}

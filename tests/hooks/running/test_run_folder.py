@@ -93,8 +93,8 @@ def test_anything_but_a_plain_file_is_refused_without_waiting_or_leaking(folder:
     with pytest.raises(HookError, match="METRICS_PATH") as caught:
         folder.read("METRICS_PATH")
     assert caught.value.file == "METRICS_PATH"
-    assert "in its place" in str(caught.value)
-    assert ("put a link in its place; write into" in str(caught.value)) == kind.startswith("link")
+    assert "the hook replaced it with" in str(caught.value)
+    assert ("replaced it with a link; write into" in str(caught.value)) == kind.startswith("link")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
@@ -159,7 +159,7 @@ def test_a_file_of_somebody_else_is_not_read_for_a_user(tmp_path: Path) -> None:
     path = folder.path / OUTPUTS["METRICS_PATH"]
     path.unlink()
     path.write_text("linked from elsewhere")
-    with pytest.raises(HookError, match="a file of somebody else"):
+    with pytest.raises(HookError, match="a file of another user"):
         folder.read("METRICS_PATH")
 
 

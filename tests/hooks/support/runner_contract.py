@@ -180,11 +180,11 @@ async def contract_runs_at_the_same_time_do_not_see_each_other(make: MakeRunner,
 UNREADABLE = {
     "no document": ('echo "{" >"$FILE"', "does not end"),
     "another kind of document": ('echo "[[[]]]" >"$FILE"', "found a list"),
-    "a pipe": ('rm "$FILE"; mkfifo "$FILE"', "something else than a plain file"),
-    "a folder": ('rm "$FILE"; mkdir "$FILE"', "something else than a plain file"),
-    "a link": ('rm "$FILE"; ln -s /etc/passwd "$FILE"', "in its place; write into the file"),
-    "a device": ('rm "$FILE"; ln -s /dev/zero "$FILE"', "in its place; write into the file"),
-    "nothing": ('rm "$FILE"', "in its place; write into the file"),
+    "a pipe": ('rm "$FILE"; mkfifo "$FILE"', "something that is not a plain file"),
+    "a folder": ('rm "$FILE"; mkdir "$FILE"', "something that is not a plain file"),
+    "a link": ('rm "$FILE"; ln -s /etc/passwd "$FILE"', "; write into the existing file"),
+    "a device": ('rm "$FILE"; ln -s /dev/zero "$FILE"', "; write into the existing file"),
+    "nothing": ('rm "$FILE"', "; write into the existing file"),
     "too much": ('truncate -s 5T "$FILE"', "limit"),
 }
 FILES = ("KUBERNETES_PATCH_PATH", "METRICS_PATH", "VALUES_JSON_PATCH_PATH", "CONFIG_VALUES_JSON_PATCH_PATH")
@@ -253,7 +253,7 @@ async def contract_answers_of_a_failed_run_are_not_looked_at(make: MakeRunner, f
 
 async def contract_an_answer_that_cannot_be_read_is_an_error(make: MakeRunner, folder: Path) -> None:
     hook = bash(folder, 'rm "$ONE"; mkfifo "$ONE"')
-    with pytest.raises(HookError, match="ONE: the hook put something else") as caught:
+    with pytest.raises(HookError, match="ONE: the hook replaced it with something") as caught:
         await make(PATIENT).run(replace(run_of(hook), answers=("ONE",)))
     assert caught.value.file == "ONE"
 

@@ -173,7 +173,7 @@ async def test_one_that_takes_too_long_is_ended(ledger: ProcessLedger) -> None:
 async def test_one_that_says_too_much_is_ended(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=1, limits=replace(PATIENT, answer_bytes=1000)) as pool:
         assert await pool.apply('"x" * 900', None) == "x" * 900
-        with pytest.raises(FilterError, match="gives too much") as caught:
+        with pytest.raises(FilterError, match="answer is too large") as caught:
             await pool.apply('"x" * 2000', None)
         assert not caught.value.transient
         assert await pool.apply("1", None) == 1
@@ -274,7 +274,7 @@ async def test_the_body_may_fail(ledger: ProcessLedger) -> None:
         (("/bin/sh", "-c", "exit 3"), r"its worker died \(exit status 3\)", True),
         (("/bin/sh", "-c", "kill -SEGV $$"), r"its worker died \(Segmentation fault\)", True),
         (("/bin/cat",), "not an answer", False),
-        ((sys.executable, "-c", "print('usage: ...')"), "gives too much", False),
+        ((sys.executable, "-c", "print('usage: ...')"), "answer is too large", False),
     ],
 )
 async def test_a_program_that_is_no_worker(

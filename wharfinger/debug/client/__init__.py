@@ -1,4 +1,4 @@
-"""The commands' side: asking a daemon through its socket and giving out its answers.
+"""The client side of the debug socket: the connection to a daemon and the output of the commands.
 
 May import ``server`` and below.
 """

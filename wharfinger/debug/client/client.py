@@ -1,6 +1,7 @@
-"""The other end of the debug socket: an Inspector that asks a running daemon.
+"""The client end of the debug socket: an Inspector that asks a running daemon.
 
-Whatever prints snapshots works on this client as on the daemon's own Inspector, except that secrets arrive redacted.
+Code that prints snapshots works with this client as it does with the daemon's own Inspector, except that secrets arrive
+redacted.
 """
 
 import errno
@@ -56,10 +57,10 @@ _REMEDY: Final = f"is `wharfinger run` running? (--socket / {SOCKET_VARIABLE})"
 
 @asynccontextmanager
 async def open_debug_client(path: Path) -> AsyncIterator["DebugClient"]:
-    """A client of the daemon that listens on ``path``. Nothing is asked before the first question is."""
-    # Uncapped on purpose: a capped pool loses connections when requests are cancelled.
+    """Yield a client of the daemon that listens on ``path``. It connects with the first request."""
+    # Not limited on purpose: a limited pool loses connections when requests are cancelled.
     limits = httpx.Limits(max_connections=None)
-    # Never used on a Unix socket; made here because the default one takes longer to load than the question to answer.
+    # Never used on a Unix socket. It is made here because loading the default one takes longer than the request.
     no_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     transport = httpx.AsyncHTTPTransport(uds=str(path), limits=limits, verify=no_tls)
     async with httpx.AsyncClient(
@@ -69,14 +70,14 @@ async def open_debug_client(path: Path) -> AsyncIterator["DebugClient"]:
 
 
 class DebugClient:
-    """An Inspector. Every question raises NoDaemonError or DebugAnswerError when it cannot be answered."""
+    """An Inspector. Every method raises NoDaemonError or DebugAnswerError if it cannot get an answer."""
 
     def __init__(self, path: Path, client: httpx.AsyncClient) -> None:
         self._path = path
         self._client = client
 
     async def daemon(self) -> DaemonSnapshot:
-        """The daemon."""
+        """Return the state of the daemon itself."""
         answer = await self._ask("/api/v1/daemon")
         try:
             return daemon_from_json(answer)
@@ -84,7 +85,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def statistics(self) -> StatisticsSnapshot | None:
-        """What the daemon counts, or None before there is anything to count."""
+        """Return the daemon's counters, or None while it is starting and has none."""
         answer = await self._ask("/api/v1/statistics")
         try:
             return None if answer is None else statistics_from_json(answer)
@@ -92,15 +93,15 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def metrics(self) -> str:
-        """The daemon's own metrics, in Prometheus' text format."""
+        """Return the daemon's own metrics, in Prometheus' text format."""
         return await self._text(METRICS)
 
     async def hook_metrics(self) -> str:
-        """The metrics that hooks publish, in the same format."""
+        """Return the metrics that hooks publish, in Prometheus' text format."""
         return await self._text(HOOK_METRICS)
 
     async def packages(self) -> tuple[PackageSnapshot, ...]:
-        """All packages, sorted by name."""
+        """Return all packages, sorted by name."""
         answer = await self._ask("/api/v1/packages/dump")
         try:
             return packages_from_json(answer)
@@ -108,7 +109,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def package(self, name: str) -> PackageSnapshot | None:
-        """One package by its runtime name, or None."""
+        """Return one package by its runtime name, or None."""
         answer = await self._ask("/api/v1/packages/dump", name=name)
         try:
             return None if answer is None else package_from_json(answer)
@@ -116,7 +117,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
-        """All queues, sorted by name."""
+        """Return all queues, sorted by name."""
         answer = await self._ask("/api/v1/queues/dump")
         try:
             return queues_from_json(answer)
@@ -124,7 +125,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:
-        """All nodes of the scheduler, sorted by name."""
+        """Return all nodes of the scheduler, sorted by name."""
         answer = await self._ask("/api/v1/scheduler/dump")
         try:
             return nodes_from_json(answer)
@@ -132,7 +133,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def why(self, name: str) -> ExplanationSnapshot | None:
-        """Why a package is as it is, or None when there is no such package."""
+        """Explain the state of a package, or return None if there is no such package."""
         answer = await self._ask(WHY, package=name)
         try:
             return None if answer is None else explanation_from_json(answer)
@@ -140,7 +141,7 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def render(self, name: str, *, show_secrets: bool = False) -> RenderSnapshot | None:
-        """What a package would apply now, redacted unless ``show_secrets``; None when there is no such package."""
+        """Return what a package would apply now, redacted unless ``show_secrets``; None if there is no such package."""
         parameters = {SHOW_SECRETS: "true"} if show_secrets else {}
         status, body = await self._fetch(RENDER + _quoted(name), parameters, _RENDER_TIMEOUT)
         text = body.decode("utf-8", "replace")
@@ -156,13 +157,13 @@ class DebugClient:
         raise self._refused(status, body)
 
     async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
-        """Whether a package would take these settings; None when there is no such package."""
+        """Return whether a package would accept these settings; None if there is no such package."""
         try:
             question = encode_json(settings)
         except ShapeError as error:
-            raise DebugAnswerError(f"these settings cannot be asked about: {error}") from error
+            raise DebugAnswerError(f"these settings cannot be sent to the daemon: {error}") from error
         if len(question) > MAX_SETTINGS:
-            raise DebugAnswerError(f"these settings cannot be asked about: more than {MAX_SETTINGS} bytes")
+            raise DebugAnswerError(f"these settings cannot be sent to the daemon: more than {MAX_SETTINGS} bytes")
         path = VALIDATE + _quoted(name)
         status, body = await self._fetch(path, {SETTINGS_VERSION: str(version)}, _RENDER_TIMEOUT, question)
         if status == httpx.codes.NOT_FOUND and body.decode("utf-8", "replace").startswith(NO_PACKAGE):
@@ -196,17 +197,17 @@ class DebugClient:
         patience: httpx.Timeout = _TIMEOUT,
         question: bytes | None = None,
     ) -> tuple[int, bytes]:
-        """The answer's status and body; a ``question`` goes with POST."""
+        """Return the status and the body of the answer. A ``question`` is sent with POST."""
         method = "GET" if question is None else "POST"
         asking = self._client.stream(method, route, params=parameters, content=question, timeout=patience)
         try:
             async with asking as response:
-                # The server says how long its answer is before it comes, so nothing endless is ever begun.
+                # The server sends the length of its answer first, so an endless answer is never read.
                 size = int(response.headers.get("content-length", MAX_ANSWER_BYTES + 1))
                 body = await response.aread() if size <= MAX_ANSWER_BYTES else b""
         except httpx.TimeoutException as error:
             raise NoDaemonError(
-                f"the daemon on {self._path} does not answer in time; is it stopped, or busy?"
+                f"the daemon on {self._path} does not answer in time; check whether it is stopped or busy"
             ) from error
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
@@ -220,8 +221,8 @@ class DebugClient:
 
     def _misunderstood(self, why: object) -> DebugAnswerError:
         return DebugAnswerError(
-            f"the daemon on {self._path} answers what this command does not understand: {why};"
-            " are both of the same version? (`wharfinger version`)"
+            f"the daemon on {self._path} sent an answer that this command does not understand: {why};"
+            " check that both have the same version (`wharfinger version`)"
         )
 
     def _unreachable(self, error: httpx.HTTPError) -> NoDaemonError:
@@ -230,7 +231,7 @@ class DebugClient:
             case errno.ENOENT:
                 return NoDaemonError(f"no daemon answers on {self._path}: no such socket; {_REMEDY}")
             case errno.ECONNREFUSED:
-                return NoDaemonError(f"no daemon answers on {self._path}: it was left by one that is gone; {_REMEDY}")
+                return NoDaemonError(f"no daemon answers on {self._path}: the socket's daemon has exited; {_REMEDY}")
             case errno.EACCES | errno.EPERM:
                 return NoDaemonError(
                     f"the socket {self._path} belongs to another user; run this as the daemon's user or as root"
@@ -242,12 +243,12 @@ class DebugClient:
 
 
 def _quoted(name: str) -> str:
-    """As the last part of a path. Dots too: a name of nothing else would be taken for a way through folders."""
+    """Quote a name as the last part of a path. Dots are quoted too, because ``.`` and ``..`` would be resolved as folders."""
     return quote(name, safe="").replace(".", "%2E")
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """What led to an error, outermost first; groups are entered."""
+    """Yield the causes of an error, outermost first, including the members of exception groups."""
     cause = error.__cause__ or error.__context__
     while cause is not None:
         yield cause

@@ -1,4 +1,4 @@
-"""How a command asks a running daemon, and says what came of it: the answer on stdout, a failure in one line on stderr."""
+"""The connection of a command to a running daemon: the answer goes to stdout, a failure in one line to stderr."""
 
 import argparse
 import shutil
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 def add_name(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
-    """The argument NAME: ``args.name``, None where it was left out."""
+    """Add the argument NAME: ``args.name``, None if it was left out."""
     parser.add_argument(
         "name",
         nargs=None if required else "?",
@@ -29,7 +29,7 @@ def add_name(parser: argparse.ArgumentParser, *, required: bool = False) -> None
 
 
 def add_socket(parser: argparse.ArgumentParser) -> None:
-    """The option that says which daemon is asked."""
+    """Add the option that selects the daemon to ask."""
     parser.add_argument(
         "--socket",
         type=Path,
@@ -39,14 +39,14 @@ def add_socket(parser: argparse.ArgumentParser) -> None:
 
 
 def ask(args: argparse.Namespace, question: Callable[[DebugClient], Awaitable[_T]]) -> _T:
-    """Ask the daemon that ``args`` name. Raises what the question raises."""
+    """Ask the daemon that ``args`` select. Raises what the question raises."""
     return trio.run(_ask, cast("Path | None", args.socket) or default_socket(), question)
 
 
 def print_answer(
     args: argparse.Namespace, question: Callable[[DebugClient], Awaitable[str]], *, when_empty: str = ""
 ) -> int:
-    """Ask, print what comes, and return the exit code; an empty answer is explained on stderr."""
+    """Ask, print the answer, and return the exit code. For an empty answer, print ``when_empty`` on stderr."""
     try:
         text = ask(args, question)
         if not text:
@@ -58,32 +58,47 @@ def print_answer(
 
 
 def fail(error: DebugError) -> int:
-    """Say why there is no answer, and return the exit code."""
+    """Print on stderr why there is no answer, and return the exit code."""
     say(f"error: {printable(str(error))}")
     return 1
 
 
 def say(line: str) -> None:
-    """A line beside the answer."""
+    """Write a line to stderr, beside the answer."""
     sys.stderr.write(f"{line}\n")
 
 
 def show(text: str) -> None:
-    """The answer; what the terminal's encoding has not is escaped.
+    """Write the answer to stdout. Characters that the terminal's encoding lacks are escaped.
 
+<<<<<<< HEAD
     Raises BrokenPipeError where nobody reads it any more, and what the command line makes of other errors of stdout.
     """
     sys.stdout.write(encodable(text, _encoding()))
     sys.stdout.flush()
+=======
+    Raises OutputError if it cannot be written (a full disk), and BrokenPipeError if the reader has closed its end.
+    """
+    try:
+        sys.stdout.write(encodable(text, _encoding()))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        with suppress(OSError, ValueError):
+            # Otherwise Python flushes the rest of the buffer once more at exit, fails again, and changes the exit code.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise OutputError(f"the answer cannot be written to stdout: {error.strerror}") from error
+>>>>>>> pf
 
 
 def terminal_columns() -> int | None:
-    """The width of the terminal; None where there is none."""
+    """Return the width of the terminal, or None if stdout is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def is_unicode() -> bool:
-    """Whether the answer may have characters that are not ASCII."""
+    """Return whether the answer may contain characters that are not ASCII."""
     return _encoding().replace("-", "").lower().startswith("utf")
 
 

@@ -1,6 +1,7 @@
-"""What the commands print of an Inspector's answers: tables and documents, whoever answers.
+"""The output of the commands: tables and documents from the answers of any Inspector.
 
-What is printed was written by strangers: nothing is left in it that a terminal would obey.
+Most of the printed text comes from packages and the cluster and is not trusted: control sequences that a terminal would obey
+are escaped.
 """
 
 from datetime import datetime
@@ -57,7 +58,7 @@ EXIT_UNKNOWN: Final = 3
 EXIT_KEPT: Final = 3
 _MOST_MEANT: Final = 3
 _NEAR: Final = 0.75
-"""How much of a name must be another, for that to have been meant; difflib's measure."""
+"""The similarity from which a name is suggested, in difflib's measure."""
 
 
 class NoSuchPackageError(DebugError):
@@ -65,13 +66,13 @@ class NoSuchPackageError(DebugError):
 
 
 class RenderFailedError(DebugError):
-    """A package cannot be rendered as it is."""
+    """A package cannot be rendered in its present state."""
 
 
 async def packages_text(
     inspector: Inspector, name: str | None, output: str, columns: int | None, arrow: str = ARROW, kind: str = ""
 ) -> str:
-    """What `get packages` prints, of one kind of resource only if ``kind`` says so; no text when there are none.
+    """Return the output of `get packages`, limited to one ``kind`` of resource if given; empty if there are none.
 
     Raises NoSuchPackageError.
     """
@@ -98,14 +99,14 @@ async def _one_of_kind(inspector: Inspector, name: str, kind: str) -> PackageSna
 
 
 async def dump_text(inspector: Inspector, name: str | None, output: OutputFormat) -> str:
-    """What `dump` prints: all packages, or one. Raises NoSuchPackageError."""
+    """Return the output of `dump`: all packages, or one. Raises NoSuchPackageError."""
     if name is None:
         return render(packages_to_json(await inspector.packages()), output)
     return render(package_to_json(await _one_package(inspector, name)), output)
 
 
 async def queues_text(inspector: Inspector, name: str | None, output: str, columns: int | None) -> str:
-    """What `queues dump` prints: all queues, or one; no text when a table has no tasks. Raises NoSuchPackageError."""
+    """Return the output of `queues dump`: all queues, or one. A table without tasks is empty. Raises NoSuchPackageError."""
     queues = await inspector.queues()
     if name is not None:
         queues = tuple(queue for queue in queues if queue.name == name)
@@ -119,7 +120,7 @@ async def queues_text(inspector: Inspector, name: str | None, output: str, colum
 
 
 async def statistics_text(inspector: Inspector, output: str) -> str:
-    """What `statistics` prints; no text before there is anything to count. For ``prometheus``, as scrapers get it."""
+    """Return the output of `statistics`; empty while the daemon has no counters. ``prometheus`` is the format for scrapers."""
     if output == PROMETHEUS:
         return await inspector.metrics() + await inspector.hook_metrics()
     statistics = await inspector.statistics()
@@ -129,7 +130,7 @@ async def statistics_text(inspector: Inspector, output: str) -> str:
 
 
 async def scheduler_text(inspector: Inspector, name: str | None, output: str, columns: int | None) -> str:
-    """What `scheduler dump` prints: all nodes, or one; no text when a table has none. Raises NoSuchPackageError."""
+    """Return the output of `scheduler dump`: all nodes, or one. A table without nodes is empty. Raises NoSuchPackageError."""
     nodes = await inspector.scheduler()
     if name is not None:
         nodes = tuple(node for node in nodes if node.name == name)
@@ -141,7 +142,7 @@ async def scheduler_text(inspector: Inspector, name: str | None, output: str, co
 
 
 async def why_text(inspector: Inspector, name: str, output: str, now: datetime) -> tuple[str, int]:
-    """What `why` prints, and its exit code; ``now`` is what ages are counted from. Raises NoSuchPackageError."""
+    """Return the output of `why` and its exit code. Ages are counted back from ``now``. Raises NoSuchPackageError."""
     explanation = await inspector.why(name)
     if explanation is None:
         raise await _no_such_package(inspector, name)
@@ -152,7 +153,7 @@ async def why_text(inspector: Inspector, name: str, output: str, now: datetime) 
 
 
 async def render_text(client: DebugClient, name: str, *, show_secrets: bool) -> str:
-    """What `render` prints. Raises NoSuchPackageError and RenderFailedError."""
+    """Return the output of `render`. Raises NoSuchPackageError and RenderFailedError."""
     rendered = await client.render(name, show_secrets=show_secrets)
     if rendered is None:
         raise await _no_such_package(client, name)
@@ -166,7 +167,7 @@ async def render_text(client: DebugClient, name: str, *, show_secrets: bool) -> 
 async def validate_text(
     inspector: Inspector, name: str, settings: JsonObject, version: int, output: str
 ) -> tuple[str, int]:
-    """What `validate` prints, and its exit code. Raises NoSuchPackageError."""
+    """Return the output of `validate` and its exit code. Raises NoSuchPackageError."""
     answer = await inspector.validate(name, settings, version)
     if answer is None:
         raise await _no_such_package(inspector, name)
@@ -198,7 +199,11 @@ async def _no_such_package(inspector: Inspector, name: str) -> NoSuchPackageErro
 
 
 async def _no_such_node(inspector: Inspector, name: str) -> NoSuchPackageError:
-    """A package is in the scheduler once it is loaded, and until it is removed; one that is not may be known all the same."""
+    """Return the error for a missing node.
+
+    A package is in the scheduler only from the moment it is loaded until it is removed. The daemon may know it outside that
+    time; then the error reports its state.
+    """
     package = await inspector.package(name)
     if package is not None:
         how = f"{package.state}: {package.message}" if package.message else package.state
@@ -208,7 +213,7 @@ async def _no_such_node(inspector: Inspector, name: str) -> NoSuchPackageError:
 
 
 async def _hint(inspector: Inspector, name: str) -> str:
-    """The names that may have been meant: ``namespace/instance``, as kubectl writes it; an instance; a slip of the pen."""
+    """Suggest names: ``namespace/instance`` as kubectl writes it, an instance without its namespace, and similar names."""
     meant = name.replace("/", ".", 1)
     names = [package.name for package in await inspector.packages() if package.name != name]
     if meant in names:
@@ -247,14 +252,14 @@ def _wide_row(package: PackageSnapshot, arrow: str) -> tuple[str, ...]:
 
 
 def _versions(package: PackageSnapshot, arrow: str) -> str:
-    """The installed version, and the wanted one while it is another: ``1.0.0 → 1.1.0``, ``→ 1.0.0``."""
+    """Return the installed version, and the wanted one while it differs: ``1.0.0 → 1.1.0``, ``→ 1.0.0``."""
     if package.version in {package.installed_version, ""}:
         return package.installed_version
     return f"{package.installed_version} {arrow} {package.version}".lstrip()
 
 
 def _doing(queue: QueueSnapshot) -> str:
-    """The first task that runs, or is to be run again, with what it waits for; empty: there is none."""
+    """Describe the first task that runs or will be retried, and what it waits for; empty if there is none."""
     for task in (*(task for task in queue.tasks if task.running), *queue.tasks):
         if task.running:
             return f"{task.name} (waits for {task.waits_for})" if task.waits_for else task.name

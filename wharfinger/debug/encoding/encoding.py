@@ -1,11 +1,11 @@
-"""Snapshots as JSON, and back: what goes over the debug socket and what `-o json` prints.
+"""Snapshots as JSON, and back: the format of the debug socket and of `-o json`.
 
-Pure. Reading back what was written gives the same snapshot, so that a client of the socket is as good an Inspector as the
-daemon's own. Readers ignore keys they do not know and name the ones they miss, so that an older command line can look into
-a newer daemon.
+Pure. Reading back what was written gives the same snapshot, so a client of the socket is as good an Inspector as the
+daemon's own. Readers ignore keys that they do not know and name the keys that they miss, so an older command line can
+inspect a newer daemon.
 
-Shapes (spec/runtime §3 and §9.1; every duration is also there in seconds); packages, nodes of the scheduler and statistics have
-modules of their own::
+Shapes (spec/runtime §3 and §9.1). Every duration is also given in seconds. Packages, nodes of the scheduler and statistics
+have modules of their own::
 
     queues:    {queues: {<name>: queue}}
     queue:     {length, tasks: [{index, name, lane, attempt, running, enqueued, enqueued_seconds,
@@ -42,7 +42,7 @@ from wharfinger.runtime.inspector import (
 
 
 def daemon_to_json(daemon: DaemonSnapshot) -> JsonObject:
-    """The daemon as JSON."""
+    """Return the daemon as JSON."""
     return {
         "version": daemon.version,
         "pid": daemon.pid,
@@ -56,7 +56,7 @@ def daemon_to_json(daemon: DaemonSnapshot) -> JsonObject:
 
 
 def daemon_from_json(value: JsonValue) -> DaemonSnapshot:
-    """The daemon from JSON. Raises ShapeError."""
+    """Read the daemon from JSON. Raises ShapeError."""
     return DaemonSnapshot(
         version=find_str(value, "version"),
         pid=find_int(value, "pid"),
@@ -70,17 +70,17 @@ def daemon_from_json(value: JsonValue) -> DaemonSnapshot:
 
 
 def queues_to_json(queues: Iterable[QueueSnapshot]) -> JsonObject:
-    """All queues as JSON."""
+    """Return all queues as JSON."""
     return {"queues": {queue.name: queue_to_json(queue) for queue in queues}}
 
 
 def queues_from_json(value: JsonValue) -> tuple[QueueSnapshot, ...]:
-    """All queues, sorted by name. Raises ShapeError."""
+    """Read all queues from JSON, sorted by name. Raises ShapeError."""
     return tuple(queue_from_json(name, item) for name, item in sorted(find_object(value, "queues").items()))
 
 
 def queue_to_json(queue: QueueSnapshot) -> JsonObject:
-    """One queue as JSON; its name is the key it is kept under."""
+    """Return one queue as JSON, without its name, which is the key that it is stored under."""
     result: JsonObject = {"length": len(queue.tasks)}
     if queue.tasks:
         result["tasks"] = [_task_to_json(task) for task in queue.tasks]
@@ -88,7 +88,7 @@ def queue_to_json(queue: QueueSnapshot) -> JsonObject:
 
 
 def queue_from_json(name: str, value: JsonValue) -> QueueSnapshot:
-    """One queue from JSON. Raises ShapeError."""
+    """Read one queue from JSON. Raises ShapeError."""
     return QueueSnapshot(name, tuple(_task_from_json(item) for item in find_list(value, "tasks")))
 
 
@@ -134,7 +134,7 @@ def _task_from_json(value: JsonValue) -> TaskSnapshot:
 
 
 def answer_to_json(answer: SettingsAnswer) -> JsonObject:
-    """What is to be said of settings."""
+    """Return the verdict on some settings as JSON."""
     match answer:
         case ValidSettings(version, warnings):
             return {"verdict": "Valid", "version": version, "problems": [], "warnings": _problems(warnings)}

@@ -1,10 +1,10 @@
 """Explanations as JSON, and back (see :mod:`wharfinger.debug.encoding.encoding`).
 
-Shape; what is empty or not known is left out, and ``ready`` says that nothing keeps the package, nor its next run::
+Shape; empty and unknown fields are left out. ``ready`` is true if nothing blocks the package or its next run::
 
     explanation: {name, ready, causes: [{subject, state, message?, since?}], remedy?, also?: [...]}
 
-The causes are a chain: each comes from the one after it, the last is the root, and ``remedy`` is what to do about that.
+The causes form a chain: each results from the next one, the last is the root cause, and ``remedy`` says what to do about it.
 """
 
 from wharfinger.debug.fields import find_texts, read_flag, read_time, time_text
@@ -13,7 +13,7 @@ from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot
 
 
 def explanation_to_json(explanation: ExplanationSnapshot) -> JsonObject:
-    """Why a package is as it is, as JSON."""
+    """Return the explanation of a package's state as JSON."""
     result: JsonObject = {
         "name": explanation.name,
         "ready": explanation.ready,

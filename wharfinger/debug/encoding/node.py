@@ -1,6 +1,6 @@
 """The scheduler's nodes as JSON, and back (see :mod:`wharfinger.debug.encoding.encoding`).
 
-Shapes (spec/runtime §4.9, and what it has not); what a node has not is left out::
+Shapes (spec/runtime §4.9, with additions); absent fields are left out::
 
     scheduler: {nodes: {<name>: node}}
     node:      {version, order, state, decision: {kind, reason, message}, dependencies: needs, declared_order, run?, failed?,
@@ -8,7 +8,7 @@ Shapes (spec/runtime §4.9, and what it has not); what a node has not is left ou
                 groups?: [{kind: anyOf | noneOf, name, members: needs}], dependents?: [<name>], subscriptions?: [<name>]}
     needs:     {<name>: {constraint, optional}}
 
-``order`` is the effective one. A daemon that does not tell the declared one has none of the keys after it, either.
+``order`` is the effective order. A daemon that does not send ``declared_order`` sends none of the keys after it either.
 """
 
 from collections.abc import Iterable
@@ -39,17 +39,17 @@ _GROUPS: Final = ("anyOf", "noneOf")
 
 
 def nodes_to_json(nodes: Iterable[NodeSnapshot]) -> JsonObject:
-    """All nodes of the scheduler as JSON."""
+    """Return all nodes of the scheduler as JSON."""
     return {"nodes": {node.name: node_to_json(node) for node in nodes}}
 
 
 def nodes_from_json(value: JsonValue) -> tuple[NodeSnapshot, ...]:
-    """All nodes, sorted by name. Raises ShapeError."""
+    """Read all nodes from JSON, sorted by name. Raises ShapeError."""
     return tuple(_node_from_json(name, item) for name, item in sorted(find_object(value, "nodes").items()))
 
 
 def node_to_json(node: NodeSnapshot) -> JsonObject:
-    """One node as JSON; its name is the key it is kept under."""
+    """Return one node as JSON, without its name, which is the key that it is stored under."""
     result: JsonObject = {
         "version": node.version,
         "order": node.order,

@@ -1,6 +1,6 @@
 """Packages as JSON, and back (see :mod:`wharfinger.debug.encoding.encoding`).
 
-Shapes; what a package has not is left out::
+Shapes; absent fields are left out::
 
     packages:  {apps: {<name>: package}, modules: {<name>: package}}
     package:   {name, kind, namespace, definition: {name, version, digest}, installed: {version, digest}, release_revision,
@@ -12,7 +12,7 @@ Shapes; what a package has not is left out::
     progress:  {completed, remaining, waiting_for}
     monitor:   {hook, binding, listed, locked, objects, watches, waiting, events, dropped, last_error?}
 
-``definition`` is what is wanted. `PackageSnapshot.secrets` is left out.
+``definition`` is the wanted version. `PackageSnapshot.secrets` is never encoded.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ from wharfinger.runtime.inspector import (
 
 
 def packages_to_json(packages: Iterable[PackageSnapshot]) -> JsonObject:
-    """All packages, applications and modules apart."""
+    """Return all packages as JSON, Applications and Modules separately."""
     apps: JsonObject = {}
     modules: JsonObject = {}
     for package in packages:
@@ -50,13 +50,13 @@ def packages_to_json(packages: Iterable[PackageSnapshot]) -> JsonObject:
 
 
 def packages_from_json(value: JsonValue) -> tuple[PackageSnapshot, ...]:
-    """All packages, sorted by name. Raises ShapeError."""
+    """Read all packages from JSON, sorted by name. Raises ShapeError."""
     both = [*find_object(value, "apps").values(), *find_object(value, "modules").values()]
     return tuple(sorted((package_from_json(item) for item in both), key=lambda package: package.name))
 
 
 def package_to_json(package: PackageSnapshot) -> JsonObject:
-    """One package as JSON."""
+    """Return one package as JSON."""
     return {
         "name": package.name,
         "kind": package.kind,
@@ -74,7 +74,7 @@ def package_to_json(package: PackageSnapshot) -> JsonObject:
 
 
 def package_from_json(value: JsonValue) -> PackageSnapshot:
-    """One package from JSON. Raises ShapeError."""
+    """Read one package from JSON. Raises ShapeError."""
     name = need_str(value, "name")
     return PackageSnapshot(
         name=name,
@@ -178,7 +178,7 @@ def _status_to_json(package: PackageSnapshot) -> JsonObject:
 
 
 def _work_to_json(package: PackageSnapshot) -> JsonObject:
-    """What is going on in it, and what it left."""
+    """Return the optional keys: work in progress and its results."""
     result: JsonObject = {}
     if package.waits_for:
         result["waits_for"] = list(package.waits_for)

@@ -1,4 +1,4 @@
-"""What a daemon counts as JSON, and back (see :mod:`wharfinger.debug.encoding.encoding`).
+"""The counters of a daemon as JSON, and back (see :mod:`wharfinger.debug.encoding.encoding`).
 
 Shape; ``filters``, ``rules``, ``store`` and ``objects`` may be missing::
 
@@ -31,7 +31,7 @@ _Counts = TypeVar("_Counts", TaskCounts, MonitorCounts, PoolSnapshot, StoreSnaps
 
 
 def statistics_to_json(statistics: StatisticsSnapshot) -> JsonObject:
-    """What is counted as JSON."""
+    """Return the counters as JSON."""
     due = statistics.schedules.next_due
     schedules: JsonObject = {"crontabs": statistics.schedules.crontabs, "ticks": statistics.schedules.ticks}
     if due is not None:
@@ -57,7 +57,7 @@ def statistics_to_json(statistics: StatisticsSnapshot) -> JsonObject:
 
 
 def statistics_from_json(value: JsonValue) -> StatisticsSnapshot:
-    """What is counted from JSON. Raises ShapeError."""
+    """Read the counters from JSON. Raises ShapeError."""
     return StatisticsSnapshot(
         tasks=_counts(value, "queues", TaskCounts),
         slots=tuple(
@@ -80,7 +80,7 @@ def _schedules(value: JsonObject) -> SchedulesSnapshot:
 
 
 def _counts(value: JsonValue, key: str, kind: type[_Counts]) -> _Counts:
-    """Nothing but numbers and texts, all of which must be there."""
+    """Read the counters under ``key``: numbers and strings, all of which must be present. Raises ShapeError."""
     try:
         return msgspec.convert(find_object(value, key), kind)
     except msgspec.ValidationError as error:

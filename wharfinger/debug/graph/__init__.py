@@ -1,4 +1,4 @@
-"""Pictures of what packages need of each other: the model, its layers, and how it is drawn as text, SVG, DOT and Mermaid.
+"""The graph of dependencies between packages: the model, its layers, and its drawing as text, SVG, DOT and Mermaid.
 
 May import ``client`` and below.
 """

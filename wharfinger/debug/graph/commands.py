@@ -1,4 +1,4 @@
-"""`wharfinger graph`: the packages of a running daemon, how each is, and what they need of each other: a list, or a picture."""
+"""The command `wharfinger graph`: the packages of a running daemon, their states and dependencies, as a list or a picture."""
 
 import argparse
 from collections.abc import Iterator
@@ -30,16 +30,16 @@ _OUTPUTS: Final = ("text", "dot", "mermaid", "svg", "json")
 
 
 class OutputFileError(DebugError):
-    """A file that cannot be written."""
+    """A file cannot be written."""
 
 
 def add_graph(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger graph [NAME]`."""
+    """Add the arguments of `wharfinger graph [NAME]`."""
     parser.description = (
-        "Draw the packages of a running daemon: how each is, what it needs (if it is there, or one of several), excludes and "
-        "subscribes to. With NAME: this package, everything that it reaches, and everything that reaches it. "
-        "Exit code 0: drawn, also where there is nothing to draw; 1: nobody could be asked, there is no such package, or "
-        "the file cannot be written."
+        "Draw the packages of a running daemon: the state of each, and the packages it needs (optionally, or one of several), "
+        "excludes and subscribes to. With NAME: this package, everything that it reaches, and everything that reaches it. "
+        "Exit code 0: drawn, even if there are no packages; 1: no daemon answers, there is no such package, or the file cannot "
+        "be written."
     )
     add_name(parser)
     parser.add_argument(
@@ -56,7 +56,7 @@ def add_graph(parser: argparse.ArgumentParser) -> None:
 
 
 async def fetch_graph(inspector: Inspector, name: str | None) -> Graph:
-    """The graph of all packages, or of one and its surroundings. Raises NoSuchPackageError."""
+    """Return the graph of all packages, or of one package and its surroundings. Raises NoSuchPackageError."""
     graph = make_graph(await inspector.scheduler(), await inspector.packages())
     if name is None:
         return graph
@@ -65,12 +65,12 @@ async def fetch_graph(inspector: Inspector, name: str | None) -> Graph:
         meant = name.replace("/", ".", 1)
         known = any(node.name == meant for node in graph.nodes)
         hint = f"did you mean {meant}?" if known else "`wharfinger graph` draws all"
-        raise NoSuchPackageError(f"no package is named {name!r}, and none names it; {hint}")
+        raise NoSuchPackageError(f"no package is named {name!r}, and no package refers to it; {hint}")
     return found
 
 
 def draw(graph: Graph, output: str, columns: int | None, branches: Branches) -> str:
-    """The graph in one of the formats; ``columns`` and ``branches`` are for text."""
+    """Draw the graph in one of the formats; ``columns`` and ``branches`` apply to text only."""
     match output:
         case "dot":
             return graph_to_dot(graph)
@@ -104,11 +104,11 @@ def _graph(args: argparse.Namespace) -> int:
 
 def _hints(graph: Graph, output: str, document: str) -> Iterator[str]:
     if not graph.nodes:
-        yield "no packages: `kubectl apply` an Application or a Module, and look again"
+        yield "no packages: `kubectl apply` an Application or a Module, then run this command again"
     if output == "mermaid" and is_too_much(graph, document):
         yield (
             f"mermaid draws at most {MAX_EDGES} edges and {MAX_CHARACTERS} characters unless its settings (maxEdges, maxTextSize)"
-            " say more; NAME draws a part, -o svg needs nothing else"
+            " allow more; name a package to draw its part, or use -o svg, which has no limit"
         )
 
 

@@ -1,11 +1,11 @@
 r"""The graph of packages in Graphviz' DOT language.
 
-Pure. Names are hostile: in a quoted string DOT knows one escape (``\"``) and leaves a backslash to whoever reads the string, a
-label has escapes of its own (``\N`` is the node's name) and, on top, entities as HTML has them. So control characters are made
-visible, backslashes doubled, and ``&`` is written as an entity. Other characters stay as they are: Graphviz takes its input for
-UTF-8, and of entities with numbers it knows the lower ones only.
+Pure. Names are untrusted. A quoted string in DOT has one escape (``\"``) and passes backslashes on to the reader of the
+string. A label has escapes of its own (``\N`` is the node's name) and also HTML entities. Therefore control characters are
+made visible, backslashes are doubled, and ``&`` is written as an entity. Other characters are kept: Graphviz reads its input
+as UTF-8, and it knows only the lower numeric entities.
 
-An edge points at what is named, and is drawn from right to left: what comes first stands left.
+An edge points at the named package and is drawn from right to left, so packages that start first are on the left.
 """
 
 import re
@@ -39,7 +39,7 @@ _KINDS: Final = {
 
 
 def graph_to_dot(graph: Graph) -> str:
-    """A DOT document. A node's name is its identity wherever DOT has no trouble with it, else ``#`` and its number."""
+    """Return a DOT document. A node's identifier is its name if DOT can quote it plainly, else ``#`` and its number."""
     ids = {node.name: _identity(node.name, number) for number, node in enumerate(graph.nodes)}
     return "".join(f"{line}\n" for line in _lines(graph, ids))
 
@@ -74,5 +74,5 @@ def _edge(edge: GraphEdge) -> str:
 
 
 def _text(text: str) -> str:
-    """As it stands between the quotes of a label."""
+    """Escape a text for the quotes of a label."""
     return printable(text).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')

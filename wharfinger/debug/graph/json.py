@@ -1,11 +1,11 @@
 """The graph of packages as JSON, for programs that draw or count.
 
-Pure. Shape; what a node or an edge has not is left out::
+Pure. Shape; absent fields of nodes and edges are left out::
 
     {focus?, nodes: [{name, state, kind?, version?, order?, status?, message?, waits_for?: [...], since?}],
      edges: [{source, target, kind: needs | needs-if-there | any-of | excludes | subscribes, group?, constraint?, waited_for?}]}
 
-Both lists are sorted; an edge names nodes that are there.
+Both lists are sorted. Both ends of every edge are in ``nodes``.
 """
 
 from wharfinger.debug.fields import time_text
@@ -14,7 +14,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 def graph_to_json(graph: Graph) -> JsonObject:
-    """The graph as JSON."""
+    """Return the graph as JSON."""
     result: JsonObject = {} if graph.focus is None else {"focus": graph.focus}
     result["nodes"] = [_node(node) for node in graph.nodes]
     result["edges"] = [_edge(edge) for edge in graph.edges]

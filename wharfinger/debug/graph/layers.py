@@ -1,12 +1,12 @@
-"""Which column of a drawing each node of a graph goes into: whatever is needed stands left of who needs it.
+"""The column of each node in a drawing of a graph: a dependency is in a column to the left of its dependents.
 
-Pure, on numbered nodes. A graph with cycles has no such columns, so a line of all nodes is made first, and an edge that points
-against it is taken as if it pointed the other way. The line goes through the strongly connected components as Tarjan's algorithm
-finds them (targets first), and inside of one it follows the strong edges: those turn round only where they form a cycle
-themselves. Then each node goes right after the last one that it builds on, and from there, where that shortens more edges than it
-lengthens, right before the first one that builds on it.
+Pure, on numbered nodes. A graph with cycles has no such columns. Therefore all nodes are first put in one line, and an edge
+that points against the line is treated as if it pointed the other way. The line follows the strongly connected components in
+the order of Tarjan's algorithm (targets first). Inside a component it follows the strong edges, so a strong edge is reversed
+only if strong edges form a cycle themselves. Then each node goes into the column right after its last dependency. If that
+shortens more edges than it lengthens, the node is moved to the column right before its first dependent.
 
-Linear in nodes and edges, without recursion (a chain of ten thousand is no problem), and a function of the numbers alone.
+Linear in nodes and edges, without recursion (a chain of ten thousand nodes is fine), and a function of the numbers alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class Edge(NamedTuple):
-    """``source`` names ``target``, both numbers of nodes. On a cycle it is weak edges that turn round, not a ``strong`` one."""
+    """An edge: ``source`` names ``target``, both numbers of nodes. Cycles are broken at edges that are not ``strong``."""
 
     source: int
     target: int
@@ -22,7 +22,10 @@ class Edge(NamedTuple):
 
 
 def columns_of(count: int, edges: Sequence[Edge]) -> list[int]:
-    """The column of each of ``count`` nodes, from 0, none empty; the ends of an edge are never in the same one, but for loops."""
+    """Return the column of each of ``count`` nodes, counted from 0, with no empty column between.
+
+    The ends of an edge are never in the same column, except those of a loop.
+    """
     place = {node: at for at, node in enumerate(line_of(count, edges))}
     before: list[list[int]] = [[] for _ in range(count)]
     after: list[list[int]] = [[] for _ in range(count)]
@@ -42,7 +45,7 @@ def columns_of(count: int, edges: Sequence[Edge]) -> list[int]:
 
 
 def line_of(count: int, edges: Sequence[Edge]) -> list[int]:
-    """All nodes, targets before sources wherever no cycle forbids it."""
+    """Return all nodes in a line, targets before sources except where a cycle prevents it."""
     every: list[list[int]] = [[] for _ in range(count)]
     strong: list[list[int]] = [[] for _ in range(count)]
     for edge in edges:
@@ -56,7 +59,7 @@ def line_of(count: int, edges: Sequence[Edge]) -> list[int]:
 
 
 def _targets_first(component: Sequence[int], nexts: Sequence[Sequence[int]]) -> list[int]:
-    """The members, each after those that it points at; of a cycle of them, from its lowest number on."""
+    """Return the members, each after its targets. A cycle among them is entered at its lowest number."""
     members, seen, line = set(component), set[int](), list[int]()
     for start in sorted(component):
         if start in seen:
@@ -76,7 +79,7 @@ def _targets_first(component: Sequence[int], nexts: Sequence[Sequence[int]]) -> 
 
 
 def _components(nexts: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """The strongly connected components (Tarjan, 1972), each after those that it points at."""
+    """Yield the strongly connected components (Tarjan, 1972), each after the components that it points at."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     pending: list[int] = []

@@ -1,11 +1,12 @@
-"""Where everything of a drawing goes: boxes in columns, edges as lines between them (a layered layout, after Sugiyama).
+"""The positions in a drawing: boxes in columns, edges as lines between them (a layered layout, after Sugiyama).
 
-Pure: sizes and edges in, coordinates out, equal ones for equal input. Columns are those of :mod:`wharfinger.debug.graph.layers`,
-their order that of :mod:`wharfinger.debug.graph.rows`; here each box is moved towards the middle of its neighbours as far as the
-others in its column allow (least squares, solved exactly by pooling neighbours that meet). Parts of the graph that nothing
-connects are laid out apart, and packed on shelves; so a hundred packages that need nothing are a block, not a tower.
+Pure: sizes and edges in, coordinates out, and equal input gives equal output. The columns are computed by
+:mod:`wharfinger.debug.graph.layers` and the order within a column by :mod:`wharfinger.debug.graph.rows`. This module moves
+each box towards the middle of its neighbours as far as the other boxes in its column allow (least squares, solved exactly by
+pooling neighbours that meet). Unconnected parts of the graph are laid out separately and packed on shelves, so a hundred
+packages without dependencies form a block, not a tower.
 
-What is needed stands left. Every box of a column is as wide as the widest. y grows downwards.
+Dependencies are on the left. Every box of a column is as wide as the widest one. y grows downwards.
 """
 
 import math
@@ -20,7 +21,7 @@ from wharfinger.debug.graph.rows import Rows, order_rows
 
 _ROW_GAP: Final = 14.0
 _JOINT: Final = 10.0
-"""Height that a line needs where it passes between boxes."""
+"""The height that a line needs where it passes between boxes."""
 _COLUMN_GAP: Final = 80.0
 _WIDEST_GAP: Final = 240.0
 _PART_GAP: Final = 32.0
@@ -28,18 +29,18 @@ _ROUNDS: Final = 10
 _ROUNDS_OF_MANY: Final = 4
 _MANY: Final = 5_000
 _SHAPE: Final = 1.5
-"""Width to height of the whole, where there is a choice."""
+"""The preferred ratio of width to height of the whole drawing."""
 
 
 class Size(NamedTuple):
-    """Of a box."""
+    """The size of a box."""
 
     width: float
     height: float
 
 
 class Point(NamedTuple):
-    """On an edge."""
+    """A point on an edge."""
 
     x: int
     y: int
@@ -56,9 +57,10 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A box for each node, a line for each edge from its source to its target; a loop has no points.
+    """A box for each node, and a line for each edge from its source to its target; a loop has no points.
 
-    A line goes from point 0 to 1, 2 to 3 and so on from column to column, in between straight through one.
+    A line crosses the gap between two columns from point 0 to 1, from 2 to 3 and so on. Between these pairs it goes straight
+    through a column.
     """
 
     width: int
@@ -88,7 +90,7 @@ def lay_out(sizes: Sequence[Size], edges: Sequence[Edge]) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One connected part, from (0, 0)."""
+    """One connected part, with its upper left corner at (0, 0)."""
 
     width: float
     height: float
@@ -97,7 +99,7 @@ class _Part:
 
 
 def _connected(count: int, edges: Sequence[Edge]) -> Iterator[tuple[list[int], list[int]]]:
-    """The nodes and the edges of each connected part; the largest first, single nodes last."""
+    """Yield the nodes and the edges of each connected part; the largest first, single nodes last."""
     near: list[list[int]] = [[] for _ in range(count)]
     for edge in edges:
         near[edge.source].append(edge.target)
@@ -150,7 +152,7 @@ def _height(each: int, heights: Sequence[float]) -> float:
 
 
 def _starts(rows: Rows, widths: Sequence[float]) -> list[float]:
-    """Where each column begins: the more pieces of edges are before it, the more room they get."""
+    """Return the left side of each column; a gap is wider if more pieces of edges cross it."""
     starts = [0.0]
     for at in range(1, len(widths)):
         pieces = sum(len(rows.left[each]) for each in rows.columns[at])
@@ -159,7 +161,7 @@ def _starts(rows: Rows, widths: Sequence[float]) -> list[float]:
 
 
 def _middles(rows: Rows, heights: Sequence[float]) -> list[float]:
-    """The y of the middle of every node and joint."""
+    """Return the y of the middle of every node and joint."""
     middle = [0.0] * len(rows.left)
     for members in rows.columns:
         offsets = _offsets(members, heights)
@@ -176,7 +178,7 @@ def _middles(rows: Rows, heights: Sequence[float]) -> list[float]:
 
 
 def _offsets(members: Sequence[int], heights: Sequence[float]) -> list[float]:
-    """How far below the first one each must be at least."""
+    """Return the least distance of each member from the first one."""
     offsets = [0.0]
     for above, below in pairwise(members):
         both_joints = above >= len(heights) and below >= len(heights)
@@ -188,7 +190,7 @@ def _offsets(members: Sequence[int], heights: Sequence[float]) -> list[float]:
 def _settle(
     members: Sequence[int], rows: Rows, heights: Sequence[float], middle: list[float], *, left: bool, right: bool
 ) -> None:
-    """Move a column as near to its neighbours as its order allows; long lines pull hardest, so they get straight."""
+    """Move a column as near to its neighbours as its order allows; long lines weigh most, so they become straight."""
     offsets = _offsets(members, heights)
     wished: list[tuple[float, float]] = []
     for each, offset in zip(members, offsets, strict=True):
@@ -203,7 +205,7 @@ def _settle(
 
 
 def _monotone(wished: Iterable[tuple[float, float]]) -> Iterator[float]:
-    """The numbers that never fall and are nearest to the wished ones, by weighted squares (pool adjacent violators)."""
+    """Yield the non-decreasing numbers nearest to the wished ones, by weighted squares (pool adjacent violators)."""
     pools: list[tuple[float, float, int]] = []
     for value, weight in wished:
         pool = (value, weight, 1)
@@ -219,7 +221,7 @@ def _monotone(wished: Iterable[tuple[float, float]]) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True)
 class _Lanes:
-    """Lines between columns; ``column`` is that of every node and joint."""
+    """The lines between columns; ``column`` maps every node and joint to its column."""
 
     column: Mapping[int, int]
     starts: Sequence[float]
@@ -227,7 +229,7 @@ class _Lanes:
     middle: Sequence[float]
 
     def line(self, edge: Edge, route: tuple[int, ...] | None) -> tuple[Point, ...]:
-        """From the side of the source that faces the target, straight through the columns between."""
+        """Return the points of a line: from the source's side facing the target, straight through the columns between."""
         if edge.source == edge.target:
             return ()
         leftwards = self.column[edge.target] < self.column[edge.source]
@@ -244,7 +246,10 @@ class _Lanes:
 
 
 def _packed(parts: Sequence[tuple[float, float]]) -> tuple[float, float, list[tuple[float, float]]]:
-    """Width and height of all parts on shelves, and where each goes: from left to right, on a shelf also below each other."""
+    """Pack all parts on shelves; return the total width and height, and the position of each part.
+
+    Parts are placed from left to right; on a shelf they may also be placed below each other.
+    """
     area = sum((width + _PART_GAP) * (height + _PART_GAP) for width, height in parts)
     limit = max([math.sqrt(area * _SHAPE), *(width for width, _ in parts)])
     places: dict[int, tuple[float, float]] = {}

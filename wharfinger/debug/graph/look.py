@@ -1,8 +1,8 @@
-"""What the SVG picture of a graph looks like: colours for light and for dark backgrounds, signs, lines and arrowheads.
+"""The look of the SVG picture of a graph: colours for light and for dark backgrounds, signs, lines and arrowheads.
 
-Pure constants and small pieces of SVG. Nothing is told by colour alone: each state has a sign of its own shape and its word, each
-kind of edge a line and an arrowhead of its own. The picture paints its own background, light unless the viewer says that it is
-dark, so it can be read wherever it is put.
+Pure constants and small pieces of SVG. Colour is never the only mark: each state has a sign of its own shape and its word,
+and each kind of edge has its own line and arrowhead. The picture paints its own background, light unless the viewer prefers
+a dark one, so it is readable on any page.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ SIGNS: Final = {
     NodeState.UNLOADED: '<path d="M-4.5,-4.5 L4.5,-4.5 L4.5,4.5 L-4.5,4.5 Z"/>',
     NodeState.ABSENT: '<path stroke-dasharray="2 2" d="M5,0 A5,5 0 1 1 -5,0 A5,5 0 1 1 5,0"/>',
 }
-"""Each around (0, 0), at most 12 wide and high."""
+"""The sign of each state, drawn around (0, 0), at most 12 wide and high."""
 _DASHED: Final = (NodeState.WAITING, NodeState.REMOVING, NodeState.FORBIDDEN, NodeState.UNLOADED)
 SHIFTS: Final = {
     EdgeKind.NEEDS: 0,
@@ -33,7 +33,7 @@ SHIFTS: Final = {
     EdgeKind.EXCLUDES: 10,
     EdgeKind.SUBSCRIBES: -10,
 }
-"""How far above or below the middle its line runs: several edges between the same two packages stay apart."""
+"""The distance of each kind's line from the middle, downwards, so that several edges between two packages do not overlap."""
 HEADS: Final = {
     EdgeKind.NEEDS: '<path class="head" d="M0,0 L-10,-5 L-10,5 Z"/>',
     EdgeKind.NEEDS_IF_THERE: '<path class="solid" d="M-9,-5 L0,0 L-9,5"/>',
@@ -41,7 +41,7 @@ HEADS: Final = {
     EdgeKind.EXCLUDES: '<path class="solid" d="M-3,-5 L-3,5 M-7,-5 L-7,5"/>',
     EdgeKind.SUBSCRIBES: '<circle class="hollow" cx="-5" cy="0" r="4"/>',
 }
-"""Each pointing right, its tip at (0, 0)."""
+"""The arrowhead of each kind, pointing right with its tip at (0, 0)."""
 _DASHES: Final = {
     EdgeKind.NEEDS_IF_THERE: "7 4",
     EdgeKind.ANY_OF: "12 3",
@@ -52,7 +52,7 @@ _DASHES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Palette:
-    """Colours on one background; of a state those of its box and of its border, which its sign has, too."""
+    """The colours on one background. A state has two: one for its box, one for its border and its sign."""
 
     paper: str
     ink: str
@@ -105,12 +105,12 @@ _DARK: Final = _Palette(
 
 
 def class_of(each: NodeState | EdgeKind) -> str:
-    """Its name in the style sheet."""
+    """Return the name of a state or a kind of edge in the style sheet."""
     return each.value.replace(" ", "-")
 
 
 def style_lines() -> Iterator[str]:
-    """The style sheet."""
+    """Yield the lines of the style sheet."""
     yield "text { font-family: ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; font-size: 12px; }"
     yield ".name { font-weight: bold; }"
     yield ".small { font-size: 11px; }"

@@ -1,8 +1,8 @@
 """The graph of packages as a Mermaid flowchart, for pages that render those.
 
-Pure, and in ASCII. Names are hostile: nothing of them becomes syntax. Identities are ours (``n0``, ``n1`` …, so no name can be
-a reserved word such as ``end``), labels are quoted, and in them every character that Mermaid could take for anything but itself
-is an entity of its own kind (``#35;``).
+Pure, and in ASCII. Names are untrusted and must not become syntax. Identifiers are generated (``n0``, ``n1`` …), so no name
+can be a reserved word such as ``end``. Labels are quoted, and every character in them that Mermaid could misread is written
+as one of Mermaid's own entities (``#35;``).
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from wharfinger.formats.terminal_text import printable
 
 MAX_EDGES: Final = 500
 MAX_CHARACTERS: Final = 50_000
-"""What Mermaid draws unless its settings (``maxEdges``, ``maxTextSize``) say more."""
+"""The limits of Mermaid's default settings (``maxEdges``, ``maxTextSize``)."""
 _HARMLESS: Final = frozenset(" ,-./:=+_")
 _CLASSES: Final = {
     NodeState.ACTIVE: "fill:#d8f0dc,stroke:#1a7f37",
@@ -44,12 +44,12 @@ _ARROWS: Final = {
 
 
 def graph_to_mermaid(graph: Graph) -> str:
-    """A Mermaid document; an edge points at what is named, and what comes first stands left."""
+    """Return a Mermaid document; an edge points at the named package, and packages that start first are on the left."""
     return "".join(f"{line}\n" for line in _lines(graph))
 
 
 def is_too_much(graph: Graph, document: str) -> bool:
-    """Whether Mermaid refuses to draw it with its own settings."""
+    """Return whether the document exceeds the limits of Mermaid's default settings."""
     return len(graph.edges) > MAX_EDGES or len(document) > MAX_CHARACTERS
 
 
@@ -73,7 +73,7 @@ def _lines(graph: Graph) -> Iterator[str]:
 
 
 def _label(edge: GraphEdge) -> str:
-    """Always something, since an empty label is none: the kind of the edge, its group and constraint."""
+    """Return the kind of the edge, its group and its constraint; never empty, because Mermaid has no empty labels."""
     kind = edge.kind.value.replace("-", " ")
     return f"{kind} {edge.label}" if edge.label else kind
 
@@ -83,7 +83,7 @@ def _class(state: NodeState) -> str:
 
 
 def _text(text: str) -> str:
-    """As it stands between the quotes of a label: letters, digits and what means nothing, all else as entities."""
+    """Escape a text for the quotes of a label: keep letters, digits and harmless characters, write all others as entities."""
     return "".join(
         character if character in _HARMLESS or (character.isascii() and character.isalnum()) else f"#{ord(character)};"
         for character in printable(text)

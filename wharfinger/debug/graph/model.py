@@ -1,12 +1,14 @@
-"""The packages of a daemon as a graph: who needs, tolerates, excludes and listens to whom, and how each of them is.
+"""The packages of a daemon as a graph: which packages need, exclude or subscribe to which others, and the state of each.
 
-Every picture (:mod:`wharfinger.debug.graph.text`, ``dot``, ``mermaid``, ``svg``, ``json``) is drawn from
-this one model, so they all show the same. Its invariants:
+Every picture (:mod:`wharfinger.debug.graph.text`, ``dot``, ``mermaid``, ``svg``, ``json``) is drawn from this one model, so
+they all show the same. Its invariants:
 
-* both ends of an edge are nodes: who is named and nowhere to be seen is a node too, and marked absent;
-* nodes are sorted by name, edges by their ends and kind, none is there twice: equal answers of a daemon give equal graphs.
+* Both ends of an edge are nodes. A package that is named but does not exist is a node too, with the state ``absent``.
+* Nodes are sorted by name, edges by their ends and kind, and there are no duplicates, so equal answers of a daemon give
+  equal graphs.
 
-Pure. Cycles are not admitted by the scheduler; from groups and subscriptions they come all the same, so nothing here minds them.
+Pure. The scheduler admits no cycles of dependencies, but groups and subscriptions may form them, so this code accepts
+cycles.
 """
 
 from collections import defaultdict
@@ -21,7 +23,7 @@ from wharfinger.runtime.inspector import NodeSnapshot, PackageSnapshot
 
 
 class NodeState(StrEnum):
-    """What is to be seen of a node at once: what the scheduler says of it, and where it is worse, what the package says."""
+    """The visible state of a node: the scheduler's state, or the package's own state if that is worse."""
 
     ACTIVE = "active"
     DEGRADED = "degraded"
@@ -33,13 +35,13 @@ class NodeState(StrEnum):
     FORBIDDEN = "forbidden"
     UNDECIDED = "undecided"
     UNLOADED = "not loaded"
-    """The daemon knows it, its scheduler does not: it was not brought yet, or that failed."""
+    """The daemon knows the package, but its scheduler does not: the package is not loaded yet, or loading failed."""
     ABSENT = "absent"
-    """Others name it, nobody has it."""
+    """Other packages name it, but it does not exist."""
 
 
 class EdgeKind(StrEnum):
-    """Why a package names another."""
+    """The reason why a package names another."""
 
     NEEDS = "needs"
     NEEDS_IF_THERE = "needs-if-there"
@@ -50,9 +52,9 @@ class EdgeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """One package. ``order`` is the effective one, None where the scheduler has none; ``status`` is the package's own word.
+    """One package. ``order`` is the effective one, None outside the scheduler; ``status`` is the package's own state.
 
-    ``message`` says why it is not active; ``waits_for`` what it is parked on, in words.
+    ``message`` explains why it is not active; ``waits_for`` describes what it is parked on.
     """
 
     name: str
@@ -67,19 +69,22 @@ class GraphNode:
 
     @property
     def says(self) -> str:
-        """Its state, and the package's own word where that adds something: ``active, Ready``."""
+        """The state, and the package's own status if it adds something: ``active, Ready``."""
         adds = self.status and self.status.lower() != self.state
         return f"{self.state}, {self.status}" if adds else self.state.value
 
     @property
     def caption(self) -> str:
-        """What stands below its name: ``1.2.3, active, Ready``."""
+        """The text below the name: ``1.2.3, active, Ready``."""
         return f"{self.version}, {self.says}" if self.version else self.says
 
 
 @dataclass(frozen=True, slots=True)
 class GraphEdge:
-    """``source`` names ``target``. ``group`` is the any-of or none-of group; ``waited_for``: it is parked on the target now."""
+    """An edge: ``source`` names ``target``.
+
+    ``group`` is the any-of or none-of group. ``waited_for`` is true if the source is now parked on the target.
+    """
 
     source: str
     target: str
@@ -96,7 +101,7 @@ class GraphEdge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes and edges; ``focus`` is the package whose surroundings these are (None: these are all)."""
+    """Nodes and edges. ``focus`` is the package whose surroundings are shown; None if all packages are shown."""
 
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
@@ -107,12 +112,15 @@ _KINDS: Final = tuple(EdgeKind)
 _GROUPS: Final = {"anyOf": EdgeKind.ANY_OF, "noneOf": EdgeKind.EXCLUDES}
 _WORSE: Final = {"Failed": NodeState.FAILED, "Degraded": NodeState.DEGRADED}
 _RESTING: Final = {"Ready": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
-"""Of these nothing failed: the scheduler is told the same of a run that was cut short, or ordered and not begun."""
+"""The states of nodes whose last run ended without success although nothing failed.
+
+The scheduler reports ``failed`` also for a run that was cut short, or ordered and never started.
+"""
 _PHASES: Final = {"active": NodeState.ACTIVE, "scheduled": NodeState.SCHEDULED}
 
 
 def make_graph(nodes: Iterable[NodeSnapshot], packages: Iterable[PackageSnapshot]) -> Graph:
-    """The graph of what a daemon answers. The two answers need not be of the same moment."""
+    """Make the graph from two answers of a daemon, which need not be of the same moment."""
     scheduled = {node.name: node for node in nodes}
     known = {package.name: package for package in packages}
     edges = sorted({edge for node in scheduled.values() for edge in _edges(node)}, key=_edge_key)
@@ -122,7 +130,7 @@ def make_graph(nodes: Iterable[NodeSnapshot], packages: Iterable[PackageSnapshot
 
 
 def around(graph: Graph, name: str) -> Graph | None:
-    """The package of this name, everything that it reaches and everything that reaches it; None: nobody has or names it."""
+    """Return the package of this name with everything that it reaches and that reaches it; None if the name is unknown."""
     if not any(node.name == name for node in graph.nodes):
         return None
     down, up = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)

@@ -1,10 +1,11 @@
-"""In which order the nodes of a column stand, so that few edges cross: the middle of a layered drawing (Sugiyama, 1981).
+"""The order of the nodes in each column, chosen so that few edges cross: the middle step of a layered drawing.
 
-Pure, on numbered nodes whose columns are known. An edge across several columns passes through a *joint* in each of those between.
-Edges to the same node share their joints: forty packages that need one are a tree with one trunk, not forty lines. Joints are
-numbered after the nodes. There are at most MAX_JOINTS; the longest edges go without when there would be more.
+Pure, on numbered nodes whose columns are known (after Sugiyama, 1981). An edge across several columns passes through a
+*joint* in each column between. Edges to the same node share their joints, so forty packages that need the same one form a
+tree with one trunk, not forty lines. Joints are numbered after the nodes. There are at most MAX_JOINTS; beyond that, the
+longest edges have none.
 
-Sweeps by barycentres, to and fro; the best order that was seen is kept.
+The order is improved by barycentre sweeps to and fro, and the best order seen is kept.
 """
 
 from bisect import bisect_right, insort
@@ -17,14 +18,15 @@ from wharfinger.debug.graph.layers import Edge
 MAX_JOINTS: Final = 10_000
 _SWEEPS: Final = 12
 _WORTH_COUNTING: Final = 8_000
-"""Beyond so many pieces of edges crossings are not counted: the last sweep is taken for the best."""
+"""The number of pieces of edges above which crossings are not counted, and the order of the last sweep is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """``columns``: the nodes and joints of each column from the top. ``left``, ``right``: neighbours of each in the next column.
+    """The order of all columns and the joints of all edges.
 
-    ``routes``: for each edge the joints that it passes from its source on; None for one that goes straight.
+    ``columns`` are the nodes and joints of each column from the top. ``left`` and ``right`` are the neighbours of each in
+    the next column. ``routes`` are the joints that each edge passes from its source on; None for an edge without joints.
     """
 
     columns: tuple[tuple[int, ...], ...]
@@ -34,7 +36,10 @@ class Rows:
 
 
 def order_rows(column: Sequence[int], edges: Sequence[Edge]) -> Rows:
-    """Joints and the order of all columns. ``column`` is that of each node; an edge never stays in one, but for loops."""
+    """Return the joints and the order of all columns, given the ``column`` of each node.
+
+    The ends of an edge must be in different columns, except those of a loop.
+    """
     joined = _Joined(column)
     spans = sorted(range(len(edges)), key=lambda at: abs(column[edges[at].source] - column[edges[at].target]))
     routes: list[tuple[int, ...] | None] = [None] * len(edges)
@@ -66,7 +71,7 @@ class _Joined:
         self._full = False
 
     def route(self, edge: Edge) -> tuple[int, ...] | None:
-        """The joints of an edge from its source on, made where they are missing; None where there are too many already."""
+        """Return the joints of an edge from its source on, creating missing ones; None once there are too many joints."""
         if edge.source == edge.target or self._full:
             return None
         low, high = sorted((edge.source, edge.target), key=lambda node: self.column[node])
@@ -85,7 +90,7 @@ class _Joined:
         return joints[::-1] if low == edge.target else joints
 
     def by_column(self) -> list[list[int]]:
-        """All of them as they were numbered."""
+        """Return the nodes and joints of each column, in the order of their numbers."""
         columns: list[list[int]] = [[] for _ in range(max(self.column, default=-1) + 1)]
         for node, at in enumerate(self.column):
             columns[at].append(node)
@@ -102,7 +107,7 @@ class _Joined:
 
 
 def _sweep(columns: list[list[int]], neighbours: Sequence[Sequence[int]], *, leftwards: bool) -> None:
-    """Order each column by the middle of its neighbours in the one before; who has none there stays about where it is."""
+    """Order each column by the middle of its neighbours in the previous one; a node without any roughly keeps its place."""
     place: dict[int, float] = {}
     for members in reversed(columns) if leftwards else columns:
         middle = {}
@@ -115,7 +120,7 @@ def _sweep(columns: list[list[int]], neighbours: Sequence[Sequence[int]], *, lef
 
 
 def _crossings(columns: Sequence[Sequence[int]], left: Sequence[Sequence[int]]) -> int:
-    """How often edges cross between neighbouring columns."""
+    """Count the crossings of edges between neighbouring columns."""
     place = {node: at for members in columns for at, node in enumerate(members)}
     total = 0
     for members in columns:

@@ -1,9 +1,9 @@
-"""The graph of packages as a picture: one SVG document that needs nothing else, no script, no font, no display.
+"""The graph of packages as a picture: one self-contained SVG document that needs no script, no font and no display.
 
-Pure, and in ASCII. Whatever is said by strangers is text, with everything escaped that XML could take for anything else or may
-not have at all. What is too long for a box is cut there and whole in its title, which viewers show under the pointer and programs
-read aloud; so is every edge in words. Boxes and lines are where :mod:`wharfinger.debug.graph.layout` puts them, and look as
-:mod:`wharfinger.debug.graph.look` says.
+Pure, and in ASCII. Untrusted text is written as text, and everything is escaped that XML could misread or does not allow. A
+text that is too long for its box is cut there and given in full in the title, which viewers show under the pointer and
+screen readers read aloud. Every edge has a title in words, too. The positions of boxes and lines come from
+:mod:`wharfinger.debug.graph.layout`, their look from :mod:`wharfinger.debug.graph.look`.
 """
 
 from collections import Counter
@@ -21,13 +21,13 @@ from wharfinger.debug.printing.text import shorten, width
 from wharfinger.formats.terminal_text import printable
 
 _LETTER: Final = 7.4
-"""Pixels that a letter takes at most, in the fonts that the style sheet names."""
+"""The greatest width of a letter in pixels, in the fonts of the style sheet."""
 _LONGEST_NAME: Final = 42
 _WHY_COLUMNS: Final = 36
 _WHY_LINES: Final = 2
 _LONGEST_LABEL: Final = 20
 _MOST_LABELS: Final = 60
-"""With more edges than these their labels are left to their titles."""
+"""The number of edges above which labels are only in the titles."""
 _MARGIN: Final = 24
 _LINE: Final = 16
 _LEAST_WIDTH: Final = 560
@@ -35,7 +35,7 @@ _STRONG: Final = frozenset({EdgeKind.NEEDS, EdgeKind.NEEDS_IF_THERE})
 
 
 def graph_to_svg(graph: Graph) -> str:
-    """An SVG document."""
+    """Return an SVG document."""
     number = {node.name: at for at, node in enumerate(graph.nodes)}
     edges = [Edge(number[edge.source], number[edge.target], edge.kind in _STRONG) for edge in graph.edges]
     texts = [_texts(node) for node in graph.nodes]
@@ -70,7 +70,7 @@ def _title(graph: Graph) -> str:
 
 
 def _summary(graph: Graph) -> str:
-    """The whole picture in a sentence."""
+    """Summarize the whole picture in words."""
     states = Counter(node.state for node in graph.nodes)
     kinds = Counter(edge.kind for edge in graph.edges)
     nodes = ", ".join(f"{states[state]} {state}" for state in NodeState if states[state])
@@ -82,7 +82,7 @@ def _summary(graph: Graph) -> str:
 
 
 def _texts(node: GraphNode) -> tuple[str, ...]:
-    """The lines in a box: the name, how it is, and what keeps it."""
+    """Return the lines in a box: the name, the state, and what the package waits for."""
     name, caption = (
         shorten(printable(node.name) or '""', _LONGEST_NAME),
         shorten(printable(node.caption), _LONGEST_NAME),
@@ -112,7 +112,7 @@ def _nodes(graph: Graph, layout: Layout, texts: Sequence[Sequence[str]]) -> Iter
 
 
 def _told(node: GraphNode) -> str:
-    """All of a node, for its title."""
+    """Return the full description of a node, for its title."""
     parts = [f"{node.kind} {node.name}".lstrip(), node.caption]
     parts += [f"order {node.order}"] if node.order is not None else []
     parts += [f"since {moment_text(node.since)}"] if node.since is not None else []
@@ -124,7 +124,7 @@ def _told(node: GraphNode) -> str:
 
 
 def _edges(graph: Graph, layout: Layout) -> Iterator[str]:
-    """What is waited for comes last, over the others."""
+    """Yield all edges; those that are waited for come last, so they are drawn over the others."""
     number = {node.name: at for at, node in enumerate(graph.nodes)}
     for held in (False, True):
         for edge, points in zip(graph.edges, layout.lines, strict=True):
@@ -137,7 +137,7 @@ def _edges(graph: Graph, layout: Layout) -> Iterator[str]:
 
 
 def _path(points: Sequence[Point], kind: EdgeKind) -> tuple[str, str]:
-    """The path of a line, level at both ends of each of its pieces, and where its head is."""
+    """Return the path of a line, with each piece horizontal at both ends, and the position of its arrowhead."""
     shift = SHIFTS[kind]
     path = [f"M{points[0].x},{points[0].y + shift}"]
     for at in range(0, len(points), 2):
@@ -152,7 +152,7 @@ def _path(points: Sequence[Point], kind: EdgeKind) -> tuple[str, str]:
 
 
 def _loop(box: Box, kind: EdgeKind) -> tuple[str, str]:
-    """Over the corner of a box."""
+    """Return the path of a loop over the corner of a box, and the position of its arrowhead."""
     right, top = box.x + box.width - 16 - SHIFTS[kind], box.y
     path = f"M{right - 16},{top} C{right - 16},{top - 14} {right},{top - 14} {right},{top}"
     return path, f"translate({right},{top}) rotate(90)"
@@ -165,7 +165,7 @@ def _words(edge: GraphEdge) -> str:
 
 
 def _labels(graph: Graph, layout: Layout) -> Iterator[str]:
-    """Groups and constraints on the lines, in a picture that has room for them: where nothing is under them."""
+    """Yield the groups and constraints on the lines, each at a free place; nothing in a picture with too many edges."""
     if len(graph.edges) > _MOST_LABELS:
         return
     taken = [(box.x, box.y, box.x + box.width, box.y + box.height) for box in layout.boxes]
@@ -184,7 +184,7 @@ def _labels(graph: Graph, layout: Layout) -> Iterator[str]:
 
 
 def _places(points: Sequence[Point], shift: int) -> Iterator[tuple[int, int]]:
-    """Where on its first piece a label may stand, the middle first."""
+    """Yield the places for a label on the first piece of a line, the middle first."""
     if points:
         (x, y), (to_x, to_y) = points[0], points[1]
         for part in (0.5, 0.4, 0.6, 0.3, 0.7):
@@ -201,7 +201,7 @@ def _meet(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> b
 
 
 def _legend(graph: Graph, across: int) -> Iterator[tuple[int, int, str]]:
-    """Everything that occurs, as x, row and what stands there."""
+    """Yield an entry for each state and kind of edge in the graph, with its x and its row."""
     x, row = _MARGIN, 0
     for entry, columns in (*_state_entries(graph), *_edge_entries(graph)):
         room = round(columns * _LETTER) + 60
@@ -231,5 +231,5 @@ def _edge_entries(graph: Graph) -> Iterator[tuple[str, int]]:
 
 
 def _xml(text: str) -> str:
-    """As text or as an attribute; what XML may not have is not printable either."""
+    """Escape a text for XML content or an attribute; ``printable`` replaces the characters that XML forbids."""
     return escape(printable(text)).encode("ascii", "xmlcharrefreplace").decode()

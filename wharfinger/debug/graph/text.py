@@ -1,7 +1,7 @@
-"""The graph of packages for a terminal: a list by tiers, in the order in which packages start, each with what it names.
+"""The graph of packages for a terminal: a list by order, lowest first, of packages and the packages that each names.
 
-Pure. One line for a package, one for each of its edges, wrapped where a terminal's width is known. Whoever has ASCII only gets
-other branches, and the rest as escapes.
+Pure. Each package and each of its edges has one line, which is wrapped if the width of the terminal is known. A terminal
+that has only ASCII gets other branches, and the other characters as escapes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from wharfinger.debug.printing.text import width
 from wharfinger.formats.terminal_text import printable
 
 _LEAST_COLUMNS: Final = 30
-"""Nothing is wrapped below this: then the terminal wraps."""
+"""The width below which nothing is wrapped here, because the terminal wraps anyway."""
 _VERBS: Final = {
     EdgeKind.NEEDS: "needs",
     EdgeKind.NEEDS_IF_THERE: "needs, if it is there,",
@@ -26,7 +26,7 @@ _VERBS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """What the branches of the tree are drawn with; all as wide as each other."""
+    """The characters for the branches of the tree; all have the same width."""
 
     middle: str
     last: str
@@ -39,7 +39,7 @@ _BLANK: Final = "   "
 
 
 def graph_to_text(graph: Graph, columns: int | None, branches: Branches = UNICODE) -> str:
-    """The list, as wide as a terminal of ``columns`` (None: nothing is wrapped)."""
+    """Return the list, wrapped to a terminal of ``columns`` (None: not wrapped)."""
     return "".join(f"{line}\n" for line in _lines(graph, columns, branches))
 
 
@@ -63,7 +63,7 @@ def _lines(graph: Graph, columns: int | None, branches: Branches) -> Iterator[st
 
 
 def _tiers(graph: Graph) -> Iterator[tuple[str, list[GraphNode]]]:
-    """Who starts first comes first; then who has no order, and who is not there."""
+    """Yield the packages of each order, lowest first, then those without an order, then the absent ones."""
     orders = sorted({node.order for node in graph.nodes if node.order is not None})
     for order in orders:
         yield f"order {order}", [node for node in graph.nodes if node.order == order]
@@ -81,7 +81,7 @@ def _count(members: list[GraphNode]) -> str:
 
 
 def _why(node: GraphNode) -> Iterator[str]:
-    """What keeps it: what it is parked on, or what is said."""
+    """Yield what the node is parked on, or else its message."""
     if node.waits_for:
         yield f"waits for {', '.join(node.waits_for)}"
     elif node.message:
@@ -100,7 +100,7 @@ def _shown(name: str) -> str:
 
 
 def _wrapped(text: str, first: str, rest: str, columns: int | None) -> Iterator[str]:
-    """The text in lines, the first and the rest each with its own beginning; a word that fits no line is broken."""
+    """Yield the text in lines, with separate prefixes for the first and the rest; a word longer than a line is broken."""
     words = printable(text)
     if columns is None or columns < _LEAST_COLUMNS:
         yield first + words
@@ -122,7 +122,7 @@ def _wrapped(text: str, first: str, rest: str, columns: int | None) -> Iterator[
 
 
 def _head(word: str, room: int) -> str:
-    """As much of the word as fits, and at least one character."""
+    """Return as much of the word as fits, but at least one character."""
     taken = used = 0
     for character in word:
         used += width(character)

@@ -1,4 +1,4 @@
-"""What is printed for people: tables, explanations, statistics, and secrets taken out.
+"""The output for people: tables, explanations and statistics, with secrets redacted.
 
 May import ``fields``.
 """

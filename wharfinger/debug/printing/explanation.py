@@ -1,4 +1,4 @@
-"""An explanation as a person reads it at night: a line for each cause, the root last, and one with what to do."""
+"""The explanation of a package's state as text: a line for each cause, the root cause last, and a line with the remedy."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -13,10 +13,10 @@ _A_DAY: Final = timedelta(days=1)
 
 
 def explanation_lines(explanation: ExplanationSnapshot, now: datetime) -> list[str]:
-    """The lines; ``now`` is what ages are counted from. Nothing in them is obeyed by a terminal."""
+    """Return the lines, safe to print on a terminal. Ages are counted back from ``now``."""
     also = [f"also: {text}" for text in explanation.also]
     if explanation.ready:
-        return [printable(line) for line in (f"{explanation.name}: nothing keeps it, it is ready", *also)]
+        return [printable(line) for line in (f"{explanation.name}: ready; nothing blocks it", *also)]
     subjects = [printable(cause.subject) for cause in explanation.causes]
     columns = max(map(width, subjects), default=0)
     chain = [
@@ -32,7 +32,7 @@ def _said(cause: CauseSnapshot, now: datetime) -> str:
 
 
 def since_text(since: datetime, now: datetime) -> str:
-    """``12:03:11 UTC (4m05s)``; with its date where that is not of the last day."""
+    """Format a time and its age: ``12:03:11 UTC (4m05s)``, with the date if it is a day ago or more."""
     moment, age = since.astimezone(UTC), max(now - since, timedelta())
     form = "%H:%M:%S UTC" if age < _A_DAY else "%Y-%m-%d %H:%M:%S UTC"
     return f"{moment:{form}} ({duration(age.total_seconds())})"

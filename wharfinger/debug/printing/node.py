@@ -1,6 +1,6 @@
-"""The scheduler's nodes as a person reads them: what each is parked on, since when, and a table of all.
+"""The scheduler's nodes as text: what each node is parked on and since when, and a table of all nodes.
 
-Pure. Nothing here is made safe for a terminal; what prints it does that.
+Pure. The text is not made safe for a terminal here; the caller that prints it does that.
 """
 
 from collections.abc import Sequence
@@ -10,19 +10,19 @@ from typing import Final
 from wharfinger.debug.printing.table import layout
 from wharfinger.runtime.inspector import LackSnapshot, NodeSnapshot
 
-# What one waits for comes last: it alone may be long, and only the last column is cut to fit a terminal.
+# WAITS-FOR is last because only this column may be long, and only the last column is cut to fit a terminal.
 _HEADER: Final = ("NAME", "ORDER", "STATE", "DECISION", "SINCE", "WAITS-FOR")
 
 _OFF: Final = ("Disable", "Forbid")
 
 
 def moment_text(moment: datetime | None) -> str:
-    """A moment to the second, in UTC: ``2026-05-17 12:30:45Z``; empty for none."""
+    """Format a time to the second, in UTC: ``2026-05-17 12:30:45Z``; empty for None."""
     return "" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def lack_text(lack: LackSnapshot) -> str:
-    """One thing that a node is parked on: ``data.db (failed)``, ``order 10 (scheduled)``, ``the end of a pause``."""
+    """Describe one thing that a node is parked on: ``data.db (failed)``, ``order 10 (scheduled)``, ``the end of a pause``."""
     match lack.kind:
         case "package":
             what = lack.name
@@ -38,7 +38,7 @@ def lack_text(lack: LackSnapshot) -> str:
 
 
 def node_lines(nodes: Sequence[NodeSnapshot], columns: int | None) -> list[str]:
-    """The lines of a table of nodes, as wide as a terminal of ``columns``; none where there are no nodes."""
+    """Return the lines of a table of nodes, as wide as a terminal of ``columns``; empty if there are no nodes."""
     rows = [
         (
             node.name,
@@ -54,12 +54,12 @@ def node_lines(nodes: Sequence[NodeSnapshot], columns: int | None) -> list[str]:
 
 
 def _state(node: NodeSnapshot) -> str:
-    """Its state, if it may be on: what may not rests, whatever the scheduler calls that."""
+    """Return the state of a node; always "off" for a node that is disabled or forbidden."""
     if node.decision in _OFF:
         return "off"
     return "failed" if node.failed else node.state
 
 
 def _number(name: str) -> str:
-    """The name of a tier without the zeros that sort it."""
+    """Return the name of a tier without the zeros that are only for sorting."""
     return name.lstrip("0") or "0" if name.isdecimal() else name

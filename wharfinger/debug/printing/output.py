@@ -1,7 +1,7 @@
 """A JSON value as text for people and programs: JSON or YAML, safe on a terminal and read back as the same value.
 
-Pure. No odd character, number or depth in one package's settings may hide the whole dump: what block-style YAML cannot say,
-or would say in a way that fools a terminal, is written as JSON with escapes, which is YAML too.
+Pure. An odd character, number or depth in one package's settings must not prevent the whole dump. A value that block-style
+YAML cannot express, or only in a way that is unsafe on a terminal, is written as JSON with escapes, which is also YAML.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -19,17 +19,17 @@ MEDIA_TYPES: Final[dict[OutputFormat, str]] = {"json": "application/json", "yaml
 
 
 def render(value: JsonValue, output: OutputFormat) -> str:
-    """The value as a document that ends with a line break."""
+    """Return the value as a document that ends with a line break."""
     return render_json(value) if output == "json" else render_yaml(value)
 
 
 def render_json(value: JsonValue) -> str:
-    """Indented JSON in the value's own key order. NaN and infinities, which JSON has not, become null."""
+    """Return indented JSON in the value's own key order. NaN and infinities, which JSON lacks, become null."""
     return json_printable(_json(value)) + "\n"
 
 
 def render_yaml(value: JsonValue) -> str:
-    """Block-style YAML in the value's own key order, or JSON that is YAML (see the module)."""
+    """Return block-style YAML in the value's own key order, or JSON that is also YAML (see the module)."""
     try:
         document = write_yaml(value)
         if is_safe(document, allow="\n"):

@@ -1,8 +1,8 @@
-"""Snapshots fit to leave the daemon: a dump is pasted into tickets, so nothing in it may be a secret.
+"""Snapshots without secrets: dumps are pasted into tickets, so everything that leaves the daemon is redacted.
 
-Pure. Settings and values are redacted by their keys. What was found there, and what the runtime names (write-only settings,
-what came from Secrets), is then known to be secret, and goes wherever else it stands: an error that quotes a password is as
-bad as the setting. What nothing names is found by its form only.
+Pure. Settings and values are redacted by their keys. The secrets found there, and those that the runtime names (write-only
+settings, values from Secrets), are then redacted everywhere else too, because an error that quotes a password is as bad as
+the setting itself. All other secrets are recognized only by their form.
 """
 
 from collections.abc import Collection, Iterable
@@ -29,7 +29,7 @@ from wharfinger.runtime.inspector import (
 
 
 def redact_package(package: PackageSnapshot) -> PackageSnapshot:
-    """The package with its settings, values and every text redacted; what it names as secret is left out itself."""
+    """Return the package with its settings, values and every text redacted, and without its list of secrets."""
     secrets = secrets_of(package)
     text = TextRedactor(secrets)
     return replace(
@@ -59,7 +59,7 @@ def redact_package(package: PackageSnapshot) -> PackageSnapshot:
 
 
 def redact_queue(queue: QueueSnapshot, secrets: Collection[str]) -> QueueSnapshot:
-    """The queue with the names, errors and causes of its tasks redacted, and what they wait for."""
+    """Return the queue with the names, errors and causes of its tasks redacted, and what they wait for."""
     text = TextRedactor(secrets)
     tasks = (
         replace(
@@ -75,7 +75,7 @@ def redact_queue(queue: QueueSnapshot, secrets: Collection[str]) -> QueueSnapsho
 
 
 def redact_node(node: NodeSnapshot, secrets: Collection[str]) -> NodeSnapshot:
-    """The node with its messages redacted, and those of its votes: they may quote what an enabled script said."""
+    """Return the node with its messages redacted, and those of its votes: they may quote the output of an enabled script."""
     text = TextRedactor(secrets)
     return replace(
         node,
@@ -86,7 +86,7 @@ def redact_node(node: NodeSnapshot, secrets: Collection[str]) -> NodeSnapshot:
 
 
 def redact_explanation(explanation: ExplanationSnapshot, secrets: Collection[str]) -> ExplanationSnapshot:
-    """The explanation with every text redacted but names: they quote statuses, errors of tasks, what scripts said."""
+    """Return the explanation with every text redacted except names: texts quote statuses, errors of tasks, and scripts."""
     text = TextRedactor(secrets)
     return replace(
         explanation,
@@ -100,7 +100,7 @@ def redact_explanation(explanation: ExplanationSnapshot, secrets: Collection[str
 
 
 def redact_answer(answer: SettingsAnswer, secrets: Collection[str]) -> SettingsAnswer:
-    """The answer with its messages redacted: a rule may quote what is set now, and nobody gave that with the question."""
+    """Return the answer with its messages redacted: a rule may quote present settings that are not in the question."""
     text = TextRedactor(secrets)
     match answer:
         case ValidSettings(_, warnings):
@@ -119,12 +119,12 @@ def _redact_problems(problems: Iterable[Problem], text: TextRedactor) -> tuple[P
 
 
 def secrets_in(packages: Iterable[PackageSnapshot]) -> frozenset[str]:
-    """Everything secret that any of ``packages`` knows."""
+    """Return all secrets that any of ``packages`` knows."""
     return frozenset(secret for package in packages for secret in secrets_of(package))
 
 
 def secrets_of(package: PackageSnapshot) -> frozenset[str]:
-    """What a package names as secret, and what stands in its settings and values under a key that says that it is one."""
+    """Return the secrets that a package names, and those in its settings and values under a key that marks a secret."""
     return frozenset(package.secrets).union(
         *(_found(shown, redact_object(shown)) for shown in (package.settings, package.values))
     )
@@ -155,7 +155,7 @@ def _redact_texts(texts: Iterable[str], text: TextRedactor) -> tuple[str, ...]:
 
 
 def _found(settings: JsonObject, redacted: JsonObject) -> set[str]:
-    """What was replaced: both are walked side by side, since redaction keeps the shape and the order."""
+    """Return the texts that were redacted. Both are walked in parallel, because redaction keeps the shape and the order."""
     found: set[str] = set()
     pairs: list[tuple[JsonValue, JsonValue]] = [(settings, redacted)]
     while pairs:

@@ -1,6 +1,7 @@
-"""What a daemon counts as a person reads it: three small tables.
+"""The counters of a daemon as text: three small tables.
 
-Pure. The first table is what goes on now and what was since the start, the second the limits on work, the third the workers.
+Pure. The first table has the present state and the totals since the start, the second the limits on work, the third the
+workers.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from wharfinger.runtime.inspector import StatisticsSnapshot, StoreSnapshot
 
 
 def statistics_lines(statistics: StatisticsSnapshot) -> list[str]:
-    """The lines of all tables, an empty one between two."""
+    """Return the lines of all tables, with an empty line between two."""
     limits = [(each.kind, str(each.limit), str(each.used), str(each.waiting)) for each in statistics.slots]
     pools = (("jq", statistics.filters), ("rules", statistics.rules))
     workers = [
@@ -37,7 +38,7 @@ def _rows(statistics: StatisticsSnapshot) -> Iterator[tuple[str, str, str]]:
     yield "schedules", f"{schedules.crontabs} crontabs{due}", f"{schedules.ticks} ticks"
     yield (
         "definitions",
-        f"tried for: {', '.join(statistics.trying_crds)}" if statistics.trying_crds else "all tried",
+        f"waiting for: {', '.join(statistics.trying_crds)}" if statistics.trying_crds else "none awaited",
         "",
     )
     if (objects := statistics.objects) is not None:

@@ -1,4 +1,4 @@
-"""Aligned tables, as kubectl prints them: pure layout of text that may be hostile."""
+"""Aligned tables, as kubectl prints them: a pure layout of untrusted text."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,14 +8,14 @@ from wharfinger.formats.terminal_text import printable
 
 _GAP: Final = "   "
 _LEAST_LAST_COLUMN: Final = 20
-"""The last column is cut to fit a terminal, but never below this: then lines wrap."""
+"""The last column is cut to fit a terminal, but never below this width; a narrower terminal wraps the lines."""
 
 
 def layout(header: Sequence[str], rows: Sequence[Sequence[str]], terminal_columns: int | None) -> list[str]:
-    """The lines of a table. Each row has as many cells as ``header``.
+    """Return the lines of a table. Each row has as many cells as ``header``.
 
-    Control characters are escaped. On a terminal (``terminal_columns`` is its width, None when there is none) the last
-    column is cut to fit; otherwise nothing is cut, since what is read by a program or kept in a file must be whole.
+    Control characters are escaped. On a terminal (``terminal_columns`` is its width, None if there is none) the last column
+    is cut to fit. Otherwise nothing is cut, because programs and files need the whole text.
     """
     cells = [[printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(width(row[column]) for row in cells) for column in range(len(header))]

@@ -1,4 +1,4 @@
-"""Text of strangers in columns: what is safe to show, and how wide it is. Pure."""
+"""The width of untrusted text in columns, and its shortening to fit. Pure."""
 
 import unicodedata
 from typing import Final
@@ -7,14 +7,14 @@ _ELLIPSIS: Final = "…"
 
 
 def width(text: str) -> int:
-    """Columns that printable text takes: wide East Asian characters count twice, combining marks and joiners not at all."""
+    """Return the width of printable text: wide East Asian characters count as two, combining marks and joiners as none."""
     if text.isascii():
         return len(text)
     return sum(_columns(character) for character in text)
 
 
 def shorten(text: str, columns: int) -> str:
-    """``text`` in at most ``columns`` (at least one), with an ellipsis where something was cut."""
+    """Return ``text`` in at most ``columns`` (at least one), with an ellipsis if something was cut."""
     if width(text) <= columns:
         return text
     used = 1

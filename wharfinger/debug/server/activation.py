@@ -14,23 +14,23 @@ _VARIABLES: Final = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 
 
 def inherited_listener(environment: MutableMapping[str, str]) -> trio.SocketListener | None:
-    """The listener that systemd passed to this very process, or None. Pass ``os.environ``.
+    """Return the listener that systemd passed to this process, or None. Pass ``os.environ``.
 
-    The variables are taken out of ``environment``, and the descriptor is closed on exec, so that no child believes it is
-    meant. Raises DebugSocketError when what was passed is not exactly one listening Unix stream socket.
+    The variables are removed from ``environment`` and the descriptor is closed on exec, so that no child takes them for its
+    own. Raises DebugSocketError unless exactly one listening Unix stream socket was passed.
     """
     pid, count, _ = (environment.pop(name, "") for name in _VARIABLES)
     if pid != str(os.getpid()):
         return None
     if count != "1":
         raise DebugSocketError(
-            f"systemd passed {count or 'no'} sockets and the debug socket is one; check wharfinger.socket"
+            f"systemd passed {count or 'no'} sockets instead of one, the debug socket; check wharfinger.socket"
         )
     try:
         inherited = socket.socket(fileno=FIRST_DESCRIPTOR)
     except OSError as error:
         raise DebugSocketError(
-            f"descriptor {FIRST_DESCRIPTOR} is no socket though LISTEN_FDS names it: {error.strerror};"
+            f"descriptor {FIRST_DESCRIPTOR} is not a socket although LISTEN_FDS names it: {error.strerror};"
             " check wharfinger.socket"
         ) from error
     inherited.set_inheritable(False)
@@ -41,6 +41,6 @@ def inherited_listener(environment: MutableMapping[str, str]) -> trio.SocketList
     ):
         inherited.close()
         raise DebugSocketError(
-            "systemd passed something else than a listening Unix stream socket; check ListenStream in wharfinger.socket"
+            "systemd passed a socket that is not a listening Unix stream socket; check ListenStream in wharfinger.socket"
         )
     return trio.SocketListener(trio.socket.from_stdlib_socket(inherited))

@@ -1,8 +1,8 @@
-"""Metrics for scrapers that come over the network: GET of three paths, and nothing else of the debug server.
+"""Metrics for scrapers over the network: GET of three paths, and nothing else of the debug server.
 
-Whoever reaches the port may ask, so it is closed unless somebody asks for it, answers nothing that changes or explains anything,
-and costs the daemon little however often it is asked: at most CONNECTIONS at once, requests without a body, and what was written
-down for one scraper is given to all who ask within FRESH_S.
+Any process that reaches the port may ask. Therefore the port is closed by default, and no path changes or explains anything.
+The cost to the daemon is small however often it is asked: at most CONNECTIONS at once, requests have no body, and an answer
+made for one scraper is given to all that ask within FRESH_S.
 """
 
 import logging
@@ -28,7 +28,7 @@ CONNECTIONS: Final = 16
 FRESH_S: Final = 1.0
 MAX_PORT: Final = 65_535
 _ASKED: Final[tuple[tuple[str, ...], ...]] = (("false",), ("true",))
-"""What the parameter may be; the first where it is not given."""
+"""The allowed values of the parameter; the first is the default."""
 _MAX_SHOWN: Final = 100
 LIMITS: Final = HttpLimits(
     header_bytes=8 * 1024, body_bytes=0, idle_s=120, header_read_s=5, body_read_s=5, write_s=30, connections=CONNECTIONS
@@ -37,27 +37,27 @@ LIMITS: Final = HttpLimits(
 
 @dataclass(frozen=True, slots=True)
 class MetricsAddress:
-    """Where to listen; ``host`` "" is every address of this machine, ``port`` 0 any that is free."""
+    """The address to listen on. ``host`` "" means every address of this machine, ``port`` 0 any free port."""
 
     host: str
     port: int
 
     def __str__(self) -> str:
-        """As it is written."""
+        """Return the address as the user writes it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def read_metrics_address(text: str) -> MetricsAddress:
-    """``HOST:PORT``, ``[::1]:PORT``, or ``:PORT`` for every address. Raises MetricsAddressError."""
+    """Parse ``HOST:PORT``, ``[::1]:PORT``, or ``:PORT`` for every address. Raises MetricsAddressError."""
     host, colon, digits = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     host = host[1:-1] if bracketed else host
     if not colon or bracketed != (":" in host) or printable(host) != host or " " in host:
         raise MetricsAddressError(
-            f"{_quoted(text)} is no address to listen on: HOST:PORT, [IPv6]:PORT, or :PORT for all"
+            f"{_quoted(text)}: expected an address to listen on: HOST:PORT, [IPv6]:PORT, or :PORT for all"
         )
     if not (digits.isascii() and digits.isdigit() and len(digits) <= len(str(MAX_PORT)) and int(digits) <= MAX_PORT):
-        raise MetricsAddressError(f"{_quoted(text)}: the port is a number up to {MAX_PORT}")
+        raise MetricsAddressError(f"{_quoted(text)}: expected a port number up to {MAX_PORT}")
     return MetricsAddress(host, int(digits))
 
 
@@ -65,7 +65,7 @@ def read_metrics_address(text: str) -> MetricsAddress:
 async def open_metrics_listener(address: MetricsAddress, inspector: Inspector) -> AsyncIterator[int]:
     """Answer scrapers on ``address`` until the body is left; requests in flight are still answered.
 
-    Yields the port. Raises MetricsAddressError where nobody can listen there.
+    Yields the port. Raises MetricsAddressError if the address cannot be listened on.
     """
     try:
         listeners = await trio.open_tcp_listeners(address.port, host=address.host or None)
@@ -79,18 +79,18 @@ async def open_metrics_listener(address: MetricsAddress, inspector: Inspector) -
 
 
 def make_metrics_handler(inspector: Inspector) -> Handler:
-    """The handler: the debug server's own for these paths, asked once for all who ask at about the same time."""
+    """Make the handler: the debug server's own for these paths, called once for all requests at about the same time."""
     ask = make_handler(inspector)
     kept = {(path, hooks): _Kept() for path in (METRICS, HOOK_METRICS) for hooks in _ASKED}
 
     async def handle(request: Request) -> Answer:
         if request.path not in PATHS:
-            return _text(404, f"no such path; there are {', '.join(PATHS)}")
+            return _text(404, f"no such path; known: {', '.join(PATHS)}")
         if request.method != "GET":
             return _text(405, "this path only answers GET", ("Allow", "GET"))
         wanted = request.path, request.query.get(HOOKS, _ASKED[0])
         if request.query.keys() - {HOOKS} or wanted[1] not in _ASKED:
-            # Whatever gets past here is made once for all: there may be no second way to ask for the same.
+            # Answers beyond this point are shared, so there must be only one way to write each request.
             return _text(400, f"unknown query; known: {METRICS}?{HOOKS}=true and {METRICS}?{HOOKS}=false")
         found = kept.get(wanted)
         return await (ask(request) if found is None else found.answer(lambda: ask(request)))
@@ -99,7 +99,7 @@ def make_metrics_handler(inspector: Inspector) -> Handler:
 
 
 class _Kept:
-    """An answer, made by one who asks for all who ask while it is fresh."""
+    """An answer that one request makes, and that all requests share while it is fresh."""
 
     def __init__(self) -> None:
         self._made: Answer | None = None

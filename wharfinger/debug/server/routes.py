@@ -1,10 +1,10 @@
-"""What the debug socket answers: one table of routes over an Inspector (spec/runtime §9.2).
+"""The routes of the debug socket: one table over an Inspector (spec/runtime §9.2).
 
-Reading only: GET and HEAD, and POST for the one question that brings settings with it. Whatever is asked for in a way this
-server does not know is refused, never answered with a silent default. Everything leaves redacted (see
-:mod:`wharfinger.debug.printing.redacting`), with one exception that must be asked for by name: ``?show-secrets=true`` gives a
-rendered manifest as it would be applied. Who may ask is who may open the socket, and that is the daemon's user alone (0600, in
-a folder of 0700).
+The socket is read-only: it answers GET and HEAD, and POST for the one question that carries settings. A request with an
+unknown path, method or parameter is refused, never answered with a silent default. All answers are redacted (see
+:mod:`wharfinger.debug.printing.redacting`), with one explicit exception: ``?show-secrets=true`` returns a rendered manifest
+as it would be applied. Anyone who can open the socket may ask, and that is only the daemon's user (mode 0600, in a folder of
+mode 0700).
 """
 
 from collections.abc import Awaitable, Callable
@@ -40,7 +40,7 @@ from wharfinger.runtime.inspector import Inspector
 
 RENDER: Final = "/api/v1/packages/render/"
 VALIDATE: Final = "/api/v1/packages/validate/"
-"""These two paths go on: with the name of a package."""
+"""The name of a package follows these two paths."""
 WHY: Final = "/api/v1/why"
 METRICS: Final = "/metrics"
 HOOK_METRICS: Final = "/metrics/hooks"
@@ -48,13 +48,13 @@ SETTINGS_VERSION: Final = "settings-version"
 MAX_SETTINGS_VERSION: Final = 1_000
 MAX_DIGITS: Final = 9
 MAX_SHOWN: Final = 100
-"""Characters of what was asked for, in a refusal."""
+"""The number of characters of a request that an error quotes."""
 MAX_SETTINGS: Final = 1024 * 1024
-"""Bytes of settings in a question; an object in a cluster has little more."""
+"""The greatest size of the settings in a request, in bytes; an object in a cluster cannot be much larger."""
 SHOW_SECRETS: Final = "show-secrets"
 HOOKS: Final = "hooks"
-ELSEWHERE: Final = f"# What hooks publish is on {HOOK_METRICS}, and here with ?{HOOKS}=true\n"
-"""A comment, for those who look for it here; scrapers read over it."""
+ELSEWHERE: Final = f"# The metrics of hooks are on {HOOK_METRICS}, and here with ?{HOOKS}=true\n"
+"""A comment for users who look for these metrics here; scrapers ignore it."""
 NO_CHART: Final = "package has no Helm chart"
 RENDER_FAILED: Final = "render failed: "
 NO_PACKAGE: Final = "no package named "
@@ -63,21 +63,21 @@ _TEXT: Final = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """One path: what answers it, and the query parameters it knows."""
+    """One path: its handler, and the query parameters that it knows."""
 
     answer: Callable[[Inspector, Request], Awaitable[Response]]
     parameters: frozenset[str] = frozenset()
     post: bool = False
-    """It is asked with POST, and nothing else."""
+    """True if the path answers POST only."""
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """What it may be asked with."""
+        """The methods that the path answers."""
         return ("POST",) if self.post else ("GET", "HEAD")
 
 
 def read_settings_version(text: str) -> int | None:
-    """The version that somebody wrote; None for what is none."""
+    """Parse the version of settings; None if it is not a valid version."""
     if len(text) > MAX_DIGITS or not text.isascii() or not text.isdigit():
         return None
     version = int(text)
@@ -85,7 +85,7 @@ def read_settings_version(text: str) -> int | None:
 
 
 def make_handler(inspector: Inspector) -> Handler:
-    """The handler of a debug server that answers from ``inspector``."""
+    """Make the handler of a debug server that answers from ``inspector``."""
 
     async def handle(request: Request) -> Response:
         named = next((prefix for prefix in (RENDER, VALIDATE) if request.path.startswith(prefix)), "")
@@ -161,7 +161,7 @@ async def _why(inspector: Inspector, request: Request) -> Response:
     explanation = await inspector.why(request.arg("package"))
     if explanation is None:
         return _document(request, None)
-    # A chain goes through packages of others, and each may quote what only its own knows to be secret.
+    # The chain passes through other packages, and each text may quote a secret that only its own package names.
     secrets = secrets_in(await inspector.packages())
     return _document(request, explanation_to_json(redact_explanation(explanation, secrets)))
 
@@ -239,7 +239,7 @@ ROUTES: Final[dict[str, _Route]] = {
 
 
 def metrics_answer(text: str) -> Response:
-    """Metrics as a scraper wants them."""
+    """Return metrics as a response for a scraper."""
     return Response(200, text.encode("utf-8", "replace"), CONTENT_TYPE)
 
 

@@ -1,7 +1,8 @@
 """The debug server: an Inspector on a Unix socket that only its owner can reach.
 
-Why a socket file and not a port: whoever may connect learns what the daemon knows, so the file's mode is the access
-control, and it holds on machines with many users. See :mod:`wharfinger.debug.server.socket_file` for how it is made.
+It listens on a socket file and not on a port, because a client learns everything that the daemon knows. The mode of the file
+is the access control, and it also holds on machines with many users. :mod:`wharfinger.debug.server.socket_file` creates the
+file.
 """
 
 import os
@@ -35,8 +36,8 @@ async def open_debug_server(
 ) -> AsyncIterator[None]:
     """Answer questions about ``inspector`` on ``path`` until the body is left; requests in flight are still answered.
 
-    A ``listener`` given, or inherited from systemd, is served instead: then ``path`` is not touched, its file being
-    systemd's. Raises DebugSocketError.
+    If a ``listener`` is given or inherited from systemd, it is served instead, and ``path`` is not touched, because its file
+    belongs to systemd. Raises DebugSocketError.
     """
     listener = listener or inherited_listener(os.environ)
     if listener is not None:

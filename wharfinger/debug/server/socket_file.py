@@ -1,10 +1,11 @@
-"""The debug socket as a file: ours alone from its first moment, taken over from the dead, never from the living.
+"""The debug socket as a file: private from its creation, taken over from a dead daemon, never from a living one.
 
-* The socket has mode 0600 before it has a name: Linux gives a socket file the mode of the descriptor that is bound, so
-  nobody's umask and no window between bind and chmod matter.
-* A socket file outlives its daemon. One that nobody listens on is removed; one that is answered is an error.
-* Look, remove and bind happen under a lock on the folder, so of two daemons that start at once one loses properly.
-* At the end the file is removed only while it is still the one that was made here.
+* The socket has mode 0600 before it has a name: Linux gives a socket file the mode of the bound descriptor, so neither
+  the umask nor a window between bind and chmod matters.
+* A socket file outlives its daemon. A file that no process listens on is removed; one that answers is an error.
+* The check, the removal and the bind happen under a lock on the folder, so one of two daemons that start at once fails with
+  a clear error.
+* At the end the file is removed only if it is still the one that was created here.
 """
 
 import errno
@@ -21,14 +22,14 @@ from typing import Final
 from wharfinger.debug.errors import DebugSocketError
 
 MAX_PATH_BYTES: Final = 107
-"""unix(7): sun_path is 108 bytes with its terminator."""
+"""The limit of unix(7): sun_path is 108 bytes with its terminator."""
 
 _BACKLOG: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class SocketFile:
-    """A bound, listening socket, and the file it is reached by."""
+    """A bound, listening socket, and the file that it is reached through."""
 
     path: Path
     socket: socket.socket
@@ -37,9 +38,10 @@ class SocketFile:
 
 
 def bind_socket_file(path: Path) -> SocketFile:
-    """Listen on ``path``. Its folder is made (0700) when it is missing.
+    """Listen on ``path``. Its folder is created (0700) if it is missing.
 
-    Raises DebugSocketError: path too long, a folder others may write to, a living daemon on it, another kind of file.
+    Raises DebugSocketError: the path is too long, others may write to the folder, a living daemon listens there, or another
+    kind of file is there.
     """
     size = len(os.fsencode(path))
     if size > MAX_PATH_BYTES:
@@ -64,9 +66,9 @@ def bind_socket_file(path: Path) -> SocketFile:
 
 
 def remove_socket_file(file: SocketFile) -> None:
-    """Remove the file if it is still ours. Call it while the socket is open, so that its inode cannot be another's.
+    """Remove the file if it is still ours. Call it while the socket is open, so that no other file can have its inode.
 
-    A file that cannot be removed stays: the next daemon takes it over.
+    A file that cannot be removed is kept; the next daemon takes it over.
     """
     with suppress(OSError), _locked_folder(file.path.parent):
         found = os.lstat(file.path)
@@ -78,7 +80,7 @@ def remove_socket_file(file: SocketFile) -> None:
 def _locked_folder(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # Never waited for: whoever may read the folder could hold the lock for ever.
+        # Do not wait for the lock: any process that can read the folder could hold it forever.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
@@ -118,7 +120,7 @@ def _answers(path: Path) -> bool:
         result = probe.connect_ex(os.fspath(path))
     if result == errno.ECONNREFUSED:
         return False
-    if result in {0, errno.EAGAIN}:  # EAGAIN: it lives, and its backlog is full
+    if result in {0, errno.EAGAIN}:  # EAGAIN: the daemon is alive and its backlog is full
         return True
     raise OSError(result, os.strerror(result))
 

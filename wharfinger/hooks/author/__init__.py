@@ -1,4 +1,4 @@
-"""Tools for the author of a package: ``hook run``, ``hook config``, ``hook context`` and ``package lint``, without a cluster.
+"""Tools for package authors: ``hook run``, ``hook config``, ``hook context`` and ``package lint``, without a cluster.
 
 The highest room; it may import all others.
 """

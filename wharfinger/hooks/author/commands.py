@@ -1,8 +1,8 @@
-"""``wharfinger hook``: the hooks of a package on a laptop, with no cluster, as the daemon asks and runs them.
+"""The commands ``wharfinger hook``: work with the hooks of a package on a laptop, without a cluster, as the daemon does.
 
-``hook run`` is in :mod:`~wharfinger.hooks.author.run_command`. ``hook config`` asks one hook, or all of a package with their
-filters compiled, and prints what the daemon understands. ``hook context`` makes up what a hook could be told. ``hook
-shell-lib`` is where the library for hooks in bash is.
+``hook run`` is in :mod:`~wharfinger.hooks.author.run_command`. ``hook config`` asks one hook, or all hooks of a package, for
+the configuration, compiles its filters, and prints it as the daemon understands it. ``hook context`` prints sample contexts
+for a hook. ``hook shell-lib`` prints the folder of the library for hooks in bash, or installs it.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from wharfinger.packages.errors import PackageError
 
 
 def add_hook(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger hook run|config|context|shell-lib`."""
+    """Add the subcommands of `wharfinger hook run|config|context|shell-lib`."""
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
     add_run(commands)
     _add_config(commands)
@@ -43,13 +43,15 @@ def add_hook(parser: argparse.ArgumentParser) -> None:
 def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     config = commands.add_parser(
         "config",
-        help="print what a hook, or all hooks of a package, ask for",
-        description="Ask one hook for its configuration, or each of a package's hooks, those in executables with several as "
-        "well, and print it as the daemon understands it: every default filled in, groups merged, filters compiled. "
-        "Exit code 0, or 1 where a configuration is refused.",
+        help="print the configuration of a hook, or of all hooks of a package",
+        description="Ask one hook for its configuration, or all hooks of a package, including those in executables with "
+        "several, and print it as the daemon understands it: every default filled in, groups merged, filters compiled. "
+        "Exit code 0, or 1 if a configuration is refused.",
     )
     config.add_argument("path", type=Path, metavar="FILE|FOLDER", help="the hook, or the package's folder")
-    config.add_argument("--global", action="store_true", dest="is_global", help="the hooks are the operator's own ones")
+    config.add_argument(
+        "--global", action="store_true", dest="is_global", help="the hooks are the operator's global hooks"
+    )
     add_environment_option(config)
     add_output(config, "form of the configuration")
     config.set_defaults(handler=_config)
@@ -59,8 +61,8 @@ def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     context = commands.add_parser(
         "context",
         help="print sample contexts for each binding of a hook",
-        description="Ask a hook for its configuration, and print a binding context for each way in which it may be run, with "
-        "made-up objects: ready for `wharfinger hook run --context`.",
+        description="Ask a hook for its configuration, and print a binding context for each event that can run it, with "
+        "sample objects: ready for `wharfinger hook run --context`.",
     )
     context.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
     context.add_argument("--binding", metavar="NAME", help="only of this binding")
@@ -68,7 +70,7 @@ def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--type", metavar="TYPE", help="only of this type: Synchronization, Event, Schedule, Group, Validating, …"
     )
     context.add_argument(
-        "--global", action="store_true", dest="is_global", help="it is one of the operator's own hooks"
+        "--global", action="store_true", dest="is_global", help="it is one of the operator's global hooks"
     )
     add_environment_option(context)
     add_output(context, "form of the contexts")
@@ -78,9 +80,9 @@ def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def _add_shell_library(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     library = commands.add_parser(
         "shell-lib",
-        help="say where the library for hooks in bash is, or install it",
-        description="Print the folder that has shell_lib.sh in it: hooks run by wharfinger find it as $FRAMEWORK_DIR. "
-        "With --install, write it where hooks look for it themselves, below the root of an image, and print each file.",
+        help="print the folder of the library for hooks in bash, or install it",
+        description="Print the folder that contains shell_lib.sh: hooks run by wharfinger find it as $FRAMEWORK_DIR. "
+        "With --install, write it to the paths where hooks look for it, below the root of an image, and print each file.",
     )
     library.add_argument(
         "--install", type=Path, metavar="ROOT", help="write shell_lib.sh and its fragments below this folder"
@@ -99,7 +101,7 @@ def _config(args: argparse.Namespace) -> int:
 
 
 async def _ask_one(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, list[Exception]]:
-    """The configuration of a hook, as its own document has it."""
+    """Return the configuration of one hook, and the errors."""
     file = hook_file(path)
     async with open_jq_pool(None, workers=1) as filters:
         try:
@@ -111,7 +113,7 @@ async def _ask_one(path: Path, scope: HookScope, reader: ProcessConfigReader) ->
 
 
 async def _ask_package(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, list[Exception]]:
-    """The configurations of a package's hooks, and why others have none."""
+    """Return the configurations of a package's hooks, and the errors of those that have none."""
     try:
         files = await trio.to_thread.run_sync(hook_files_of, path, scope)
     except (HookError, PackageError, OSError) as error:
@@ -141,7 +143,9 @@ def _context(args: argparse.Namespace) -> int:
         if args.binding in (None, find_str(context, "binding")) and args.type in (None, find_str(context, "type"))
     ]
     if not wanted:
-        return refuse(HookError(str(args.executable), "it has no such binding, so there is nothing it could be told"))
+        return refuse(
+            HookError(str(args.executable), "it has no such binding; `wharfinger hook config` lists its bindings")
+        )
     return _print(wanted, cast("str", args.output))
 
 
@@ -155,7 +159,7 @@ async def _samples(path: Path, scope: HookScope, reader: ProcessConfigReader) ->
 
 
 def _reader(args: argparse.Namespace) -> ProcessConfigReader:
-    """Asks hooks as the daemon does."""
+    """Return a reader that asks hooks for their configuration as the daemon does."""
     asked = cast("list[AskedVariable]", args.hook_env)
     return ProcessConfigReader(environment=hook_environment(os.environ, asked).variables)
 

@@ -1,4 +1,4 @@
-"""``wharfinger package lint``: a package looked over on its author's machine, with the lines to go to."""
+"""The command ``wharfinger package lint``: check a package on its author's machine, with line numbers."""
 
 import argparse
 import json
@@ -29,14 +29,14 @@ EXIT_USAGE: Final = 2
 
 
 def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", refused: RefusedFields) -> None:
-    """``package lint FOLDER``; the actions are those of ``wharfinger package``, ``refused`` checks definitions."""
+    """Add ``package lint FOLDER`` to the actions of ``wharfinger package``; ``refused`` checks definitions."""
     lint = actions.add_parser(
         "lint",
-        help="look a package over for what would go wrong later, with line numbers",
-        description="Find everything that `package check` does, and more: hooks that cannot be run or ask for what cannot be, "
+        help="check a package for problems that would show later, with line numbers",
+        description="Find everything that `package check` does, and more: hooks that cannot be run or are configured wrongly, "
         "filters and crontabs, misspelt keywords of schemas, values that their schema refuses, templates that Helm cannot "
         "render with defaults, wrong CRDs. Findings are printed as FILE:LINE: SEVERITY: MESSAGE. Hooks are run with --config. "
-        "Exit code 0: no errors; 1: errors (with --strict also warnings); 2: wrong usage, or it cannot be told now.",
+        "Exit code 0: no errors; 1: errors (with --strict also warnings); 2: wrong usage, or the check is not possible now.",
     )
     lint.add_argument("folder", type=Path, metavar="FOLDER", help="the package's folder")
     lint.add_argument(
@@ -48,13 +48,16 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", ref
     lint.add_argument("--no-hooks", action="store_true", help="do not run hooks with --config")
     lint.add_argument("--no-templates", action="store_true", help="do not render the templates")
     lint.add_argument(
-        "--helm", default="helm", metavar="PROGRAM", help="what renders the templates (default: %(default)s)"
+        "--helm",
+        default="helm",
+        metavar="PROGRAM",
+        help="the Helm program that renders the templates (default: %(default)s)",
     )
     lint.add_argument(
         "--kubernetes-version",
         default=KUBE_VERSION,
         metavar="VERSION",
-        help="what templates are told of the cluster (default: %(default)s)",
+        help="the version of Kubernetes that templates see (default: %(default)s)",
     )
     add_environment_option(lint)
     lint.add_argument("--strict", action="store_true", help="warnings count as errors")
@@ -63,7 +66,7 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", ref
 
 
 def lint_command(args: argparse.Namespace) -> int:
-    """Look a package over and print what was found."""
+    """Lint a package and print the findings."""
     folder = cast("Path", args.folder)
     if not folder.is_dir():
         return _not_told(f"{folder}: no such folder; name the one that has the package's files")
@@ -84,7 +87,7 @@ def lint_command(args: argparse.Namespace) -> int:
     refused = cast("RefusedFields", args.refused)
     report = trio.run(_lint, folder, rendering, given, reader, refused)
     if isinstance(report, Exception):
-        return _not_told(f"it cannot be told now: {report}; try again")
+        return _not_told(f"the package cannot be checked now: {report}; try again")
     say(_json(report) if args.output == "json" else _text(report))
     bad = report.count(Severity.ERROR) + (report.count(Severity.WARNING) if args.strict else 0)
     return EXIT_FOUND if bad else 0
@@ -97,7 +100,10 @@ async def _lint(
     reader: ConfigReader | None,
     refused: RefusedFields,
 ) -> LintReport | Exception:
-    """The report, or why there is none: what is raised between the pools would come out of their nurseries wrapped."""
+    """Return the report, or the error.
+
+    An error raised between the pools would come out of their nurseries wrapped in a group.
+    """
     async with open_jq_pool(None, workers=1) as filters, open_cel_pool(None, workers=1) as rules:
         try:
             return await lint_package(folder, LintTools(filters, rules, reader, rendering, refused), given)
@@ -136,7 +142,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _json(report: LintReport) -> str:
-    """In ASCII: nothing in it that a terminal would obey."""
+    """Return the report as ASCII JSON, which contains nothing that a terminal would obey."""
     definition = report.definition
     document: JsonObject = {
         "package": None if definition is None else {"name": definition.name, "version": definition.version},

@@ -1,7 +1,7 @@
-"""Definitions of custom resources in ``crds/``, checked as an API server checks them, before there is one.
+"""Checks of the custom resource definitions in ``crds/``, the same as an API server makes.
 
-What a server refuses is an error. A keyword it does not know, which it would leave out, is a warning, as is an object that is
-no definition: it is applied all the same.
+A definition that a server refuses is an error. An unknown keyword, which a server would drop, is a warning. So is an object
+that is not a definition, because it is applied anyway.
 """
 
 import re
@@ -24,26 +24,26 @@ _SCHEMA: Final = ("schema", "openAPIV3Schema")
 _SHARED: Final = {"validation": "schema"} | {
     name: name for name in ("subresources", "additionalPrinterColumns", "selectableFields")
 }
-"""Where what a server says of ``spec.validation`` stands in a version."""
+"""The parts of ``spec`` that a server reports outside of the versions, and where a version has them."""
 
 RefusedFields: TypeAlias = Callable[[JsonObject], Sequence[tuple[str, str]]]
-"""Tells what a server would refuse of a new definition: fields, each with a sentence."""
+"""A function that returns what a server would refuse of a new definition: fields, each with a sentence."""
 
 _MEMBER: Final = re.compile(r"\[([^\]\d][^\]]*)\]")
-"""``properties[spec]``, which is written ``properties.spec``."""
+"""A member like ``properties[spec]``, which is written ``properties.spec``."""
 
 
 def lint_crds(sources: Sources, refused: RefusedFields) -> list[LintFinding]:
-    """Look all files in ``crds/`` over. Blocking."""
+    """Check all files in ``crds/``. Blocking."""
     found: list[LintFinding] = []
     try:
         names = crd_file_names(sources.files.root)
-    except PackageError:  # package check has said so
+    except PackageError:  # package check has reported it
         return found
     for name in names:
         try:
             documents = read_yaml_all(sources.text(name) or b"", what=name)
-        except FormatError:  # package check has said so
+        except FormatError:  # package check has reported it
             continue
         for document, lines in zip(documents, sources.documents(name), strict=False):
             found += _of_document(document, lines, name, refused)
@@ -54,10 +54,10 @@ def _of_document(document: JsonValue, lines: Lines, name: str, refused: RefusedF
     if not isinstance(document, dict):
         return
     kind, version = document.get("kind"), document.get("apiVersion")
-    if not isinstance(kind, str) or not isinstance(version, str):  # package check has said so
+    if not isinstance(kind, str) or not isinstance(version, str):  # package check has reported it
         return
     if kind != KIND:
-        why = f"{kind} is no {KIND}; it is applied before everything else all the same"
+        why = f"{kind} is not a {KIND}, but it is applied before everything else anyway"
         yield finding(name, lines.of(("kind",)), Severity.WARNING, why)
     elif version != API_VERSION:
         why = f"apiVersion: {version} is not served by any supported Kubernetes; write {API_VERSION}"
@@ -77,14 +77,17 @@ def _of_definition(document: JsonObject, lines: Lines, name: str, refused: Refus
             for path, why in misspelt(schema):
                 yield finding(name, lines.of((*where, *path)), Severity.WARNING, why)
         if versions and not any(find(version, "served") is True for version in versions):
-            why = "spec.versions: none is served, so nobody can use the kind"
+            why = "spec.versions: no version is served, so the kind cannot be used"
             yield finding(name, lines.of(("spec", "versions")), Severity.WARNING, why)
     except FormatError as error:
         yield finding(name, lines.of(("spec",)), Severity.ERROR, str(error))
 
 
 def _line(lines: Lines, field: str) -> int:
-    """The line of a field, or of what is nearest around it; what all versions share is written in the first of them."""
+    """Return the line of a field, or of its nearest parent.
+
+    A part that all versions share is looked up in the first version.
+    """
     parts = _MEMBER.sub(r".\1", field).split(".", 2)
     if len(parts) > 1 and parts[0] == "spec" and (name := _SHARED.get(parts[1])):
         parts[1] = f"versions[0].{name}"

@@ -1,10 +1,11 @@
-"""What hooks ask for, held against the contract, with the line of the document they print.
+"""Checks of the configurations that hooks print, with the lines of the printed documents.
 
-A hook is asked as the daemon asks it. The places of what it prints are lines of that document, which is what an author sees by
-running the hook with ``--config``: the file of such a finding is ``hooks/x.sh --config``. The contract's messages name a field
-without the indexes of lists; which of several bindings it is about is found out by checking each of them alone.
+A hook is asked as the daemon asks it. The lines are those of the printed document, which the author sees by running the hook
+with ``--config``, so the file of such a finding is ``hooks/x.sh --config``. The contract's messages name a field without the
+indexes of lists. To find the binding that a message is about, each binding is also checked alone.
 
-Beyond what the daemon refuses: snapshots that are asked for and not needed, a snapshot that nobody reads, an empty run.
+Lint also reports what the daemon accepts but the author should know: snapshots that are included without need, a snapshot
+that no binding reads, a hook that nothing runs.
 """
 
 from collections.abc import Iterator
@@ -40,19 +41,19 @@ _SNAPSHOTS: Final = b"snapshots"
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What a hook printed, and the places in it."""
+    """The document that a hook printed, and the lines of its values."""
 
     name: str
     document: JsonObject
     lines: Lines
 
     def at(self, path: Place, severity: Severity, message: str) -> LintFinding:
-        """A finding about one of its values."""
+        """Return a finding about one of the document's values."""
         return finding(self.name, self.lines.of(path), severity, message)
 
 
 async def lint_hooks(files: HookFiles, reader: ConfigReader, filters: Filters) -> list[LintFinding]:
-    """All hooks of a package. Raises HookError, transient, where filters cannot be checked now."""
+    """Check all hooks of a package. Raises HookError, transient, if filters cannot be checked now."""
     found: list[LintFinding] = []
     for file in files.hooks:
         found += await _lint_hook(file, reader, filters)
@@ -80,7 +81,7 @@ async def _lint_hook(file: HookFile, reader: ConfigReader, filters: Filters) -> 
 
 
 def _may_read_snapshots(file: HookFile) -> bool:
-    """Whether the hook is a program, or a script that has the word in it. Blocking."""
+    """Return whether the hook is a program, or a script that contains the word "snapshots". Blocking."""
     path = Path(file.argv[0]) if file.argv else file.executable
     with suppress(OSError), path.open("rb") as opened:
         text = opened.read(MAX_SCRIPT + 1)
@@ -92,7 +93,7 @@ def _unread_snapshots(printed: Printed) -> Iterator[LintFinding]:
     for key in ("kubernetes", "schedule", VALIDATING, MUTATING, CONVERSION):
         for number, binding in enumerate(find_list(printed.document, key)):
             if find_list(binding, "includeSnapshotsFrom"):
-                why = "includeSnapshotsFrom: nothing in the hook reads snapshots (unless what it sources does); leave it out"
+                why = "includeSnapshotsFrom: nothing in the hook reads snapshots (unless a file it sources does); leave it out"
                 yield printed.at((key, number, "includeSnapshotsFrom"), Severity.WARNING, why)
 
 
@@ -125,7 +126,7 @@ def _refused(file: HookFile, answer: bytes, error: HookConfigError) -> Iterator[
 
 
 class _Places:
-    """Which value of a document each problem is about; a binding that has the same as another is another's."""
+    """The value of a document that each problem is about. If several bindings have the same problem, each is named once."""
 
     def __init__(self, printed: Printed) -> None:
         self._lines = printed.lines
@@ -140,7 +141,7 @@ class _Places:
         return self._below((), keys)
 
     def _below(self, binding: Place, keys: tuple[str, ...]) -> Place:
-        """The first value in a binding that has these keys, or the most of them; () where it has none."""
+        """Return the first value in a binding that has the longest prefix of these keys; () if it has none of them."""
         while keys:
             for path in self._lines.matching(keys):
                 if path[: len(binding)] == binding:
@@ -150,7 +151,7 @@ class _Places:
 
 
 def _problems_alone(document: JsonObject) -> Iterator[tuple[Place, list[str]]]:
-    """Each binding of a document, and what is wrong with a document that has no other."""
+    """Yield each binding of a document, and the problems of a document that has only this binding."""
     version = {key: document[key] for key in ("configVersion",) if key in document}
     for key, bindings in document.items():
         if not isinstance(bindings, list):
@@ -165,14 +166,16 @@ def _problems_alone(document: JsonObject) -> Iterator[tuple[Place, list[str]]]:
 
 
 def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
-    """What the contract lets pass, and an author would want to know."""
+    """Yield what the contract accepts but the author should know."""
     config = hook.config
     for warning in config.warnings:
         yield printed.at(_path(hook, warning.partition(".")[0]), Severity.WARNING, _named(hook, warning))
     if hook.kind is HookKind.SETTINGS_CHECK:
         return
     if _runs_never(config):
-        yield printed.at(_path(hook), Severity.WARNING, _named(hook, "nothing runs it: it has no binding that does"))
+        yield printed.at(
+            _path(hook), Severity.WARNING, _named(hook, "nothing runs the hook: it has no binding that does")
+        )
     if hook.kind is not HookKind.SHELL:
         return
     included = {name for name in _included(config) if name}
@@ -180,7 +183,7 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
         where: Place = ("kubernetes", number)
         name = find_str(binding, "name", default="kubernetes")
         if _is_silent(config.kubernetes[number]) and name not in included and not _has_all_snapshots(config):
-            why = f"nothing runs the hook for {name!r}, and no binding includes its snapshot: it is watched in vain"
+            why = f"nothing runs the hook for {name!r}, and no binding includes its snapshot: watching it has no effect"
             yield printed.at(where, Severity.WARNING, why)
     for key in ("kubernetes", "schedule"):
         for number, binding in enumerate(find_list(printed.document, key)):
@@ -188,7 +191,7 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
 
 
 def _unused_snapshots(config: HookConfig, printed: Printed, where: Place, group: str) -> Iterator[LintFinding]:
-    """Names under includeSnapshotsFrom that change nothing: twice, or of the same group, which is included anyway."""
+    """Yield names in includeSnapshotsFrom that have no effect: duplicates, and bindings of the same group."""
     key, number = where[0], where[1]
     names = [str(name) for name in find_list(printed.document, key, number, "includeSnapshotsFrom")]
     grouped = {binding.name for binding in config.kubernetes if group and binding.group == group}
@@ -203,12 +206,12 @@ def _unused_snapshots(config: HookConfig, printed: Printed, where: Place, group:
         seen.add(name)
     watched = key == "kubernetes" and isinstance(number, int)
     if watched and names and _is_silent(config.kubernetes[int(number)]):
-        why = "includeSnapshotsFrom: nothing runs the hook for this binding, so nobody sees them; leave it out"
+        why = "includeSnapshotsFrom: nothing runs the hook for this binding, so they are never read; leave it out"
         yield printed.at((*where, "includeSnapshotsFrom"), Severity.WARNING, why)
 
 
 def _is_silent(binding: KubernetesBinding) -> bool:
-    """It only keeps a snapshot."""
+    """Return whether the binding only keeps a snapshot."""
     return not binding.verbs and not binding.on_synchronization
 
 
@@ -224,7 +227,7 @@ def _included(config: HookConfig) -> Iterator[str]:
 
 
 def _has_all_snapshots(config: HookConfig) -> bool:
-    """One of the runs around the chart, which are told every snapshot."""
+    """Return whether the hook also runs around the chart or around all packages; such runs get every snapshot."""
     orders = (config.before_helm, config.after_helm, config.before_delete_helm, config.after_delete_helm)
     return any(order is not None for order in (*orders, config.before_all, config.after_all))
 
@@ -236,7 +239,7 @@ def _runs_never(config: HookConfig) -> bool:
 
 
 def _path(hook: Hook, *steps: str | int) -> Place:
-    """Where a hook's own value is in what its executable prints."""
+    """Return the path of a hook's value in the document that its executable prints."""
     if hook.kind is HookKind.BATCH:
         return ("hooks", int(hook.argv[-1]), *steps)
     return ("readiness", *steps) if hook.kind is HookKind.READINESS else steps

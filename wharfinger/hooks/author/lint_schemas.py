@@ -1,9 +1,9 @@
-"""Schemas of a package, and its own values held against them.
+"""Checks of a package's schemas, and of its own values against them.
 
-A schema that misspells a keyword is a schema all the same: what it does not know, it passes over, and nothing is checked that the
-author thinks is. So every word in the place of a keyword is held against the known ones. The package's own values are checked as
-the daemon does when it puts them together, before any user says anything: what is missing then may be for the user to say, what
-is there and wrong is not.
+A schema with a misspelt keyword is still valid: the unknown word is ignored, so a check that the author relies on never
+happens. Therefore every word in the place of a keyword is compared with the known keywords. The package's own values are
+checked as the daemon checks them before it has any settings of a user. A missing value may be left to the user and is not
+reported; a wrong value is.
 """
 
 import difflib
@@ -23,7 +23,7 @@ from wharfinger.packages.definition.module_folder import VALUES_FILE
 from wharfinger.packages.settings.values import default_problems
 
 MAX_SCHEMAS: Final = 20_000
-"""Schemas inside each other that are looked at."""
+"""The number of nested schemas that are checked."""
 _MAPS: Final = frozenset({"properties", "patternProperties", "definitions", "$defs", "dependentSchemas"})
 _SCHEMAS: Final = frozenset({"items", "additionalProperties", "additionalItems", "not", "contains", "propertyNames"})
 _LISTS: Final = frozenset({"allOf", "anyOf", "oneOf"})
@@ -47,16 +47,16 @@ _KNOWN_EXTENSIONS: Final = (
 
 
 def lint_schemas(sources: Sources, definition: Definition | None) -> list[LintFinding]:
-    """The schemas of a package, and where it could be read, its values."""
+    """Check the schemas of a package, and its values if its definition could be read."""
     found: list[LintFinding] = []
     for name in (*SETTINGS_SCHEMAS, VALUES_SCHEMA):
-        with suppress(FormatError):  # what is no YAML, package check has said
+        with suppress(FormatError):  # package check has reported invalid YAML
             found += _misspelt(sources, name, read_yaml(sources.text(name) or b"", what=name))
     return found + ([] if definition is None else list(_wrong_values(sources, definition)))
 
 
 def misspelt(document: JsonValue) -> Iterator[tuple[Path, str]]:
-    """Words in the place of a schema's keywords that are none, and what is to be said of each."""
+    """Yield unknown words in the place of a schema's keywords, each with a message."""
     waiting: list[tuple[JsonValue, Path]] = [(document, ())]
     for _ in range(MAX_SCHEMAS):
         if not waiting:
@@ -78,7 +78,7 @@ def _misspelt(sources: Sources, name: str, document: JsonValue) -> Iterator[Lint
 
 
 def _inside(word: str, value: JsonValue, path: Path) -> Iterator[tuple[JsonValue, Path]]:
-    """The schemas under a keyword."""
+    """Yield the schemas under a keyword."""
     if word in _MAPS and isinstance(value, dict):
         yield from ((inner, (*path, key)) for key, inner in value.items())
     elif word in _SCHEMAS | _LISTS and isinstance(value, list):
@@ -88,18 +88,18 @@ def _inside(word: str, value: JsonValue, path: Path) -> Iterator[tuple[JsonValue
 
 
 def _complaint(word: str) -> str:
-    """What is wrong with a word that is no keyword; "" for an extension that nobody knows, and that resembles none."""
+    """Return the message for an unknown keyword; "" for an unknown extension that resembles no known one."""
     known = _KNOWN_EXTENSIONS if word.startswith(_EXTENSION) else tuple(sorted(_KEYWORDS))
     if word in known:
         return ""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.75) if len(word) <= 40 else []
     if close:
-        return f"{word[:40]}: no keyword of a schema, so it has no effect; did you mean {close[0]!r}?"
-    return "" if word.startswith(_EXTENSION) else f"{word[:40]}: no keyword of a schema, so it has no effect"
+        return f"{word[:40]}: not a keyword of a schema, so it has no effect; did you mean {close[0]!r}?"
+    return "" if word.startswith(_EXTENSION) else f"{word[:40]}: not a keyword of a schema, so it has no effect"
 
 
 def _wrong_values(sources: Sources, definition: Definition) -> Iterator[LintFinding]:
-    """What is in values.yaml and is refused."""
+    """Yield the values in values.yaml that are refused."""
     for problem in default_problems(definition):
         yield finding(VALUES_FILE, _line_of(sources, definition, problem), Severity.ERROR, str(problem))
 

@@ -1,7 +1,7 @@
-"""Objects of a package for Applications that an Application may not have, unless its namespace allows that.
+"""A check for objects that an Application may not have unless its namespace allows them.
 
-The scope of built-in kinds is known here. A kind of somebody else's definition counts as namespaced. A definition of the chart's
-own is cluster-scoped itself, and is found.
+The scope of built-in kinds is known here. A kind from another package's definition counts as namespaced. A definition in the
+chart itself is cluster-scoped, and is reported.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ MAX_NAMED: Final = 5
 
 
 def lint_scope(definition: Definition, rendered: Rendered, namespace: str) -> list[LintFinding]:
-    """Return a warning that names what lies outside of the namespace; nothing for a package that a Module may install."""
+    """Return a warning that names objects outside of the namespace; empty for a package that may be installed as a Module."""
     if definition.type is not PackageType.APPLICATION:
         return []
     hooks = tuple(hook for hook in rendered.hooks if hook not in rendered.tests)
@@ -32,8 +32,9 @@ def lint_scope(definition: Definition, rendered: Rendered, namespace: str) -> li
         return []
     more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
     message = (
-        f"its chart has {', '.join(found[:MAX_NAMED])}{more} outside of the namespace of its Application; that is refused unless "
-        f"the namespace has the label {CLUSTER_SCOPE_LABEL}={ALLOWED}, or type: Module is said and it is installed as one"
+        f"its chart has {', '.join(found[:MAX_NAMED])}{more} outside of the namespace of its Application; they are refused "
+        f"unless the namespace has the label {CLUSTER_SCOPE_LABEL}={ALLOWED}, or the package declares type: Module and is "
+        "installed as a Module"
     )
     return [finding(PACKAGE, 0, Severity.WARNING, message)]
 
@@ -42,7 +43,7 @@ def _outside(objects: Iterable[JsonObject], namespace: str) -> Iterator[str]:
     try:
         flat = flattened(objects)
     except ReleaseError:
-        return  # said where it is rendered
+        return  # reported by the rendering
     for obj in flat:
         api_version, kind = kind_of(obj)
         if (split_api_version(api_version)[0], kind) in CLUSTER_SCOPED:

@@ -1,8 +1,8 @@
-"""Files that are to be run, looked at as files: may they be run, by what, and does bash understand them?
+"""Checks of executable files as files: permission, first line, line ends, and the syntax of shell scripts.
 
-Most hooks that never run are one of three: without permission, without a first line that says what runs them, or saved with the
-line ends of another system, which makes that first line name a program nobody has. Scripts of bash are read by bash itself
-(``bash -n``): it runs nothing, and knows its syntax best. The line it names is the finding's.
+Most hooks that never run have one of three faults: no permission, no first line that names the interpreter, or the line ends
+of another system, so that the first line names a program that does not exist. Shell scripts are parsed by their own shell
+(``bash -n``), which executes nothing and knows its syntax best. The finding has the line that the shell names.
 """
 
 import re
@@ -24,7 +24,7 @@ from wharfinger.process.environment import NO_BYTECODE
 from wharfinger.process.errors import ProcessError
 
 MAX_SCRIPT: Final = 1024 * 1024
-"""Bytes of a script that are looked at; what is larger is a program."""
+"""The number of bytes of a script that are checked; a larger file is taken for a program."""
 _ELF: Final = b"\x7fELF"
 _LIMITS: Final = Limits(wall_s=10.0, stdout_bytes=64 * 1024)
 _SHELLS: Final = re.compile(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(bash|sh|dash)\b")
@@ -32,7 +32,7 @@ _SAID_OF_LINE: Final = re.compile(r"^[^\n]*?: (?:line )?(\d+): ([^\n]*)$", re.MU
 
 
 async def lint_scripts(folder: Path, files: HookFiles) -> list[LintFinding]:
-    """The hooks of a package, and what lies beside them and looks like one."""
+    """Check the hooks of a package, and the files beside them that look like hooks."""
     found = [_of_warning(warning) for warning in files.warnings]
     for file in files.hooks:
         path = Path(file.argv[0]) if file.argv else file.executable
@@ -41,7 +41,7 @@ async def lint_scripts(folder: Path, files: HookFiles) -> list[LintFinding]:
 
 
 async def lint_enabled(folder: Path) -> list[LintFinding]:
-    """The script by which a package says whether it wants to be on."""
+    """Check the enabled script of a package."""
     path = folder / ENABLED
     if not path.is_file():
         return []
@@ -51,7 +51,7 @@ async def lint_enabled(folder: Path) -> list[LintFinding]:
 
 
 async def lint_script(path: Path, name: str) -> list[LintFinding]:
-    """One file that is to be run."""
+    """Check one executable file."""
     try:
         text = await trio.to_thread.run_sync(_beginning, path)
     except OSError as error:
@@ -82,12 +82,12 @@ def _first_line_faults(text: bytes, name: str) -> Iterator[LintFinding]:
     elif b"\r\n" in text:
         number = text[: text.index(b"\r\n")].count(b"\n") + 1
         yield finding(
-            name, number, Severity.WARNING, "the line ends with CRLF, which most programs take for a part of it"
+            name, number, Severity.WARNING, "the line ends with CRLF, which most programs read as part of the line"
         )
 
 
 async def _syntax(shell: str, path: Path, name: str) -> list[LintFinding]:
-    """What the shell says of the script's syntax; nothing where there is no such shell."""
+    """Return what the shell reports about the script's syntax; empty if the shell is not installed."""
     program = shutil.which(shell)
     if program is None:
         return []
@@ -103,12 +103,12 @@ async def _syntax(shell: str, path: Path, name: str) -> list[LintFinding]:
     if outcome.ok:
         return [finding(each.file, each.line, Severity.WARNING, each.message) for each in found]
     return found or [
-        finding(name, 1, Severity.ERROR, f"{shell} does not understand it: {said.strip() or 'it says nothing'}")
+        finding(name, 1, Severity.ERROR, f"{shell} reports a syntax error: {said.strip() or 'no details'}")
     ]
 
 
 def _of_warning(warning: str) -> LintFinding:
-    """What the search for hooks says of a file that is none."""
+    """Return a finding for a warning of the search for hooks about a file that is not one."""
     name, _, why = warning.partition(": ")
     return finding(name, 1, Severity.WARNING, why) if why else finding(PACKAGE, 0, Severity.WARNING, warning)
 

@@ -1,8 +1,9 @@
-"""What lint finds, and the places it is found in: a file of the package, and the line that an editor should go to.
+"""The findings of lint, and their places: a file of the package, and the line that an editor should go to.
 
-Checks speak of a file and a field, as people do (``openapi/settings.yaml: properties.replicas.type: …``); here that becomes a
-line of the file. Where a field has no line of its own (it is what is missing, say) the nearest around it is told, and the first
-line where nothing more is known. Blocking, but bounded: files are read as every reader of a package reads them.
+Checks name a file and a field, as in ``openapi/settings.yaml: properties.replicas.type: …``. This module turns that into a
+line of the file. If a field has no line of its own (because it is missing, for example), the line of its nearest parent is
+used, and the first line if nothing more is known. Blocking, but bounded: files are read with the limits of every reader of a
+package.
 """
 
 import re
@@ -17,17 +18,17 @@ from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.files.package_files import PackageFiles
 
 PACKAGE: Final = "."
-"""The file of a finding that is about no file."""
+"""The file of a finding that is about no particular file."""
 MAX_MESSAGE: Final = 1_000
 PLACE: Final = re.compile(r"^line (\d+)(?:, column \d+)?:? ?")
-"""How a reader of YAML begins what it says."""
+"""The beginning of the messages of the YAML reader."""
 _LAST_STEP: Final = re.compile(r"(?:\.[^.\[\]]*|\[[^\[]*\]|^[^.]*|.)\Z", re.DOTALL)
 _TEMPLATE: Final = re.compile(r"\b((?:charts/[^/\s:]+/)*templates/[^\s:)]+):(\d+)")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class LintFinding:
-    """One thing that is wrong; ``line`` counts from 1, and is 0 where it is about no line."""
+    """One problem; ``line`` counts from 1, and is 0 for a problem without a line."""
 
     file: str
     line: int
@@ -35,32 +36,32 @@ class LintFinding:
     message: str
 
     def __str__(self) -> str:
-        """As compilers say it: ``file:line: severity: message``."""
+        """Format the finding as compilers do: ``file:line: severity: message``."""
         place = f"{self.file}:{self.line}" if self.line else self.file
         return f"{place}: {self.severity.value}: {self.message}"
 
 
 def finding(file: str, line: int, severity: Severity, message: str) -> LintFinding:
-    """Its message in one line, of a bearable length, with nothing in it that a terminal would obey."""
+    """Make a finding with its message in one line, limited in length, without characters that a terminal would obey."""
     text = "".join(character if character.isprintable() else " " for character in " ".join(message.split()))
     return LintFinding(file, line, severity, text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…")
 
 
 def in_order(findings: Iterable[LintFinding]) -> tuple[LintFinding, ...]:
-    """By file and line, each once, errors first."""
+    """Sort findings by file and line, errors first, without duplicates."""
     return tuple(sorted(set(findings), key=lambda each: (each.file, each.line, each.severity.value, each.message)))
 
 
 @dataclass(slots=True)
 class Sources:
-    """The texts of a package and the places in them, each read once."""
+    """The texts of a package and the lines of their values, each read once."""
 
     files: PackageFiles
     _texts: dict[str, bytes | None] = field(default_factory=dict)
     _lines: dict[str, tuple[Lines, ...]] = field(default_factory=dict)
 
     def text(self, name: str) -> bytes | None:
-        """What is in a file; None where there is none that can be read."""
+        """Return the content of a file; None if it cannot be read."""
         if name not in self._texts:
             try:
                 self._texts[name] = self.files.read(name)
@@ -69,18 +70,21 @@ class Sources:
         return self._texts[name]
 
     def documents(self, name: str) -> tuple[Lines, ...]:
-        """The places in each document of a YAML file."""
+        """Return the lines of each document of a YAML file."""
         if name not in self._lines:
             self._lines[name] = yaml_lines(self.text(name) or b"")
         return self._lines[name]
 
     def line(self, name: str, where: str) -> int | None:
-        """The line of a field of a file's first document; None where it has no such field."""
+        """Return the line of a field of a file's first document; None if there is no such field."""
         documents = self.documents(name)
         return documents[0].named(where) if documents else None
 
     def located(self, severity: Severity, message: str, where: str = "") -> LintFinding:
-        """A finding from a message that begins with a file, or is about ``where``; then, mostly, a line or a field."""
+        """Make a finding from a message that begins with a file, or is about ``where``.
+
+        Mostly a line or a field follows.
+        """
         template = _TEMPLATE.search(message)
         if template and self.text(template[1]) is not None:
             return finding(template[1], int(template[2]), severity, message)
@@ -93,7 +97,7 @@ class Sources:
         return finding(file, self._nearest(file, rest), severity, rest)
 
     def _file(self, head: str) -> str:
-        """The file that the head of a message means; "" where it is none."""
+        """Return the file that the head of a message names; "" if it names none."""
         schemas = {
             "settings schema": next((name for name in SETTINGS_SCHEMAS if self.files.has_file(name)), ""),
             "values schema": VALUES_SCHEMA,
@@ -102,7 +106,7 @@ class Sources:
         return name if name and len(name) < MAX_MESSAGE and self.files.has_file(name) else ""
 
     def _nearest(self, file: str, message: str) -> int:
-        """The line of the field that a message begins with, or of what is nearest around it."""
+        """Return the line of the field that a message begins with, or of its nearest parent."""
         where = message.partition(": ")[0]
         while where and len(where) < MAX_MESSAGE:
             if (line := self.line(file, where)) is not None:

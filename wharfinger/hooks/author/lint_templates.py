@@ -1,7 +1,7 @@
-"""A package rendered as it would be for a user who sets nothing, with the real Helm.
+"""A check that renders a package with the real Helm, as for a user without any settings.
 
-What Helm refuses is found at the line that it names. A package whose settings have no default for what they require cannot be
-rendered so; then the user's part is given (``--settings``), or it is said that nothing was rendered.
+An error of Helm is reported at the line that it names. A package whose schema requires settings without a default cannot be
+rendered like this. Its author can give settings with ``--settings``; otherwise a warning says that nothing was rendered.
 """
 
 import tempfile
@@ -27,7 +27,7 @@ from wharfinger.packages.settings.values import (
 )
 
 KUBE_VERSION: Final = "v1.34.0"
-"""What templates are told of the cluster, unless somebody says otherwise."""
+"""The default version of Kubernetes for templates."""
 NAMESPACE: Final = "lint"
 _DIGEST: Final = "sha256:" + "0" * 64
 _API_VERSIONS: Final = ("v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "rbac.authorization.k8s.io/v1")
@@ -35,7 +35,7 @@ _API_VERSIONS: Final = ("v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "rb
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """What templates are rendered with: the program, the user's settings, the cluster's version."""
+    """The input of a rendering: the Helm program, the user's settings, the cluster's version."""
 
     helm: Path
     settings: JsonObject
@@ -43,7 +43,7 @@ class Rendering:
 
 
 async def lint_templates(sources: Sources, definition: Definition, rendering: Rendering) -> list[LintFinding]:
-    """What is wrong with the templates. Raises RenderError, transient, where Helm cannot be run now."""
+    """Check the templates. Raises RenderError, transient, if Helm cannot be run now."""
     if definition.chart is None:
         return []
     try:
@@ -64,14 +64,14 @@ async def lint_templates(sources: Sources, definition: Definition, rendering: Re
 
 
 def _nothing_rendered(sources: Sources, definition: Definition) -> list[LintFinding]:
-    """A package with hooks may well wait for what they find out."""
+    """Yield a warning, except for a package with hooks, because its templates may wait for what the hooks find out."""
     if definition.hooks or not sources.files.has_folder(TEMPLATES_FOLDER):
         return []
     return [finding(PACKAGE, 0, Severity.WARNING, "its templates render to nothing with these settings")]
 
 
 def _request(tree: Path, definition: Definition, rendering: Rendering) -> RenderRequest:
-    """Raises SettingsError where the settings do not do."""
+    """Make the request to render. Raises SettingsError if the settings are not valid."""
     context = RenderContext(definition.name, NAMESPACE, "registry.example.com/packages", definition.version, _DIGEST)
     settings = effective_settings(definition, rendering.settings)
     values = merged_values(definition, rendering.settings)

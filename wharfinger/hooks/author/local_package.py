@@ -1,4 +1,4 @@
-"""A package on its author's disk: its hooks, and which of them belongs to whom."""
+"""A package on its author's disk: its hooks, its values, and the package that a hook belongs to."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,16 +25,16 @@ SAMPLE_NAMESPACE: Final = "default"
 """The namespace of the Application that a hook of a sample run belongs to."""
 _END_OF_LINE: Final = "\n"
 _WITH_VALUES: Final = (PACKAGE_FILE, MODULE_FILE, CHART_FILE, VALUES_FILE, "openapi")
-"""The files and folders of a package that say something of its values."""
+"""The files and folders of a package that affect its values."""
 
 
 def package_around(hook: Path) -> Path | None:
-    """The folder around the nearest ``hooks`` folder that the hook is in; None where it is in none."""
+    """Return the parent of the nearest ``hooks`` folder that contains the hook; None if there is none."""
     return next((folder.parent for folder in hook.absolute().parents if folder.name == FOLDER), None)
 
 
 def section_of_hook(hook: Path) -> str:
-    """The key of the values that are the hook's own package's; "" where no package says so."""
+    """Return the key of the values of the hook's own package; "" if the package cannot be read."""
     folder = package_around(hook)
     try:
         return "" if folder is None else read_definition(folder, name=own_name(folder), version="").camel
@@ -63,17 +63,17 @@ def sample_identity(hook: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class OwnValues:
-    """What a hook finds in its two files of values."""
+    """The content of the two files of values that a hook gets."""
 
     values: JsonObject
     config_values: JsonObject
 
 
 def values_of_hook(hook: Path, config_values: JsonObject) -> OwnValues:
-    """The values that the daemon would give a hook of its package, where the user's own are ``config_values``. Blocking.
+    """Return the values that the daemon would give a hook of its package. Blocking.
 
-    None are made up where the hook lies in no package, and where nothing in its folder says anything of values. Raises
-    PackageError where the package is wrong.
+    ``config_values`` are the user's own. The result is empty if the hook is not in a package, and if nothing in its folder
+    defines values. Raises PackageError if the package is not valid.
     """
     folder = package_around(hook)
     if folder is None or not any((folder / name).exists() for name in _WITH_VALUES):
@@ -90,9 +90,9 @@ def values_of_hook(hook: Path, config_values: JsonObject) -> OwnValues:
 
 
 def hook_files_of(folder: Path, scope: HookScope = HookScope.PACKAGE) -> HookFiles:
-    """The hooks of the package in this folder, or of the folder of global hooks. Blocking.
+    """Return the hooks of the package in this folder, or of the folder of global hooks. Blocking.
 
-    Raises PackageError where there is no package, HookError for a tree that is out of bounds, OSError where it cannot be read.
+    Raises PackageError if there is no package, HookError for a tree that exceeds the limits, OSError if it cannot be read.
     """
     if scope is HookScope.GLOBAL:
         return find_hook_files(folder, Layout.MODULE_FOLDER, scope=scope)
@@ -101,7 +101,7 @@ def hook_files_of(folder: Path, scope: HookScope = HookScope.PACKAGE) -> HookFil
 
 
 def check_hook_files(folder: Path) -> tuple[CheckFinding, ...]:
-    """What the daemon would refuse, and what it would warn of, in the files of the package's hooks. Runs none. Blocking."""
+    """Return what the daemon would refuse or warn of in the files of the package's hooks. Runs none of them. Blocking."""
     try:
         warnings = list(hook_files_of(folder).warnings)
     except (HookError, OSError) as error:
@@ -112,14 +112,14 @@ def check_hook_files(folder: Path) -> tuple[CheckFinding, ...]:
 
 
 async def check_filters(hook: Hook, filters: Filters) -> None:
-    """Compile the filters of a hook. Raises HookConfigError naming each that is none."""
+    """Compile the filters of a hook. Raises HookConfigError naming each that does not compile."""
     problems = [text for _, text in await filter_problems(hook, filters)]
     if problems:
         raise HookConfigError(hook.name, tuple(problems))
 
 
 async def filter_problems(hook: Hook, filters: Filters) -> list[tuple[int, str]]:
-    """The kubernetes bindings, by their number, whose jqFilter does not compile, and why."""
+    """Return the kubernetes bindings, by number, whose jqFilter does not compile, each with the reason."""
     problems: list[tuple[int, str]] = []
     for number, binding in enumerate(hook.config.kubernetes):
         if binding.jq_filter:

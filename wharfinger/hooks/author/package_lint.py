@@ -1,13 +1,13 @@
-"""A package looked over by its author's machine: everything that the daemon would find out later, with the line to go to.
+"""The checks of a package on its author's machine: everything that the daemon would find later, with line numbers.
 
-What ``package check`` finds is the beginning: definition, schemas with their rules, conversions with their examples. Then what
-only shows when something is run: hooks as files (:mod:`~wharfinger.hooks.author.lint_scripts`), what they ask for
+The findings of ``package check`` come first: the definition, schemas with their rules, conversions with their examples. The
+rest shows only when something is run: hooks as files (:mod:`~wharfinger.hooks.author.lint_scripts`), their configurations
 (:mod:`~wharfinger.hooks.author.lint_hooks`), schemas that misspell a keyword and the package's own values
 (:mod:`~wharfinger.hooks.author.lint_schemas`), definitions of custom resources (:mod:`~wharfinger.hooks.author.lint_crds`),
 and templates with nothing but defaults (:mod:`~wharfinger.hooks.author.lint_templates`).
 
-Hooks are asked for their configuration, which runs them with ``--config``; ``hooks=False`` leaves that out. Each check goes on
-where another found something, as far as it can: an author wants all of it at once.
+Hooks are asked for their configuration, which runs them with ``--config``; ``LintTools.hooks`` None leaves that out. Each
+check continues after the findings of another, as far as it can, because an author wants all findings at once.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from wharfinger.packages.settings.check import SettingsChecker
 
 @dataclass(frozen=True, slots=True)
 class LintTools:
-    """What a package is looked over with; ``rendering`` None: its templates are not rendered, ``hooks`` None: nor hooks asked.
+    """The tools of lint. Without ``rendering``, templates are not rendered; without ``hooks``, no hook is run.
 
     ``refused`` checks definitions of custom resources.
     """
@@ -48,18 +48,18 @@ class LintTools:
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """What was found in a package, in the order of its files; ``definition`` None: it cannot be read."""
+    """The findings in a package, sorted by file. ``definition`` is None if the definition cannot be read."""
 
     definition: Definition | None
     findings: tuple[LintFinding, ...]
 
     def count(self, severity: Severity) -> int:
-        """How many findings are as bad as that."""
+        """Return the number of findings of this severity."""
         return sum(each.severity is severity for each in self.findings)
 
 
 async def lint_package(folder: Path, tools: LintTools, given: GivenSettings | None = None) -> LintReport:
-    """Look a package's folder over. Raises PackageError, HookError or FilterError, transient, where that cannot be done now."""
+    """Lint the folder of a package. Raises PackageError, HookError or FilterError, transient, if that is not possible now."""
     sources = await trio.to_thread.run_sync(_sources, folder)
     folder = sources.files.root
     checked = await check_package(folder, SettingsChecker(tools.filters, tools.rules), given, defaults=False)
@@ -79,7 +79,10 @@ def _sources(folder: Path) -> Sources:
 
 
 async def _hooks(folder: Path, definition: Definition | None, tools: LintTools) -> list[LintFinding]:
-    """A plain chart has none: what it has in ``hooks/`` is its own affair. What cannot be read may have some."""
+    """Check the hooks, unless the package is a plain chart, whose ``hooks/`` means nothing here.
+
+    A package whose definition cannot be read may have hooks, so their files are checked.
+    """
     if definition is not None and definition.layout is Layout.CHART:
         return []
     layout, batch = (Layout.PACKAGE, ()) if definition is None else (definition.layout, definition.batch_hooks)

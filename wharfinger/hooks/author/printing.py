@@ -1,4 +1,4 @@
-"""How the commands of this part speak: documents on stdout, everything about them on stderr."""
+"""The output of the author's commands: documents on stdout, messages on stderr."""
 
 import argparse
 import sys
@@ -12,14 +12,14 @@ from wharfinger.formats.yaml.writer import write_yaml
 
 
 def add_output(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """``-o yaml|json``."""
+    """Add the option ``-o yaml|json``."""
     parser.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml", help=purpose)
 
 
 def rendered(document: JsonValue, form: str) -> str:
-    """The document as YAML or JSON, with a newline at its end."""
+    """Return the document as YAML or JSON, with a newline at its end."""
     if form == "yaml":
-        # What block style cannot say (nesting), or not safely for a terminal, is written as JSON, which is YAML too.
+        # Values that block style cannot express (nesting), or not safely for a terminal, are written as JSON, also YAML.
         with suppress(FormatError):
             text = write_yaml(document)
             if is_safe(text, allow="\n"):
@@ -28,14 +28,14 @@ def rendered(document: JsonValue, form: str) -> str:
 
 
 def say(text: str) -> None:
-    """Write to stdout, as far as its encoding goes, with escapes as in `tell`."""
+    """Write to stdout in its encoding, with escapes as in `tell`."""
     sys.stdout.write(encodable(printable(text, allow="\n\t"), sys.stdout.encoding or "utf-8"))
 
 
 def tell(line: str) -> None:
-    """Write a line to stderr, at once. Nobody may be reading it any more; the results still count.
+    """Write a line to stderr, at once. A closed pipe is ignored, because the results still count.
 
-    It may be a hook's own, so what a terminal would take for a command is written as an escape.
+    The line may come from a hook, so control sequences that a terminal would obey are escaped.
     """
     with suppress(BrokenPipeError):
         safe = printable(line, allow="\n\t")
@@ -44,6 +44,6 @@ def tell(line: str) -> None:
 
 
 def refuse(error: Exception | str) -> int:
-    """Say why not on stderr; exit code 1."""
+    """Print an error on stderr and return exit code 1."""
     tell(f"error: {error}")
     return 1

@@ -1,7 +1,7 @@
-"""``wharfinger hook run``: one hook on a laptop, with no cluster, exactly as the daemon would run it.
+"""The command ``wharfinger hook run``: run one hook on a laptop, without a cluster, exactly as the daemon would.
 
-The hook's own output goes to stderr as it comes, its results to stdout as one document, or as the difference they make to
-the given values, so that both can be piped and compared. Nothing is applied anywhere.
+The hook's own output goes to stderr as it comes. Its results go to stdout, as one document or as the difference to the given
+values, so that both can be piped and compared. Nothing is applied.
 """
 
 import argparse
@@ -39,13 +39,13 @@ STANDARD_INPUT: Final = Path("-")
 
 
 def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """``hook run EXECUTABLE [-- ARGUMENT…]``."""
+    """Add the command ``hook run EXECUTABLE`` and its options."""
     run = commands.add_parser(
         "run",
         help="run one hook and print its results",
-        description="Run one hook as the daemon would, in the hook's own folder. What it prints goes to stderr as it comes; "
-        "its results go to stdout as one document: patches of objects and values, the values after them, metrics and, of "
-        "webhooks, the responses. Nothing is applied. "
+        description="Run one hook as the daemon would, in the hook's own folder. Its output goes to stderr as it comes; "
+        "its results go to stdout as one document: patches of objects and values, the values after them, metrics and "
+        "responses of webhooks. Nothing is applied. "
         "Exit code 0 if the hook succeeded, 1 if not (or its values patch is refused), 130 after Ctrl-C.",
     )
     run.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
@@ -60,25 +60,25 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "--values",
         type=Path,
         metavar="FILE",
-        help="values, YAML or JSON (default: those of the package that the hook lies in: its static "
+        help="values, YAML or JSON (default: those of the package that contains the hook: its static "
         "values and the defaults of its schemas, with the user's own)",
     )
     run.add_argument("--config-values", type=Path, metavar="FILE", help="the user's own values (default: none)")
-    run.add_argument("--cwd", type=Path, metavar="FOLDER", help="where it runs (default: the hook's own folder)")
+    run.add_argument("--cwd", type=Path, metavar="FOLDER", help="the folder to run in (default: the hook's own folder)")
     run.add_argument(
         "--batch",
         metavar="INDEX",
         type=_index,
-        help="run this one of the hooks in an executable that has several, as `hook config` counts them",
+        help="run the hook with this index in an executable with several, as `hook config` counts them",
     )
     run.add_argument(
         "--timeout",
         type=_seconds,
         default=DEFAULT_TIMEOUT_S,
         metavar="SECONDS",
-        help="the hook and all it started are killed after that (default: %(default)g)",
+        help="kill the hook and all processes it started after this time (default: %(default)g)",
     )
-    run.add_argument("--diff", action="store_true", help="print what it changes in the given values, and nothing else")
+    run.add_argument("--diff", action="store_true", help="print only the changes to the given values")
     add_environment_option(run)
     add_output(run, "form of the results")
     run.set_defaults(handler=_run)
@@ -105,7 +105,7 @@ def _run(args: argparse.Namespace) -> int:
     for problem in report.problems:
         refuse(problem)
     if not outcome.succeeded:
-        refuse(f"the hook failed: {outcome.ending}; its values patches are dropped")  # it said why as it ran
+        refuse(f"the hook failed: {outcome.ending}; its values patches are dropped")  # its own output has the reason
     return 0 if outcome.succeeded and not report.problems else 1
 
 
@@ -130,7 +130,7 @@ def _read_run(args: argparse.Namespace) -> HookRun:
 
 
 async def _execute(run: HookRun, timeout_s: float, environment: Mapping[str, str]) -> HookOutcome | HookError | None:
-    """The outcome, why there is none, or None when a signal came first."""
+    """Return the outcome, or the error, or None if a signal came first."""
     limits = Limits(wall_s=timeout_s, stdout_bytes=MAX_OUTPUT_BYTES)
     outcome: HookOutcome | HookError | None = None
     with (

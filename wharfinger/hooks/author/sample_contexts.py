@@ -1,9 +1,9 @@
-"""Binding contexts made up for a hook, one for each thing that may happen to it: what an author tries a hook on.
+"""Sample binding contexts for a hook, one for each event that can run it, for authors to try the hook with.
 
-They are built by what builds the real ones (:mod:`~wharfinger.hooks.watching.contexts`), around one object that does not
-exist: its kind, name and namespace are what the binding selects, the rest is for the author to fill in. What a filter makes of
-so bare an object is in them, too; where it fails on it, as a filter may that counts on a status, the result is null. Webhooks
-have no builder yet: their reviews are written here.
+They are built by the code that builds the real ones (:mod:`~wharfinger.hooks.watching.contexts`), around one object that
+does not exist. Its kind, name and namespace are those that the binding selects; the author fills in the rest. The contexts
+contain the filter's result for this bare object. If the filter fails on it (it may expect a status, for example), the result
+is null. There is no builder for webhooks yet, so their reviews are written here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,9 +31,9 @@ _NULL: Final = PackedJson(b"null")
 
 
 async def sample_contexts(config: HookConfig, filters: Filters) -> tuple[JsonObject, ...]:
-    """A context for each way in which a hook with this configuration may be run, in the order in which it mostly is.
+    """Return a context for each way to run a hook with this configuration, in the usual order of the runs.
 
-    Raises FilterError where filters cannot be run at all.
+    Raises FilterError if filters cannot be run at all.
     """
     items = {id(binding): await _item(binding, filters) for binding in config.kubernetes}
     snapshots: dict[str, Sequence[Item]] = {}
@@ -60,7 +60,7 @@ async def sample_contexts(config: HookConfig, filters: Filters) -> tuple[JsonObj
 
 
 def _of_kubernetes(binding: KubernetesBinding, item: Item, snapshots: contexts.Snapshots) -> list[Context]:
-    """Synchronization, and each event that the binding runs the hook on; of a group, what is told of both is the same."""
+    """Return Synchronization and each event that runs the hook; a single context for a group, where they are all equal."""
     made = []
     if binding.on_synchronization and not binding.legacy:
         made.append(contexts.synchronization(binding, (item,), snapshots))

@@ -1,4 +1,4 @@
-"""What a hook asks for: the document that it prints, in every version, read into bindings, with each problem and its place.
+"""The configuration of a hook: the document that it prints, in every version, read into bindings, with all problems.
 
 Pure. May import no other room.
 """

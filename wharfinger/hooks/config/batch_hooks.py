@@ -1,10 +1,10 @@
-"""Executables with several hooks in them: what they print for ``hook config`` (spec hook-protocol §1.5). Pure.
+"""Executables that contain several hooks: the document that they print for ``hook config`` (spec hook-protocol §1.5). Pure.
 
-The document is JSON: an object with the hooks, a readiness hook and whether settings can be checked, or, from older ones, just
-the list of hooks. Programs write it, so it is read as programs read each other: null is as good as nothing, keys that are not
-known are passed over, ``executeHookOnEvent`` may be a plain yes or no, and an interval a number of nanoseconds. Each hook is
-rewritten as a version 1 document and checked as such a document is, with two defaults of its own: bindings are in the group
-``main``, and full objects are not kept.
+The document is JSON: an object with the hooks, a readiness hook and whether settings can be checked. Older executables print
+only the list of hooks. Programs write the document, so it is read leniently: null means missing, unknown keys are ignored,
+``executeHookOnEvent`` may be a plain true or false, and an interval a number of nanoseconds. Each hook is rewritten as a
+version 1 document and checked like one, with two different defaults: bindings are in the group ``main``, and full objects
+are not kept.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ VERSION: Final = "v1"
 MAX_ENTRIES: Final = 500
 MAX_NAME: Final = 253
 GROUP: Final = "main"
-"""Of kubernetes bindings that name none."""
+"""The group of kubernetes bindings that name none."""
 _ORDERS: Final = (
     "onStartup", "beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm", "beforeAll", "afterAll"
 )  # fmt: skip
@@ -45,7 +45,7 @@ _VERBS: Final[list[JsonValue]] = ["Added", "Modified", "Deleted"]
 
 @dataclass(frozen=True, slots=True)
 class BatchEntry:
-    """One hook of a batch; ``name`` is its own, which others in the batch may have, too."""
+    """One hook of a batch; ``name`` is its own name, which need not be unique in the batch."""
 
     name: str
     config: HookConfig
@@ -53,7 +53,7 @@ class BatchEntry:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What is in an executable: its hooks in the order of their indexes, and what else it can be asked for."""
+    """The content of an executable: its hooks in the order of their indexes, and its other abilities."""
 
     hooks: tuple[BatchEntry, ...]
     readiness: HookConfig | None
@@ -63,7 +63,7 @@ class Batch:
 def read_batch(document: bytes, *, hook: str, scope: HookScope = HookScope.PACKAGE) -> Batch:
     """Read what the executable called ``hook`` printed for ``hook config``.
 
-    Raises HookConfigError, named after the hook in it that is wrong, where it is one of them.
+    Raises HookConfigError, named after the hook inside the executable if one of them is wrong.
     """
     try:
         found = _batch_object(document)
@@ -83,36 +83,34 @@ def read_batch(document: bytes, *, hook: str, scope: HookScope = HookScope.PACKA
     readiness = find(found, "readiness")
     ready = None if readiness is None else _config_of(readiness, f"{hook}-readiness", scope)
     if not hooks and ready is None and checks is not True:
-        raise HookConfigError(hook, ("there is no hook in what it prints for `hook config`",))
+        raise HookConfigError(hook, ("there is no hook in its output for `hook config`",))
     return Batch(hooks, ready, checks is True)
 
 
 def _batch_object(document: bytes) -> JsonObject:
     if not document.strip():
-        raise FormatError(
-            "it printed nothing for `hook config`; an executable with hooks in it prints them then, and ends"
-        )
-    found = _without_nulls(decode_json(document, max_bytes=MAX_BYTES, what="what it prints for `hook config`"))
+        raise FormatError("it printed nothing for `hook config`; an executable with hooks must print them and exit")
+    found = _without_nulls(decode_json(document, max_bytes=MAX_BYTES, what="its output for `hook config`"))
     if isinstance(found, list):
         return {"hooks": found}
-    known = as_object(found, "what it prints for `hook config`")
+    known = as_object(found, "its output for `hook config`")
     if (version := find(known, "version")) != VERSION:
         raise FormatError(f"'version' value {version!r} is unsupported" if version else "'version' is required")
     return known
 
 
 def _name_of(entry: JsonValue, number: int) -> str:
-    """The entry's own name, which becomes part of a name in logs and metrics."""
+    """Return the entry's own name, which becomes part of a name in logs and metrics."""
     name = find_str(as_object(entry, f"hooks.{number}"), "metadata", "name")
     if len(name) > MAX_NAME or not name.isprintable():
         raise FormatError(
-            f"hooks.{number}.metadata.name: {name[:80]!r} is no name: up to {MAX_NAME} characters that can be printed"
+            f"hooks.{number}.metadata.name: {name[:80]!r} is not a name: up to {MAX_NAME} characters that can be printed"
         )
     return name
 
 
 def _config_of(entry: JsonValue, hook: str, scope: HookScope) -> HookConfig:
-    """Raises HookConfigError."""
+    """Check one entry and return its configuration. Raises HookConfigError."""
     try:
         document = _as_version_1(as_object(entry, "its configuration"))
     except FormatError as error:
@@ -154,7 +152,7 @@ def _kubernetes(item: JsonObject) -> JsonObject:
 
 
 def _settings(settings: JsonValue) -> JsonValue:
-    """Both fields are needed in version 1; here a missing one is nothing, and the interval mostly a number of nanoseconds."""
+    """Rewrite the settings: both fields are required in version 1, but not here, and the interval is mostly in nanoseconds."""
     if not isinstance(settings, dict):
         return settings
     interval = settings.get("executionMinInterval", 0)
@@ -168,7 +166,7 @@ def _picked(entry: JsonObject, keys: tuple[str, ...]) -> JsonObject:
 
 
 def _without_empty(item: JsonObject) -> JsonObject:
-    """Without selectors that select everything, lists and texts with nothing in them: programs write those for none."""
+    """Drop empty selectors, lists and texts, which programs write for none."""
     found = {
         key: _without_empty(inner) if isinstance(inner, dict) and key != "matchLabels" else inner
         for key, inner in item.items()

@@ -1,4 +1,4 @@
-"""What a hook may be bound to: the vocabulary its configuration is read into (spec hook-protocol §1.4). Pure."""
+"""The bindings of a hook: the types that its configuration is read into (spec hook-protocol §1.4). Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from wharfinger.formats.json.value import JsonValue
 
 
 class HookScope(StrEnum):
-    """Whose hook it is: a package's, or the operator's own for all packages (§1.5)."""
+    """The owner of a hook: a package, or the operator for all packages (§1.5)."""
 
     PACKAGE = "package"
     GLOBAL = "global"
 
 
 class WatchVerb(StrEnum):
-    """What happened to an object, in the words of binding contexts."""
+    """A change of an object, in the words of binding contexts."""
 
     ADDED = "Added"
     MODIFIED = "Modified"
@@ -25,7 +25,7 @@ class WatchVerb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NamespaceSelector:
-    """Namespaces by name, or those whose labels match. ``labels`` is a label selector in API form; "" where names decide."""
+    """Namespaces by name or by label. ``labels`` is a label selector in API form; "" if the names decide."""
 
     names: tuple[str, ...] | None
     labels: str
@@ -33,11 +33,11 @@ class NamespaceSelector:
 
 @dataclass(frozen=True, slots=True)
 class KubernetesBinding:
-    """Objects the hook watches. ``include_snapshots_from`` already has the names of its group in it.
+    """Objects that the hook watches. ``include_snapshots_from`` already contains the names of its group.
 
-    ``names``: only objects so called; None is any. ``api_version``: "" is the preferred one. ``jq_filter``: "" is none.
-    ``legacy``: it came from a version 0 document. ``resynchronization_s``: how often the objects are listed anew besides
-    being watched; None is never.
+    ``names`` limits the binding to objects with these names; None means any. ``api_version`` "" means the preferred version.
+    ``jq_filter`` "" means no filter. ``legacy`` is true for a binding of a version 0 document. ``resynchronization_s`` is
+    the interval at which the objects are listed anew, in addition to the watch; None means never.
     """
 
     name: str
@@ -62,7 +62,7 @@ class KubernetesBinding:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleBinding:
-    """Times at which the hook runs."""
+    """A schedule on which the hook runs."""
 
     name: str
     crontab: str
@@ -75,7 +75,7 @@ class ScheduleBinding:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRule:
-    """Requests that a webhook is asked about; ``*`` is any. ``scope``: Cluster, Namespaced or ``*``."""
+    """The requests that a webhook is asked about; ``*`` means any. ``scope`` is Cluster, Namespaced or ``*``."""
 
     api_groups: tuple[str, ...]
     api_versions: tuple[str, ...]
@@ -86,7 +86,7 @@ class AdmissionRule:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionBinding:
-    """Requests the hook is asked to allow, or to change (§1.4.4).
+    """Requests that the hook is asked to allow or to change (§1.4.4).
 
     The selectors are in the form of a webhook configuration; an empty one selects everything. ``match_conditions`` are pairs
     of a name and a CEL expression. ``timeout_s`` is in seconds.
@@ -106,7 +106,10 @@ class AdmissionBinding:
 
 @dataclass(frozen=True, slots=True)
 class ConversionBinding:
-    """Versions of a custom resource the hook converts, as pairs from → to; short (``v1``) or full (``group/v1``) (§1.4.5)."""
+    """The versions of a custom resource that the hook converts (§1.4.5).
+
+    ``conversions`` are pairs from → to; a version is short (``v1``) or full (``group/v1``).
+    """
 
     name: str
     crd_name: str
@@ -119,9 +122,10 @@ class ConversionBinding:
 class HookConfig:
     """All bindings of one hook.
 
-    The orders (``on_startup`` … ``after_all``) are among the hooks of a package, or among the global ones; None means that it is
-    not bound there. ``min_interval`` and ``burst`` bound how often it runs; None is no bound. ``version`` is "v1" or "v0";
-    contexts of "v0" are never combined. ``warnings``: what the contract lets pass, and its author would want to know.
+    The orders (``on_startup`` … ``after_all``) are relative to the other hooks of the package, or to the other global hooks;
+    None means that there is no such binding. ``min_interval`` and ``burst`` limit how often the hook runs; None means no
+    limit. ``version`` is "v1" or "v0"; contexts of "v0" are never combined. ``warnings`` are what the contract accepts but
+    the author should know.
     """
 
     on_startup: int | None
@@ -143,4 +147,4 @@ class HookConfig:
 
 
 UNBOUND = HookConfig(None, None, None, None, None, (), (), None, 1)
-"""Of a hook that nothing runs by itself."""
+"""The configuration of a hook that nothing runs by itself."""

@@ -1,12 +1,12 @@
-"""What a hook asks for: the document it prints when it is run with ``--config`` (spec hook-protocol §1.4).
+"""The configuration of a hook: the document that it prints when it is run with ``--config`` (spec hook-protocol §1.4).
 
-The document is foreign data in one of two versions. It is read in three steps, as the contract says: the version decides the
-schema; the schema finds everything of the wrong shape at once; only then is the rest converted and checked for sense. Whatever
-is wrong comes out as one HookConfigError that lists it all in the words the contract prescribes, because authors match on them.
+The document is foreign data in one of two versions. It is read in three steps, as the contract prescribes. The version
+selects the schema. The schema finds all wrong shapes at once. Only then is the rest converted and checked. All problems are
+reported in one HookConfigError, in the contract's own words, because authors match on them.
 
-Everything behind this module sees one form: version 0 is rewritten as version 1 before it is converted, and what it does
-differently (no run on Synchronization, its own contexts, no combining) is told by ``legacy`` and ``version``. What binaries with
-several hooks print is rewritten likewise, by :mod:`~wharfinger.hooks.config.batch_hooks`.
+Code behind this module sees one form. Version 0 is rewritten as version 1 before it is converted, and its differences (no
+run on Synchronization, its own contexts, no combining) are in ``legacy`` and ``version``. The documents of binaries with
+several hooks are rewritten likewise, by :mod:`~wharfinger.hooks.config.batch_hooks`.
 """
 
 import re
@@ -41,9 +41,11 @@ from wharfinger.hooks.config.webhooks import conversion_bindings, mutating_bindi
 MAIN_QUEUE: Final = "main"
 MAX_BYTES: Final = 1024 * 1024
 MAX_WATCHES: Final = 256
-"""Of one kubernetes binding: one for each of its names in each of its namespaces."""
+"""The limit for one kubernetes binding, which has one watch for each of its names in each of its namespaces."""
 LEAST_RESYNCHRONIZATION: Final = timedelta(seconds=10)
-"""A shorter ``resynchronizationPeriod`` counts as this: every list costs the API server as much as a restart."""
+"""The shortest ``resynchronizationPeriod``; a shorter one is raised to it, because each list costs the API server as much
+as a restart.
+"""
 _LIMITS: Final = YamlLimits(max_bytes=MAX_BYTES, max_nodes=100_000, max_characters=2 * MAX_BYTES)
 _API_VERSION: Final = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?/)?[A-Za-z0-9]+")
 _NEVER: Final = timedelta(0)
@@ -52,21 +54,21 @@ _NEVER: Final = timedelta(0)
 def read_hook_config(document: bytes, *, hook: str, scope: HookScope = HookScope.PACKAGE) -> HookConfig:
     """Read what ``hook`` printed for ``--config``: YAML or JSON, of either version. Raises HookConfigError.
 
-    The syntax of ``jqFilter`` is not looked at: only a jq can do that.
+    The syntax of ``jqFilter`` is not checked, because only jq can do that.
     """
     try:
-        found = read_yaml(document, what="what it prints for --config", limits=_LIMITS)
+        found = read_yaml(document, what="its output for --config", limits=_LIMITS)
     except FormatError as error:
         raise HookConfigError(hook, (str(error),)) from error
     if found is None:
-        raise HookConfigError(hook, ("it printed nothing for --config; a hook prints its bindings then, and ends",))
+        raise HookConfigError(hook, ("it printed nothing for --config; a hook must print its bindings and exit",))
     if not isinstance(found, dict):
         raise HookConfigError(hook, (f"{type_name(found)} instead of a mapping with a binding in it",))
     return check_hook_config(found, hook=hook, scope=scope)
 
 
 def check_hook_config(document: JsonObject, *, hook: str, scope: HookScope) -> HookConfig:
-    """The configuration in a document of either version that was read already. Raises HookConfigError."""
+    """Check a parsed document of either version and return its configuration. Raises HookConfigError."""
     problems = Problems(hook)
     version_1 = _checked(document, scope, problems)
     config = _converted(version_1, problems, version="v1" if "configVersion" in document else "v0")
@@ -75,7 +77,7 @@ def check_hook_config(document: JsonObject, *, hook: str, scope: HookScope) -> H
 
 
 def _checked(document: JsonObject, scope: HookScope, problems: Problems) -> JsonObject:
-    """The document in the shape of version 1. Raises HookConfigError with all that is wrong with its own shape."""
+    """Return the document in the shape of version 1. Raises HookConfigError with all problems of its own shape."""
     version = document.get("configVersion")
     if legacy := "configVersion" not in document:
         document, shape = coerced(document), VERSION_0[scope]
@@ -162,7 +164,7 @@ def _kubernetes(item: JsonValue, snapshots: Snapshots, problems: Problems, *, le
 
 
 def _resynchronization_s(item: JsonValue, problems: Problems, where: str) -> float | None:
-    """Seconds between two lists. The field was ignored for years, so nothing that is in it may refuse a hook."""
+    """Return the seconds between two lists. The field was ignored for years, so no value in it may refuse a hook."""
     if not (written := find_str(item, "resynchronizationPeriod")):
         return None
     try:
@@ -172,7 +174,7 @@ def _resynchronization_s(item: JsonValue, problems: Problems, where: str) -> flo
         return None
     if _NEVER < period < LEAST_RESYNCHRONIZATION:
         problems.warn(
-            f"{where}.resynchronizationPeriod {written} is taken as {LEAST_RESYNCHRONIZATION.seconds}s, the least"
+            f"{where}.resynchronizationPeriod {written} is raised to {LEAST_RESYNCHRONIZATION.seconds}s, the minimum"
         )
         period = LEAST_RESYNCHRONIZATION
     return period.total_seconds() or None
@@ -193,7 +195,7 @@ def _schedule(item: JsonValue, snapshots: Snapshots, problems: Problems, *, lega
 
 
 def _settings(document: JsonObject, problems: Problems) -> tuple[timedelta | None, int]:
-    """The least time between runs, None where there is none, and how many may come at once."""
+    """Return the minimum time between runs, None if there is none, and the number of runs that may come at once."""
     settings = find_object(document, "settings")
     interval = problems.value_of(
         lambda: parse_duration(find_str(settings, "executionMinInterval", default="0s")),
@@ -204,7 +206,7 @@ def _settings(document: JsonObject, problems: Problems) -> tuple[timedelta | Non
 
 
 def _namespaces(item: JsonValue, problems: Problems, where: str) -> NamespaceSelector | None:
-    """Labels decide where there are any; what selects every namespace is no selector."""
+    """Return the selector of namespaces, by labels if there are any; None if it selects every namespace."""
     if find(item, "namespace", "labelSelector") is not None:
         labels = problems.value_of(
             lambda: label_selector(find_object(item, "namespace", "labelSelector")),
@@ -219,7 +221,7 @@ def _namespaces(item: JsonValue, problems: Problems, where: str) -> NamespaceSel
 def _names(
     item: JsonValue, key: str, problems: Problems, where: str, need: Callable[[str, str], str]
 ) -> tuple[str, ...] | None:
-    """The names of a nameSelector, each once; None where it is missing or empty, which both mean any."""
+    """Return the names of a nameSelector without duplicates; None if it is missing or empty, which both mean any."""
     names = tuple(dict.fromkeys(str(name) for name in find_list(item, key, "matchNames")))
     for name in names:
         problems.check(partial(need, name, f"{where}.{key}.matchNames"))
@@ -227,7 +229,7 @@ def _names(
 
 
 def _verbs(item: JsonValue) -> frozenset[WatchVerb]:
-    """``executeHookOnEvent`` wins over its older name; an empty list is a binding that only keeps snapshots."""
+    """Return the verbs. ``executeHookOnEvent`` overrides its older name; an empty list means that only a snapshot is kept."""
     for key in ("executeHookOnEvent", "watchEvent"):
         if find(item, key) is not None:
             return frozenset(WatchVerb(str(verb)) for verb in find_list(item, key))

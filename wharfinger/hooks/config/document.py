@@ -1,4 +1,4 @@
-"""A hook's configuration as a document to look at: what was understood, with every default filled in. Pure."""
+"""A hook's configuration as a readable document, with every default filled in. Pure."""
 
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ from wharfinger.hooks.config.webhooks import CONVERSION, MUTATING, VALIDATING
 
 
 def config_document(config: HookConfig) -> JsonObject:
-    """The configuration under the names its own document has; what is not set is left out."""
+    """Return the configuration under the names of its own document; unset fields are left out."""
     document: JsonObject = {
         "configVersion": config.version,
         "onStartup": config.on_startup,
@@ -126,5 +126,5 @@ def _listed(names: tuple[str, ...] | None) -> JsonValue:
 
 
 def _without_blanks(document: JsonObject) -> JsonObject:
-    """Without what says nothing: null, empty texts, lists and mappings. A false is said."""
+    """Drop null and empty texts, lists and mappings, but keep false."""
     return {key: value for key, value in document.items() if value is not None and value not in ("", [], {})}

@@ -1,9 +1,9 @@
-"""Names of objects and namespaces that come from a package, before they get into a path or a selector of the API. Pure.
+"""Checks of the names of objects and namespaces that come from a package and go into paths and selectors of the API. Pure.
 
-They are part of ``/api/v1/namespaces/<namespace>/pods/<name>?…`` and of ``metadata.name=<name>,…``: a name with a slash, a comma
-or a question mark in it would ask for something else than what is allowed to the package. Namespaces are DNS labels (RFC 1123).
-Most objects are called by DNS names; those of RBAC may be called otherwise (``system:node``), so colons, capitals and underscores
-pass.
+The names are part of ``/api/v1/namespaces/<namespace>/pods/<name>?…`` and of ``metadata.name=<name>,…``. A name with a
+slash, a comma or a question mark would ask for something that the package may not read. Namespaces are DNS labels (RFC
+1123). Most objects have DNS names, but those of RBAC need not (``system:node``), so colons, capitals and underscores are
+allowed.
 """
 
 import re
@@ -17,24 +17,24 @@ _MAX_SHOWN: Final = 80
 
 
 class NameFormatError(FormatError):
-    """What should name an object or a namespace cannot be a name."""
+    """A text cannot be the name of an object or a namespace."""
 
 
 def need_object_name(name: str, what: str) -> str:
-    """``name`` if an object can be called so; ``what`` says where it stands. Raises NameFormatError."""
+    """Return ``name`` if it can be the name of an object; ``what`` is its place. Raises NameFormatError."""
     if not _NAME.fullmatch(name):
         raise NameFormatError(
-            f"{what}: {name[:_MAX_SHOWN]!r} is no name of an object: up to 253 letters, digits, '-', '.', ':', '_', with a "
+            f"{what}: {name[:_MAX_SHOWN]!r} is not a name of an object: up to 253 letters, digits, '-', '.', ':', '_', with a "
             "letter or digit at both ends"
         )
     return name
 
 
 def need_namespace(name: str, what: str) -> str:
-    """``name`` if a namespace can be called so. Raises NameFormatError."""
+    """Return ``name`` if it can be the name of a namespace. Raises NameFormatError."""
     if not _NAMESPACE.fullmatch(name):
         raise NameFormatError(
-            f"{what}: {name[:_MAX_SHOWN]!r} is no name of a namespace: up to 63 small letters, digits, '-', with a letter or "
-            "digit at both ends"
+            f"{what}: {name[:_MAX_SHOWN]!r} is not a name of a namespace: up to 63 lower-case letters, digits, '-', with a "
+            "letter or digit at both ends"
         )
     return name

@@ -1,4 +1,4 @@
-"""What is wrong with a hook's configuration, gathered until it can be told at once."""
+"""The problems of a hook's configuration, collected and reported together."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 class HookConfigError(HookError):
-    """The configuration of a hook is refused; ``problems`` has every reason. Permanent: only a changed hook helps."""
+    """The configuration of a hook is refused; ``problems`` has every reason. Permanent: the hook must be changed."""
 
     def __init__(self, hook: str, problems: tuple[str, ...]) -> None:
         super().__init__(hook, f"its configuration is refused: {'; '.join(problems)}")
@@ -20,7 +20,7 @@ class HookConfigError(HookError):
 
 
 class Problems:
-    """What was found wrong so far, and what is only odd. As many as anybody reads are kept."""
+    """The problems and warnings found so far, limited in number."""
 
     def __init__(self, hook: str) -> None:
         self._hook = hook
@@ -29,40 +29,40 @@ class Problems:
         self._warnings: list[str] = []
 
     def add(self, problem: str) -> None:
-        """Note a reason to refuse the document."""
+        """Add a reason to refuse the document."""
         if len(self._found) < _MAX_PROBLEMS:
             self._found.append(_cut(problem))
         else:
             self._left_out += 1
 
     def warn(self, warning: str) -> None:
-        """Note what is let pass."""
+        """Add a warning about something that is accepted."""
         if len(self._warnings) < _MAX_PROBLEMS:
             self._warnings.append(_cut(warning))
 
     def warnings(self) -> tuple[str, ...]:
-        """What was let pass, in the order it was found."""
+        """Return the warnings, in the order in which they were found."""
         return tuple(self._warnings)
 
     def error(self) -> HookConfigError:
-        """All that is wrong, as the error it is."""
+        """Return an error with all problems."""
         more = (f"and {self._left_out} more",) if self._left_out else ()
         return HookConfigError(self._hook, (*self._found, *more))
 
     def raise_any(self) -> None:
-        """Raises HookConfigError where anything is wrong."""
+        """Raise HookConfigError if there are any problems."""
         if self._found:
             raise self.error()
 
     def check(self, read: Callable[[], object]) -> None:
-        """Note what ``read`` refuses with."""
+        """Call ``read``, and add its error if it raises one."""
         try:
             read()
         except FormatError as error:
             self.add(str(error))
 
     def value_of(self, read: Callable[[], _T], where: str, default: _T) -> _T:
-        """What ``read`` gives; ``default`` where it refuses, which is noted under ``where``."""
+        """Return the result of ``read``; if it raises, add the error under ``where`` and return ``default``."""
         try:
             return read()
         except FormatError as error:

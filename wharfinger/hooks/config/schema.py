@@ -1,7 +1,7 @@
-"""The shapes a hook's configuration may have (spec hook-protocol §1.4.1-§1.4.8), as tables. Pure.
+"""The shapes of a hook's configuration (spec hook-protocol §1.4.1-§1.4.8), as tables. Pure.
 
-Which orders a hook may give depends on whose it is: those of a package run around its chart (``beforeHelm`` …), global ones
-around all packages (``beforeAll``, ``afterAll``). What is asked for in the wrong place is refused with the place it belongs to.
+The allowed orders depend on the owner of the hook: hooks of a package run around its chart (``beforeHelm`` …), global hooks
+around all packages (``beforeAll``, ``afterAll``). An order in the wrong place is refused with the place where it belongs.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from wharfinger.hooks.config.bindings import HookScope
 from wharfinger.hooks.config.shapes import Flag, Forbidden, ListOf, MapOf, Record, Shape, Text, Whole
 
 MAX_BINDINGS: Final = 256
-"""Of one kind in one hook: every one costs a watch or an entry in the clock."""
+"""The limit for bindings of one kind in one hook: each costs a watch or an entry in the schedule."""
 MAX_NAMES: Final = 100
-"""In one ``matchNames``: every one costs a watch."""
+"""The limit for one ``matchNames``: each name costs a watch."""
 MAX_RULES: Final = 100
-"""Of one webhook, conversions too."""
+"""The limit for the rules of one webhook, and for its conversions."""
 _UINT32: Final = range(2**32)
 
 _FILLED: Final = Text(filled=True)

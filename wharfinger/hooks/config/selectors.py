@@ -1,7 +1,7 @@
-"""Selectors of a hook's configuration in the form the Kubernetes API takes them: one string each. Pure.
+"""The selectors of a hook's configuration in the form of the Kubernetes API: one string each. Pure.
 
-Checked here as the API server would check them, so that a typing error is a complaint about the hook when it is loaded, and not
-a watch that fails for ever.
+They are checked here as the API server would check them, so a typing error is reported when the hook is loaded, and does not
+become a watch that always fails.
 """
 
 import re
@@ -19,16 +19,16 @@ _ESCAPED: Final = re.compile(r"[\\,=]")
 
 
 class SelectorError(FormatError):
-    """A selector says something that the API server would refuse."""
+    """A selector would be refused by the API server."""
 
 
 def label_selector(selector: JsonObject) -> str:
-    """``matchLabels`` and ``matchExpressions`` as ``a=b,c in (d,e),!f``; "" selects everything. Raises SelectorError."""
+    """Format labels and expressions as ``a=b,c in (d,e),!f``; "" selects everything. Raises SelectorError."""
     return ",".join(_label_terms(selector))
 
 
 def field_selector(selector: JsonObject) -> str:
-    """``matchExpressions`` as ``metadata.name=a,status.phase!=b``. Raises SelectorError."""
+    """Format ``matchExpressions`` as ``metadata.name=a,status.phase!=b``. Raises SelectorError."""
     return ",".join(_field_term(expression) for expression in find_list(selector, "matchExpressions"))
 
 
@@ -54,10 +54,10 @@ def _label_term(expression: JsonValue) -> str:
 def _key(key: str) -> str:
     prefix, slash, name = key.rpartition("/")
     if slash and (len(prefix) > _MAX_PREFIX or not _PREFIX.fullmatch(prefix)):
-        raise SelectorError(f"{key[:80]!r} is no label key: the part before the / must be a DNS name")
+        raise SelectorError(f"{key[:80]!r} is not a label key: the part before the / must be a DNS name")
     if not _NAME.fullmatch(name):
         raise SelectorError(
-            f"{key[:80]!r} is no label key: 1 to 63 letters, digits, '-', '_', '.', with a letter or digit at both ends"
+            f"{key[:80]!r} is not a label key: 1 to 63 letters, digits, '-', '_', '.', with a letter or digit at both ends"
         )
     return key
 
@@ -65,7 +65,7 @@ def _key(key: str) -> str:
 def _value(value: str) -> str:
     if value and not _NAME.fullmatch(value):
         raise SelectorError(
-            f"{value[:80]!r} is no label value: up to 63 letters, digits, '-', '_', '.', with a letter or digit at both ends"
+            f"{value[:80]!r} is not a label value: up to 63 letters, digits, '-', '_', '.', with a letter or digit at both ends"
         )
     return value
 
@@ -73,7 +73,7 @@ def _value(value: str) -> str:
 def _field_term(expression: JsonValue) -> str:
     field = find_str(expression, "field")
     if not _FIELD.fullmatch(field):
-        raise SelectorError(f"{field[:80]!r} is no path of a field, such as metadata.name")
+        raise SelectorError(f"{field[:80]!r} is not a path of a field, such as metadata.name")
     operator = "!=" if find_str(expression, "operator") in ("!=", "NotEquals") else "="
     return f"{field}{operator}{_ESCAPED.sub(_escape, find_str(expression, 'value'))}"
 

@@ -1,8 +1,8 @@
-"""The shapes a value may have, and what is wrong with one that has not, in the words of the hook contract. Pure.
+"""The shapes of values, and the problems of a value with another shape, in the words of the hook contract. Pure.
 
-Documents of hooks are small and the wording of the complaints is part of the contract (spec hook-protocol §1.4), so their schema
-is a table in this module's terms instead of an OpenAPI document. A path has no list indexes in it, and all complaints about a
-document come out together.
+Documents of hooks are small, and the wording of the problems is part of the contract (spec hook-protocol §1.4). Therefore
+their schema is a table of the types in this module instead of an OpenAPI document. A path contains no list indexes, and all
+problems of a document are reported together.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """An integer; ``1.0`` is one too."""
+    """An integer; ``1.0`` is an integer, too."""
 
     within: range = INT64
 
@@ -53,7 +53,7 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A mapping with these keys; others are forbidden unless it is ``free``."""
+    """A mapping with these keys; other keys are forbidden unless it is ``free``."""
 
     fields: "Mapping[str, Shape]"
     required: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """Something the contract knows, which has no place here; ``why`` says where it has."""
+    """A property that the contract defines but does not allow here; ``why`` says where it belongs."""
 
     why: str
 
@@ -72,7 +72,7 @@ Shape: TypeAlias = Text | Flag | Whole | ListOf | MapOf | Record | Forbidden
 
 
 def problems(value: JsonValue, shape: Shape, path: str = "") -> Iterator[str]:
-    """What keeps ``value`` from having ``shape``, each with its dotted path; nothing if it has it."""
+    """Yield the reasons why ``value`` does not have ``shape``, each with its dotted path."""
     match shape:
         case Text():
             yield from _text_problems(value, shape, path)
@@ -141,7 +141,7 @@ def _record_problems(value: JsonObject, shape: Record, path: str) -> Iterator[st
 
 
 def whole(value: JsonValue) -> int | None:
-    """The integer that a number is; None for anything else."""
+    """Return the integer that a number equals; None for anything else."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -152,7 +152,7 @@ def _mistyped(value: JsonValue, wanted: str, path: str) -> str:
 
 
 def _type(value: JsonValue) -> str:
-    """The type in the words of OpenAPI; of a number no finer than that."""
+    """Return the type in the words of OpenAPI; every number is just "number"."""
     match value:
         case None:
             return "null"

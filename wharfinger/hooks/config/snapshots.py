@@ -1,4 +1,4 @@
-"""Which snapshots a binding sees: those it names, then those of its group (spec hook-protocol §1.4.7). Pure."""
+"""The snapshots that a binding gets: those that it names, then those of its group (spec hook-protocol §1.4.7). Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ class Snapshots:
     """The kubernetes bindings of one hook, by name and by group."""
 
     def __init__(self, watched: Sequence[JsonValue], problems: Problems, *, default_name: str) -> None:
-        """``watched`` are the items of the document; ``default_name`` is what one without a name is called."""
+        """Index ``watched``, the items of the document; an item without a name is called ``default_name``."""
         self._names = Counter(find_str(item, "name") or default_name for item in watched)
         self._groups = _groups(watched, default_name)
         self._problems = problems
 
     def of(self, item: JsonValue, where: str) -> tuple[str, ...]:
-        """The names for this binding, each once; one that is not exactly one binding's is a problem at ``where``."""
+        """Return the names for this binding without duplicates; a missing or ambiguous name is a problem at ``where``."""
         own = [str(name) for name in find_list(item, "includeSnapshotsFrom")]
         for name in own:
             if self._names[name] == 0:
@@ -30,7 +30,7 @@ class Snapshots:
 
 
 def _groups(watched: Sequence[JsonValue], default_name: str) -> Mapping[str, tuple[str, ...]]:
-    """The names of the kubernetes bindings of each group, in their order."""
+    """Return the names of the kubernetes bindings of each group, in their order."""
     groups: dict[str, list[str]] = {}
     for item in watched:
         if group := find_str(item, "group"):

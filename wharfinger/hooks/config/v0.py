@@ -1,8 +1,8 @@
 """Version 0 of a hook's configuration, rewritten as version 1 (spec hook-protocol §1.4.8). Pure.
 
-Hooks written before ``configVersion`` existed still work: the folders of addon-operator modules are full of them. What such a
-hook cannot say takes the value that makes it behave as it always did: everything runs in the main queue, and there is no run
-on Synchronization.
+Hooks written before ``configVersion`` existed still work, because many addon-operator modules have them. Fields that version
+0 lacks get the values that keep the old behaviour: everything runs in the main queue, and there is no run on
+Synchronization.
 """
 
 from typing import Final
@@ -11,11 +11,11 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 
 _VERBS: Final = {"add": "Added", "update": "Modified", "delete": "Deleted"}
 _TEXTS: Final = ("name", "crontab", "kind", "objectName", "jqFilter")
-"""Fields in which the contract takes a number or a boolean for the text that it was written as."""
+"""The fields that the contract reads as text even if they were written as a number or a boolean."""
 
 
 def coerced(document: JsonObject) -> JsonObject:
-    """The document with plain scalars as text where text is meant: the items of version 0 have no schema to refuse them."""
+    """Convert plain scalars to text where text is expected, because items of version 0 have no schema to refuse them."""
     lists = {key: value for key in ("schedule", "onKubernetesEvent") if isinstance(value := document.get(key), list)}
     return {**document, **{key: [_coerced_item(item) for item in items] for key, items in lists.items()}}
 
@@ -32,7 +32,7 @@ def _text(value: JsonValue) -> str:
 
 
 def as_version_1(document: JsonObject) -> JsonObject:
-    """A document of the shape VERSION_0 as one of the shape VERSION_1, binding for binding in the same order."""
+    """Rewrite a document of the shape VERSION_0 into the shape VERSION_1, with the bindings in the same order."""
     rewritten: JsonObject = {"configVersion": "v1", **document}
     rewritten.pop("onKubernetesEvent", None)
     if schedules := find_list(document, "schedule"):

@@ -1,8 +1,7 @@
-"""Webhooks a hook asks for: requests it allows or changes, resources it converts (spec hook-protocol §1.4.4, §1.4.5). Pure.
+"""The webhooks of a hook: requests to allow or change, and resources to convert (spec hook-protocol §1.4.4, §1.4.5). Pure.
 
-The documents have the right shape already. What is checked here is what the API server would refuse when the webhook is
-registered, which is long after the hook was loaded: rules of a validating webhook as it checks them, its name and time limit, and
-selectors.
+The documents already have the right shape. This module checks what the API server would refuse only when the webhook is
+registered, long after the hook was loaded: the rules, the name and the time limit of a validating webhook, and selectors.
 """
 
 import re
@@ -28,7 +27,7 @@ _VERSION: Final = re.compile(r"(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/)?[a-z0-9](?:
 
 
 def validating_bindings(document: JsonObject, snapshots: Snapshots, problems: Problems) -> tuple[AdmissionBinding, ...]:
-    """The ``kubernetesValidating`` bindings of a document of the right shape; what is wrong is added to ``problems``."""
+    """Return the ``kubernetesValidating`` bindings of a document of the right shape; faults are added to ``problems``."""
     bindings = _admission_bindings(document, VALIDATING, snapshots, problems)
     names: set[str] = set()
     for binding in bindings:
@@ -41,14 +40,14 @@ def validating_bindings(document: JsonObject, snapshots: Snapshots, problems: Pr
 
 
 def mutating_bindings(document: JsonObject, snapshots: Snapshots, problems: Problems) -> tuple[AdmissionBinding, ...]:
-    """The ``kubernetesMutating`` bindings; the contract has neither their names nor their rules checked."""
+    """Return the ``kubernetesMutating`` bindings; the contract checks neither their names nor their rules."""
     return _admission_bindings(document, MUTATING, snapshots, problems)
 
 
 def conversion_bindings(
     document: JsonObject, snapshots: Snapshots, problems: Problems
 ) -> tuple[ConversionBinding, ...]:
-    """The ``kubernetesCustomResourceConversion`` bindings."""
+    """Return the ``kubernetesCustomResourceConversion`` bindings."""
     return tuple(_conversion(item, snapshots, problems) for item in find_list(document, CONVERSION))
 
 
@@ -110,12 +109,12 @@ def _conversion(item: JsonValue, snapshots: Snapshots, problems: Problems) -> Co
 
 
 def _faults(binding: AdmissionBinding) -> Iterator[str]:
-    """What the API server would not take, each with the field it is in."""
+    """Yield what the API server would refuse, each with its field."""
     name = binding.name
     if len(name) > _MAX_NAME or name.count(".") < _SEGMENTS - 1 or not _DNS_NAME.fullmatch(name):
         yield (
-            f"name is invalid: {name[:80]!r} is not fully qualified: it takes at least three segments of small letters, digits "
-            "and '-' with dots between them, such as pods.example.com"
+            f"name is invalid: {name[:80]!r} is not fully qualified: it takes at least three segments of lower-case letters, "
+            "digits and '-' with dots between them, such as pods.example.com"
         )
     if binding.timeout_s not in _TIMEOUTS_S:
         yield f"timeoutSeconds is invalid: {binding.timeout_s} is not from 1 to 30"
@@ -124,7 +123,7 @@ def _faults(binding: AdmissionBinding) -> Iterator[str]:
         yield from _alone(rule.api_versions, "rules.apiVersions", "API versions")
         yield from _alone(rule.operations, "rules.operations", "operations")
         if "" in rule.api_versions:
-            yield 'rules.apiVersions is invalid: "" is no version'
+            yield 'rules.apiVersions is invalid: "" is not a version'
         yield from (f"rules.resources is invalid: {why}" for why in _resource_faults(rule.resources))
 
 
@@ -134,12 +133,12 @@ def _alone(values: tuple[str, ...], where: str, what: str) -> Iterator[str]:
 
 
 def _resource_faults(resources: tuple[str, ...]) -> Iterator[str]:
-    """``pods``, ``pods/status``, ``pods/*``, ``*/scale``, ``*``, ``*/*``: what one of them covers must not be named again."""
+    """Yield the faults: entries like ``pods``, ``pods/status``, ``pods/*``, ``*/scale``, ``*``, ``*/*`` must not overlap."""
     whole_resources: set[str] = set()
     whole_subresources: set[str] = set()
     for text in resources:
         if not text:
-            yield '"" is no resource'
+            yield '"" is not a resource'
         resource, slash, sub = text.partition("/")
         if not slash or text == "*/*":
             continue

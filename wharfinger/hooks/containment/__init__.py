@@ -1,4 +1,4 @@
-"""What a hook may do on this machine: its user, its sandbox, its environment, its folders, and the credentials it is given.
+"""The containment of hooks on this machine: user, sandbox, environment, folders, and the credentials of the cluster.
 
 May import ``config``.
 """

@@ -1,11 +1,12 @@
-"""The way to the daemon's own cluster for a hook: a kubeconfig for each run, and who may have credentials in it.
+"""Access of hooks to the daemon's own cluster: a kubeconfig for each run, and the policy for its credentials.
 
-Whatever the daemon was given (several files, a context, a plugin, a pod's service account), a hook gets one complete file in the
-folder of its run. Only the run's user can read it, and it is removed with the folder. So ``kubectl`` talks to the daemon's
-cluster, also as another user and in a sandbox. The credentials in it are the daemon's own, as they are when the run begins.
+Whatever the daemon was configured with (several files, a context, a plugin, a pod's service account), a hook gets one
+complete file in the folder of its run. Only the run's user can read it, and it is removed with the folder. So ``kubectl``
+talks to the daemon's cluster, also as another user and in a sandbox. The credentials in the file are the daemon's own, as of
+the start of the run.
 
-Where the policy gives a package no credentials, the file still names the cluster: the API server then refuses a request, and no
-other cluster answers it.
+If the policy denies a package the credentials, the file still names the cluster. Then its API server refuses the requests,
+and no other cluster answers them.
 """
 
 from collections.abc import Mapping
@@ -20,24 +21,24 @@ from wharfinger.formats.json.value import encode_json
 from wharfinger.hooks.errors import HookError
 
 IN_CLUSTER: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS")
-"""With these, and the service account's files, the libraries of clients find the cluster of the pod they are in."""
+"""The variables with which client libraries find the cluster of their pod, together with the service account's files."""
 
 
 class CredentialsPolicy(StrEnum):
-    """Who gets the daemon's credentials: hooks of packages that are held in no namespace, those of all packages, or none."""
+    """The hooks that get the daemon's credentials: those of Modules (not limited to a namespace), of all packages, or none."""
 
     MODULES = "modules"
     ALL = "all"
     NONE = "none"
 
     def gives(self, namespace: str | None) -> bool:
-        """Return whether hooks get them that are held in this namespace, or in none."""
+        """Return whether hooks that are limited to this namespace get the credentials; None means hooks without a limit."""
         return self is CredentialsPolicy.ALL or (self is CredentialsPolicy.MODULES and namespace is None)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """The cluster of this connection; ``environ`` is the daemon's, for where it is a pod."""
+    """Access to the cluster of this connection; ``environ`` is the daemon's environment, needed if it runs in a pod."""
 
     connection: Connection
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -48,15 +49,15 @@ class ClusterAccess:
         return "" if self.connection.proxy else urlsplit(self.connection.server).hostname or ""
 
     def variables(self, *, credentials: bool) -> dict[str, str]:
-        """The variables by which a pod's programs find their cluster, if it is the daemon's."""
+        """Return the variables by which programs in a pod find their cluster, if that is the daemon's cluster."""
         if not (credentials and self.connection.in_cluster):
             return {}
         return {name: self.environ[name] for name in IN_CLUSTER if name in self.environ}
 
     async def kubeconfig(self, hook: str, *, credentials: bool) -> bytes:
-        """A kubeconfig that is good now. Raises HookError where the credentials cannot be had."""
+        """Return a kubeconfig that is valid now. Raises HookError if the credentials are not available."""
         try:
             return encode_json(await current_kubeconfig(self.connection, credentials=credentials))
         except ConnectionConfigError as error:
-            why = f"the kubeconfig for it cannot be made: {error}"
+            why = f"its kubeconfig cannot be created: {error}"
             raise HookError(hook, why, transient=True) from error

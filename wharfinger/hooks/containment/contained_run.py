@@ -1,14 +1,14 @@
-"""One run's containment: the user it has for its time, and its command line inside of everything that holds it.
+"""The containment of one run: the user that it has, and its command line with everything that contains it.
 
-Whoever runs a hook, for its work or for its configuration, does it in a cell::
+A run of a hook, for its work or for its configuration, happens in a cell::
 
     async with open_cell(containment, hook) as cell:
         command = await cell.command(argv, cwd, environment, folder)
         outcome = await run_child(command, containment.limits(limits))
         cell.ended(outcome)
 
-With a user of its own, a hook has its home and its temporary files in the folder of its run, where there is one: they are its own
-and end with it.
+A hook with a user of its own has its home and its temporary files in the folder of its run, if there is one, so they end
+with the run.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -33,7 +33,7 @@ TEMPORARY: Final = "tmp"
 
 
 class Cell:
-    """Where one run of a hook goes on."""
+    """The place of one run of a hook."""
 
     def __init__(self, containment: Containment, hook: str, lease: Lease | None) -> None:
         self._containment = containment
@@ -42,13 +42,13 @@ class Cell:
 
     @property
     def user(self) -> User | None:
-        """Whom it runs as; None for this process's own user."""
+        """The user that it runs as; None for this process's own user."""
         return self._lease.user if self._lease is not None else None
 
     async def command(
         self, argv: tuple[str, ...], cwd: Path, environment: Mapping[str, str], folder: Path | None = None
     ) -> Command:
-        """The command that runs ``argv``, which names its program with its whole path; ``folder`` is what it may write.
+        """Return the command that runs ``argv``, whose program is a full path; ``folder`` is what the run may write.
 
         Raises HookError.
         """
@@ -62,19 +62,19 @@ class Cell:
             raise HookError(self._hook, why, transient=True) from error
 
     def ended(self, outcome: Outcome) -> None:
-        """To be told how the run ended."""
+        """Note how the run ended."""
         if outcome.survivors_left or outcome.survivors_killed:
             self.left_something()
 
     def left_something(self) -> None:
-        """To be told that something of its user may still be there: it is looked for before another run has that user."""
+        """Note that processes of its user may be left, so that they are ended before another run gets that user."""
         if self._lease is not None:
             self._lease.suspect = True
 
     def _prepared(
         self, argv: tuple[str, ...], cwd: Path, environment: Mapping[str, str], folder: Path | None
     ) -> Command:
-        """Blocking."""
+        """Prepare the command. Blocking. Raises OSError."""
         held = self._containment
         program, cwd = Path(argv[0]), cwd.resolve()
         program = program.parent.resolve() / program.name
@@ -96,14 +96,17 @@ class Cell:
         return Command((str(program), *argv[1:]), cwd, {**environment, **places}, user=self.user, wrapper=wrapper)
 
     def _shown(self, program: Path, cwd: Path, *others: Path) -> tuple[Path, ...]:
-        """What of the places that a sandbox hides it has to show: the package, or else the folders that were named."""
+        """Return the hidden folders that a sandbox must show: packages, or else the program's and the working folder."""
         state_dir = self._containment.state_dir
         trees = {package_tree(path, state_dir) if state_dir is not None else None for path in (program, cwd, *others)}
         found = {tree for tree in trees if tree is not None}
         return tuple(sorted(found)) if found else tuple(sorted({program.parent, cwd}))
 
     def _socket(self) -> Path | None:
-        """The daemon's, where its mode lets the hook in: a user of the run's own has no way to it, and none to cover it."""
+        """Return the daemon's socket if the hook could open it.
+
+        A user of the run's own cannot reach it, so there is no need to cover it.
+        """
         socket = self._containment.socket
         return socket if socket is not None and self.user is None and socket.is_socket() else None
 
@@ -111,11 +114,11 @@ class Cell:
         if self.user is not None and folder is not None:
             own = str(folder / TEMPORARY)
             return {"HOME": own, "TMPDIR": own}
-        return {"TMPDIR": "/tmp"} if self._containment.sandbox is not None else {}  # noqa: S108 - of the sandbox
+        return {"TMPDIR": "/tmp"} if self._containment.sandbox is not None else {}  # noqa: S108 - the sandbox's own
 
 
 async def try_cell(containment: Containment) -> None:
-    """Run a program that does nothing in a cell, before any hook depends on it. Raises HookError where that fails."""
+    """Run a program that does nothing in a cell, before any hook depends on it. Raises HookError if that fails."""
     async with open_cell(containment, _TRIAL) as cell:
         command = await cell.command(("/bin/true",), Path("/usr"), {})
         try:
@@ -130,7 +133,7 @@ async def try_cell(containment: Containment) -> None:
 
 @asynccontextmanager
 async def open_cell(containment: Containment, hook: str) -> AsyncIterator[Cell]:
-    """The cell of a run of ``hook``. Raises HookError where no user can be had for it."""
+    """Yield the cell of a run of ``hook``. Raises HookError if no user is available for it."""
     if containment.users is None:
         yield Cell(containment, hook, None)
         return

@@ -1,9 +1,10 @@
-"""What a hook may not do to the machine: limits of the kernel, a user of its own, a sandbox; and which of these really hold here.
+"""The measures that contain hooks: limits of the kernel, a user for each run, a sandbox; and which of them hold here.
 
-Everything is optional, and what cannot be enforced is not pretended: `Containment.enforced` says of each measure whether it
-holds and, where not, why. A limit on processes is the one that mostly does not: the kernel counts them by user and never counts
-root's (setrlimit(2), RLIMIT_NPROC), so it holds where each run has a user of its own, or where this process is not root and each
-run has a user namespace (the sandbox makes one). Anywhere else it is left out: it would count the daemon's own processes.
+Everything is optional, and a measure that cannot be enforced is reported as such: `Containment.enforced` says of each
+measure whether it holds and, if not, why. The one that often does not hold is the limit on processes: the kernel counts them
+by user and never counts root's (setrlimit(2), RLIMIT_NPROC). So it holds if each run has a user of its own, or if this
+process is not root and each run has a user namespace (the sandbox creates one). Otherwise it is left out, because it would
+count the daemon's own processes.
 
 docs/decisions/0011-hook-containment.md has the reasons.
 """
@@ -20,24 +21,25 @@ from wharfinger.process.command import Limits
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure, in words for people: ``at most 64 processes``; ``why`` it does not hold, empty where it does."""
+    """One measure in words, such as ``at most 64 processes``; ``why`` it does not hold, empty if it does."""
 
     what: str
     why: str = ""
 
     @property
     def holds(self) -> bool:
-        """Whether it is enforced."""
+        """True if the measure is enforced."""
         return not self.why
 
 
 @dataclass(frozen=True, slots=True)
 class Containment:
-    """How hooks are contained. ``sandbox`` is bubblewrap's program.
+    """The containment of hooks. ``sandbox`` is the program of bubblewrap.
 
-    ``state_dir`` is the daemon's: a sandbox shows nothing of it but the hook's package and the folder of its run, and with users
-    of their own hooks are let through it to these two. ``socket`` is the daemon's, too, wherever it lies. ``extra_binds`` is what
-    else stands in a sandbox: place there to what is shown there, read-only.
+    ``state_dir`` is the daemon's state folder: a sandbox shows nothing of it but the hook's package and the folder of its
+    run, and hooks with users of their own can pass through it to these two. ``socket`` is the daemon's debug socket,
+    wherever it is. ``extra_binds`` are additional read-only mounts of a sandbox: the place in the sandbox to the path that
+    is shown there.
     """
 
     users: HookUsers | None = None
@@ -51,7 +53,7 @@ class Containment:
     extra_binds: Mapping[str, Path] = field(default_factory=dict)
 
     def limits(self, limits: Limits) -> Limits:
-        """``limits`` with those of the kernel that can be enforced."""
+        """Return ``limits`` with those of the kernel that can be enforced."""
         return replace(
             limits,
             memory_bytes=self.memory_bytes,
@@ -61,7 +63,7 @@ class Containment:
         )
 
     def enforced(self) -> tuple[Measure, ...]:
-        """What was asked for, and whether it holds. Nothing where nothing was asked for."""
+        """Return the measures that the options ask for, and whether each holds; empty without any options."""
         measures: list[Measure] = []
         if self.users is not None:
             measures.append(Measure(f"each run as a user of its own ({self.users.first} to {self.users.last})"))
@@ -87,4 +89,4 @@ class Containment:
 
 
 NO_CONTAINMENT: Final = Containment()
-"""Hooks run as the daemon does."""
+"""The containment of hooks that run as the daemon does."""

@@ -1,11 +1,12 @@
-"""The environment of hooks: made of an allow-list and of what was asked for, never the daemon's own. Pure.
+"""The environment of hooks: an allow-list and the variables that options name, never the daemon's own environment. Pure.
 
-The daemon's environment may hold anything that the person or the unit that started it had: credentials of clouds, and a
-``KUBECONFIG`` of a cluster that is not the daemon's. None of it is a hook's business. A hook gets the variables below, which
-say what the machine is like, those that ``--hook-env`` names, and those of the hook contract (`RunFolder.variables`). The cluster
-it may talk to is that of its daemon (:mod:`wharfinger.hooks.containment.cluster_access`).
+The daemon's environment may hold anything that the user or the unit that started it had: credentials of clouds, and a
+``KUBECONFIG`` of a cluster that is not the daemon's. Hooks get none of that. A hook gets the variables below, which describe
+the machine, those that ``--hook-env`` names, and those of the hook contract (`RunFolder.variables`). The cluster that it may
+talk to is the daemon's (:mod:`wharfinger.hooks.containment.cluster_access`).
 
-A proxy's address may have a name and a password in it. Such a one is a credential, and passed on only where it is asked for.
+The address of a proxy may contain a name and a password. Such an address is a credential, and is passed on only if an option
+names it.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from wharfinger.process.environment import child_environment
 KUBECONFIG: Final = "KUBECONFIG"
 HOME: Final = "HOME"
 NO_HOME: Final = "/nonexistent"
-"""The home of a program that has no folder of its own: one that is asked for its configuration."""
+"""The home of a program without a folder of its own: a hook that is asked for its configuration."""
 PASSED: Final = (
     "PATH",
     "LANG",
@@ -35,17 +36,17 @@ PASSED: Final = (
 )
 PASSED_PREFIX: Final = "LC_"
 PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-"""In capital letters and in small ones."""
+"""The proxy variables, which exist in capital and in small letters."""
 _DIRECT: Final = ("NO_PROXY", "no_proxy")
 _OF_A_CLUSTER: Final = ("KUBE", "HELM_KUBE")
-"""What begins so says which cluster to talk to; no pattern takes it, only its whole name does."""
+"""The prefixes of variables that select a cluster; no pattern matches them, only the whole name does."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}")
 _ANY: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class AskedVariable:
-    """One ``--hook-env``: a ``name``, or with ``is_prefix`` the beginning of names; ``value`` None: as the daemon has it."""
+    """One ``--hook-env``: a ``name``, or a prefix of names if ``is_prefix``; ``value`` None means the daemon's value."""
 
     name: str
     value: str | None = field(default=None, repr=False)
@@ -57,7 +58,7 @@ class AskedVariable:
         return f"{self.name}{_ANY}" if self.is_prefix else self.name
 
     def takes(self, name: str) -> bool:
-        """Return whether a variable of the daemon is one of those asked for."""
+        """Return whether the option names this variable of the daemon."""
         if not self.is_prefix:
             return name == self.name
         return name.startswith(self.name) and not name.startswith(_OF_A_CLUSTER)
@@ -65,14 +66,14 @@ class AskedVariable:
 
 @dataclass(frozen=True, slots=True)
 class HookEnvironment:
-    """The variables that every hook gets, and what the person who started the daemon has to know about them."""
+    """The variables that every hook gets, and warnings about them for the user who started the daemon."""
 
     variables: Mapping[str, str] = field(repr=False)
     warnings: tuple[str, ...] = ()
 
 
 def asked_variable(text: str) -> AskedVariable:
-    """Read ``NAME``, ``NAME=VALUE``, ``PREFIX*`` or ``*``. Raises ArgumentTypeError."""
+    """Parse ``NAME``, ``NAME=VALUE``, ``PREFIX*`` or ``*``. Raises ArgumentTypeError."""
     name, sign, value = text.partition("=")
     is_prefix = not sign and name.endswith(_ANY)
     if is_prefix:
@@ -83,20 +84,20 @@ def asked_variable(text: str) -> AskedVariable:
 
 
 def add_environment_option(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
-    """``--hook-env``."""
+    """Add the option ``--hook-env``."""
     parser.add_argument(
         "--hook-env",
         type=asked_variable,
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help="pass this variable of the environment on to hooks, or set it for them; NAME* is every one that begins so, and * "
-        "all but those of a cluster (may be repeated; default: only PATH, the language, the time zone and the like)",
+        help="pass this environment variable to hooks, or set it for them; NAME* passes all that begin with NAME, * all except "
+        "those that select a cluster (may be repeated; default: only PATH, the language, the time zone and the like)",
     )
 
 
 def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] = ()) -> HookEnvironment:
-    """The variables for hooks of a process with these."""
+    """Return the variables for hooks of a process with the environment ``environ``."""
     environ = child_environment(environ)
     variables = {name: value for name, value in environ.items() if name in PASSED or name.startswith(PASSED_PREFIX)}
     variables.setdefault("PATH", os.defpath)
@@ -106,7 +107,7 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
             variables[name] = value
         elif not any(one.takes(name) for one in asked):
             warnings.append(
-                f"{name} has a name or a password in it, so hooks do not get it; pass it on with --hook-env {name}"
+                f"{name} contains a name or a password, so hooks do not get it; pass it on with --hook-env {name}"
             )
     for one in asked:
         found = (
@@ -123,10 +124,13 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
 
 
 def reach_directly(variables: Mapping[str, str], host: str) -> dict[str, str]:
-    """``variables`` with this host excepted from the proxies, if they name any: the daemon reaches its cluster without one."""
+    """Return ``variables`` with this host excepted from the proxies, if there are any.
+
+    The daemon reaches its cluster without a proxy, so hooks must, too.
+    """
     if not host or not any(variables.get(name) for name, _ in _proxies(variables) if name not in _DIRECT):
         return dict(variables)
-    # Programs read one of the two: what only one of them says holds for both.
+    # Programs read one of the two variables, so a value in only one of them is used for both.
     known = next((hosts for name in _DIRECT if (hosts := variables.get(name))), "")
     excepted = {name: _with_host(variables.get(name) or known, host) for name in _DIRECT}
     return {**variables, **excepted}

@@ -1,13 +1,13 @@
-"""Users of the hooks' own: each run that goes on has one that nobody else has, from a range that is this daemon's alone.
+"""Users for hooks: each run gets a user that no other run has, from a range that belongs to this daemon alone.
 
-A user is what neither a session nor an environment can be thrown away from: whatever a run leaves behind, everything that
-runs as its user belongs to it, and is ended with it (:mod:`wharfinger.process.descendants`). What it left outside of its folder
-is removed from where everybody may write, and from the kernel. Invariant: a user is handed out only when nothing runs as it any
-more; one that a killed daemon may have left running, or that had processes left over, is looked at first. Those that are dead and
-that nobody has reaped yet count for the limit on processes, so they are waited for, for a moment.
+A process can leave its session and its environment, but not its user. Everything that runs as the user of a run belongs to
+the run, and is ended with it (:mod:`wharfinger.process.descendants`). Files that it left in public folders are removed, and
+so are its objects in the kernel. Invariant: a user is handed out only when nothing runs as it any more. A user that a killed
+daemon may have left running, or whose last run left processes, is checked first. Dead processes that are not reaped yet
+count for the limit on processes, so they are waited for, up to _REAPED_S.
 
-Packages are this daemon's files and nobody else's, so such a user is let through to the one it needs (`open_tree`): what is
-opened is read only, and never anything but the package.
+Packages are readable by this daemon only. `open_tree` lets such a user through to the package that it needs: it opens the
+package for reading, and nothing else.
 """
 
 import os
@@ -32,19 +32,19 @@ from wharfinger.process.sweep import sweep
 PUBLIC_FOLDERS: Final = tuple(
     Path("/", *words) for words in (("tmp",), ("var", "tmp"), ("dev", "shm"), ("run", "lock"))
 )
-"""Where anybody may write."""
+"""The folders in which every user may write."""
 TREES: Final = Path("store", "trees")
-"""Where packages are in the state folder, a folder each (``wharfinger/packages/store/disk_store.py``)."""
+"""The place of packages in the state folder, a folder for each (``wharfinger/packages/store/disk_store.py``)."""
 _SWEEP_S: Final = 5.0
 _REAPED_S: Final = 2.0
 _AGAIN_MS: Final = 20
-_NO_TOKEN: Final = "a run of another daemon"  # noqa: S105 - nobody's
+_NO_TOKEN: Final = "a run of another daemon"  # noqa: S105 - not a secret
 _ENTER: Final = stat.S_IXOTH
 _READ: Final = stat.S_IROTH
 
 
 class Lease:
-    """A user for the time of one run. ``suspect``: something may still run as it, so look before it is handed out again."""
+    """A user for the time of one run. ``suspect`` is true if something may still run as it and must be ended first."""
 
     def __init__(self, user: User) -> None:
         self.user = user
@@ -55,9 +55,9 @@ class HookUsers:
     """The users from ``first`` to ``last``, each with the group of the same number."""
 
     def __init__(self, first: int, last: int) -> None:
-        """Raises ValueError for a range that is empty or has root in it."""
+        """Raise ValueError for a range that is empty or contains root."""
         if not 0 < first <= last:
-            raise ValueError(f"{first}-{last} is no range of users")
+            raise ValueError(f"{first}-{last} is not a range of users")
         self.first = first
         self.last = last
         self._free = deque(range(first, last + 1))
@@ -66,7 +66,7 @@ class HookUsers:
 
     @asynccontextmanager
     async def lease(self, hook: str) -> AsyncIterator[Lease]:
-        """A user for a run of ``hook``; waits while all are in use. Raises HookError where its processes do not die."""
+        """Yield a user for a run of ``hook``; waits while all are in use. Raises HookError if its old processes do not end."""
         async with self._turns:
             uid = self._free.popleft()
             try:
@@ -85,9 +85,9 @@ class HookUsers:
 
 
 def _end_all_of(hook: str, uid: int) -> None:
-    """Blocking."""
+    """End all processes of the user and remove what it left. Blocking. Raises HookError."""
     if left := sweep([Mark(_NO_TOKEN, uid=uid)], _SWEEP_S).left:
-        why = f"{left} processes still run as user {uid}, which is the hooks', and do not die; end them"
+        why = f"{left} processes still run as user {uid}, which is reserved for hooks, and do not end; kill them"
         raise HookError(hook, why, transient=True)
     deadline = time.monotonic() + _REAPED_S
     while any(one.uid == uid for one in scan(0, users=True)) and time.monotonic() < deadline:
@@ -96,13 +96,13 @@ def _end_all_of(hook: str, uid: int) -> None:
 
 
 def remove_remains_of(uid: int) -> None:
-    """Remove what the user left outside of processes and folders of its own. Blocking; what cannot be removed stays."""
+    """Remove what the user left outside of its processes and folders. Blocking; what cannot be removed is kept."""
     remove_ipc_of(uid)
     remove_files_of(uid)
 
 
 def remove_files_of(uid: int, folders: Iterable[Path] = PUBLIC_FOLDERS) -> None:
-    """Remove what the user put where everybody may write. Blocking; what cannot be removed stays."""
+    """Remove what the user left in folders where every user may write. Blocking; what cannot be removed is kept."""
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
@@ -119,26 +119,26 @@ def _remove(entry: os.DirEntry[str]) -> None:
 
 
 def package_tree(path: Path, state_dir: Path) -> Path | None:
-    """The folder of the package that this file, links in its path resolved, is in; None where it is in none of the store."""
+    """Return the folder of the package that contains this resolved path; None if it is not in the store."""
     trees = state_dir / TREES
     return trees / path.relative_to(trees).parts[0] if path.is_relative_to(trees) and path != trees else None
 
 
 def open_tree(path: Path, state_dir: Path) -> None:
-    """Let everybody read the package that this file is in, once for each package, and pass what is above it. Blocking.
+    """Let every user read the package that contains this file, and pass the folders above it. Blocking.
 
-    Raises OSError.
+    It is done once for each package. Raises OSError.
     """
     tree = package_tree(path, state_dir)
     if tree is None:
         return
-    open_way(tree.parent, state_dir)  # a daemon that starts closes its state folder, whatever was open
+    open_way(tree.parent, state_dir)  # a daemon closes its state folder when it starts
     if tree.stat().st_mode & _ENTER:
         return
     for folder, folders, files in os.walk(tree, topdown=False):
         for name in (*folders, *files):
             _open_entry(Path(folder, name))
-    _allow(tree, tree.stat().st_mode, _READ | _ENTER)  # last: it says that all below is done
+    _allow(tree, tree.stat().st_mode, _READ | _ENTER)  # last: it marks that everything below is done
 
 
 def _open_entry(path: Path) -> None:
@@ -150,7 +150,7 @@ def _open_entry(path: Path) -> None:
 
 
 def open_way(folder: Path, top: Path) -> None:
-    """Let everybody pass, and not look into, the folders from ``top`` to ``folder``. Raises OSError. Blocking."""
+    """Let every user pass, but not list, the folders from ``top`` to ``folder``. Raises OSError. Blocking."""
     while folder.is_relative_to(top):
         _allow(folder, folder.stat().st_mode, _ENTER)
         folder = folder.parent

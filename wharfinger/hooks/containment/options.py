@@ -1,4 +1,4 @@
-"""The options that contain hooks, for whoever runs them: ``daemon start`` and the tools of package authors."""
+"""The options for the containment of hooks, shared by ``daemon start`` and the tools of package authors."""
 
 import argparse
 import grp
@@ -17,7 +17,7 @@ from wharfinger.hooks.containment.hook_users import HookUsers
 from wharfinger.hooks.containment.sandbox import LEAST_VERSION
 
 FILE_BYTES: Final = 256 * 1024 * 1024
-"""How large a file of a hook may become where nobody says."""
+"""The default limit for the size of a file that a hook writes."""
 _NONE: Final = "none"
 _SIZE: Final = re.compile(r"(\d{1,15})(Ki|Mi|Gi|)")
 _UNITS: Final = {"": 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3}
@@ -31,20 +31,20 @@ _MAX_USERS: Final = 10_000
 
 
 class ContainmentError(Exception):
-    """The options cannot be followed here; the message says what to change."""
+    """The options cannot be fulfilled here; the message says what to change."""
 
 
 def add_containment_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to a command's parser; `containment_of` reads them."""
     group = parser.add_argument_group(
-        "containment of hooks", "what a run of a hook may use; sizes are bytes, or have Ki, Mi or Gi after them"
+        "containment of hooks", "limits for runs of hooks; sizes are in bytes, or end with Ki, Mi or Gi"
     )
     group.add_argument(
         "--hook-users",
         type=_users,
         default=None,
         metavar="FIRST-LAST",
-        help="give each run a user of its own out of these; nothing else on the machine may run as them; needs root",
+        help="give each run a user of its own from this range; nothing else on the machine may run as one of them; needs root",
     )
     group.add_argument(
         "--hook-sandbox",
@@ -52,11 +52,11 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
         const="bwrap",
         default=None,
         metavar="BWRAP",
-        help="run each in a sandbox of bubblewrap, whose program this is (default: bwrap)",
+        help="run each hook in a sandbox of bubblewrap; BWRAP is its program (default: bwrap)",
     )
     sizes: tuple[tuple[str, int | None, str], ...] = (
         ("memory", None, "address space of each process"),
-        ("file-size", FILE_BYTES, "how large a file may become"),
+        ("file-size", FILE_BYTES, "size of each file that a hook writes"),
     )
     for name, default, what in sizes:
         shown = f"{default // 1024**2}Mi" if default is not None else _NONE
@@ -74,11 +74,11 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _check_bubblewrap(program: str) -> None:
-    """Raises ContainmentError for one that cannot bound what a sandbox has in memory."""
+    """Raise ContainmentError if this bubblewrap is too old to limit the memory of a sandbox's folders."""
     try:
         said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=_VERSION_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        raise ContainmentError(f"--hook-sandbox: {program} does not say its version: {error}") from error
+        raise ContainmentError(f"--hook-sandbox: {program} does not print its version: {error}") from error
     found = _VERSION.search(said.stdout)
     if found is None or (int(found[1]), int(found[2])) < LEAST_VERSION:
         wanted = ".".join(map(str, LEAST_VERSION))
@@ -94,9 +94,10 @@ def containment_of(
     socket: Path | None = None,
     extra_binds: Mapping[str, Path] | None = None,
 ) -> Containment:
-    """What the options ask for. ``state_dir`` and ``socket`` are the daemon's, ``extra_binds`` what a sandbox shows besides.
+    """Return the containment that the options ask for.
 
-    Raises ContainmentError.
+    ``state_dir`` and ``socket`` are the daemon's; ``extra_binds`` are additional mounts of a sandbox. Raises
+    ContainmentError.
     """
     users = cast("tuple[int, int] | None", args.hook_users)
     named = cast("str | None", args.hook_sandbox)
@@ -121,15 +122,15 @@ def containment_of(
 
 
 def _check_users(first: int, last: int) -> None:
-    """Everything that runs as one of them is going to be killed, so none may be anybody's. Raises ContainmentError."""
+    """Check that the users belong to nobody else: all their processes will be killed. Raises ContainmentError."""
     if os.geteuid() != 0:
         raise ContainmentError("--hook-users: only root can run hooks as other users; leave it out")
     for number, whose in _numbers_of_others(first, last):
-        raise ContainmentError(f"--hook-users {first}-{last}: {number} is {whose}; choose users that are nobody's")
+        raise ContainmentError(f"--hook-users {first}-{last}: {number} is {whose}; choose a range that is not in use")
 
 
 def _numbers_of_others(first: int, last: int) -> Iterator[tuple[int, str]]:
-    """Numbers of users and of groups that have a name, and those that somebody's containers may run as (subuid(5))."""
+    """Yield numbers of named users and groups, and those reserved for users' containers (subuid(5))."""
     yield from ((user.pw_uid, user.pw_name) for user in pwd.getpwall() if first <= user.pw_uid <= last)
     yield from (
         (group.gr_gid, f"the group {group.gr_name}") for group in grp.getgrall() if first <= group.gr_gid <= last
@@ -149,7 +150,7 @@ def _users(text: str) -> tuple[int, int]:
         if 0 < first <= last <= _MAX_UID and last - first < _MAX_USERS:
             return first, last
     raise argparse.ArgumentTypeError(
-        f"{text!r} is no range of users like 200000-200015 (without 0, at most {_MAX_USERS} of them)"
+        f"{text!r} is not a range of users like 200000-200015 (without 0, at most {_MAX_USERS} of them)"
     )
 
 
@@ -158,7 +159,7 @@ def _size(text: str) -> int | None:
         return None
     found = _SIZE.fullmatch(text)
     if found is None or int(found[1]) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size like 1048576, 512Mi or none")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size like 1048576, 512Mi or none")
     return int(found[1]) * _UNITS[found[2]]
 
 

@@ -1,11 +1,11 @@
-"""The command line of bubblewrap: what a hook in a sandbox sees of the machine. Pure but for a look at what is in ``/``.
+"""The command line of bubblewrap: what a hook in a sandbox sees of the machine. Pure, except that it lists ``/``.
 
-It sees the machine's files read-only, its own processes only, ``/tmp`` of its own, of the daemon's state nothing but its
-package and the folder of its run, and that folder it may write. It keeps the network: hooks talk to clusters. What it
-started ends with it, whatever that did, since the first process of a PID namespace takes all others with it.
+The hook sees the machine's files read-only, only its own processes, and a ``/tmp`` of its own. Of the daemon's state it sees
+only its package and the folder of its run, which it may write. It keeps the network, because hooks talk to clusters. All
+processes that it started end with it, because the first process of a PID namespace takes all others with it.
 
-A socket that is shown read-only can be spoken to all the same, so the daemon's own is covered where it lies outside of its state.
-Others in ``/run`` are as reachable as for any program of the user that the hook runs as.
+A socket can be used even if it is mounted read-only, so the daemon's own is covered if it is outside of the state folder.
+Other sockets in ``/run`` are as reachable as for any program of the user that the hook runs as.
 
 ``--die-with-parent`` is not used: that signal comes when the *thread* that started the child ends (prctl(2)).
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 SCRATCH_BYTES: Final = 256 * 1024 * 1024
-"""Of each folder that is the sandbox's own: they are in memory, which no other limit counts. Needs bubblewrap 0.7."""
+"""The size of each folder of the sandbox's own: they are in memory, which no other limit counts. Needs bubblewrap 0.7."""
 LEAST_VERSION: Final = (0, 7)
 _MADE: Final = frozenset({"dev", "proc", "tmp"})
 _ALONE: Final = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL")
@@ -31,9 +31,10 @@ def sandboxed(
     cwd: Path,
     socket: Path | None = None,
 ) -> tuple[str, ...]:
-    """What is put in front of the hook's command line. ``shown`` is what may be read of what is hidden, none of it a link.
+    """Return the command line to put before the hook's own.
 
-    ``socket`` is the daemon's; None where there is none to be seen.
+    ``shown`` are the hidden paths that the hook may read; none of them may be a link. ``socket`` is the daemon's; None if
+    the hook cannot see one.
     """
     hidden = (Path("/var/tmp"), *((state_dir,) if state_dir is not None else ()))  # noqa: S108 - it gets one of its own
     options = [str(bubblewrap), *_ALONE, *_machine()]
@@ -52,7 +53,7 @@ def sandboxed(
 
 
 def _machine() -> Iterator[str]:
-    """All that is in ``/``, entry by entry, so that `extra_binds` can stand beside it."""
+    """Yield mounts for everything in ``/``, entry by entry, so that `extra_binds` can be placed beside it."""
     for entry in sorted(Path("/").iterdir()):
         if entry.name in _MADE:
             continue

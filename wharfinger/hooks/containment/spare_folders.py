@@ -1,9 +1,9 @@
-"""Empty folders of runs that are over, for runs to come: removing a folder costs more than all that is done with its files.
+"""Empty folders of finished runs, kept for later runs, because removing a folder costs more than all work with its files.
 
-A folder is made and removed for each run of a hook, and while making one takes microseconds, removing one was seen to take until
-the next tick of the kernel's clock (ext4, Linux 6.18: 4 ms), as long as a small hook runs. So a few that were emptied are
-kept and given another name. Only a folder as this process would make it is kept: its own, 0700, without attributes that the hook
-gave it; never one that belonged to a user of a run's own. All functions here block; several threads may use them at once.
+A folder is made and removed for each run of a hook. Making one takes microseconds, but removing one was seen to take until
+the next tick of the kernel's clock (ext4, Linux 6.18: 4 ms), as long as a small hook runs. So a few emptied folders are kept
+and renamed. A folder is kept only if it is as this process would make it: its own, 0700, without attributes that the hook
+set; never one that belonged to a user of a run's own. All functions here block; several threads may use them at once.
 """
 
 import os
@@ -17,7 +17,7 @@ from typing import Final
 from wharfinger.process.remove_tree import remove_tree
 
 AT_MOST: Final = 8
-"""As many hooks as run at a time where nobody says otherwise."""
+"""The number of folders to keep, equal to the default number of hooks that run at once."""
 PREFIX: Final = "spare-"
 _MODE: Final = 0o700
 
@@ -30,7 +30,7 @@ class SpareFolders:
         self._kept: deque[Path] = deque()
 
     def take(self, path: Path) -> bool:
-        """Give a spare folder the name ``path``, which is not there yet; False where there is none that is good."""
+        """Rename a spare folder to ``path``, which must not exist yet; return False if no good one is left."""
         while self._kept:
             with suppress(IndexError, OSError):
                 spare = self._kept.popleft()
@@ -41,7 +41,7 @@ class SpareFolders:
         return False
 
     def keep(self, folder: Path) -> bool:
-        """Take in a folder that was emptied; False where it has to be removed."""
+        """Keep a folder that was emptied; return False if it must be removed instead."""
         if len(self._kept) >= AT_MOST or not _is_pristine(folder):
             return False
         spare = self._scratch.absolute() / f"{PREFIX}{secrets.token_hex(8)}"

@@ -1,7 +1,7 @@
-"""What a user left in the kernel without any process: memory, queues and semaphores of System V (sysvipc(7)).
+"""Removal of what a user left in the kernel: memory, queues and semaphores of System V (sysvipc(7)).
 
-They stay when whoever made them has ended, hold memory that no limit counts, and would be the next run's that has this user.
-Where a run has a sandbox it has such things to itself, and they end with it. All functions here block.
+They outlive the processes that made them, hold memory that no limit counts, and would be visible to the next run with this
+user. A run in a sandbox has its own, which end with it. All functions here block.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ _KINDS: Final = (("shm", "shmid"), ("msg", "msqid"), ("sem", "semid"))
 
 
 def remove_ipc_of(uid: int) -> None:
-    """Remove what belongs to the user or was made by it; what is gone by itself, or may not be removed, stays."""
+    """Remove what belongs to the user or was made by it; what may not be removed is kept."""
     system = ctypes.CDLL(None)
     for kind, identifier in _KINDS:
         for number in _of_user(kind, identifier, uid):
@@ -26,7 +26,7 @@ def remove_ipc_of(uid: int) -> None:
 
 
 def _of_user(kind: str, identifier: str, uid: int) -> Iterator[int]:
-    """The identifiers in one of the tables; none in a kernel that has no such thing."""
+    """Yield the user's identifiers in one of the tables; none if the kernel has no such table."""
     try:
         header, *rows = (TABLES / kind).read_text().splitlines()
     except FileNotFoundError:

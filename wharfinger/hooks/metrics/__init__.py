@@ -1,4 +1,4 @@
-"""Metrics that hooks publish: operations from their files, the store of samples, and the hooks' own figures.
+"""Metrics that hooks publish: operations from their files, the store of samples, and measurements of the runs.
 
 May import ``running`` and below.
 """

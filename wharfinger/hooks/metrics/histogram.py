@@ -1,4 +1,4 @@
-"""A histogram that is counted up: how many values fell into which bucket, and their sum."""
+"""A cumulative histogram: the number of values in each bucket, and their sum."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ from wharfinger.formats.exposition import histogram_lines
 
 @dataclass(slots=True)
 class Histogram:
-    """``bounds`` are the upper ends of the buckets, rising; a value that equals one falls into that bucket.
+    """A histogram. ``bounds`` are the rising upper bounds of the buckets; a value equal to a bound is in that bucket.
 
-    ``counts`` are of each bucket alone, the last of those above all bounds.
+    ``counts`` are those of each bucket alone; the last one counts the values above all bounds.
     """
 
     bounds: tuple[float, ...]
@@ -22,15 +22,15 @@ class Histogram:
         self.counts = [0] * (len(self.bounds) + 1)
 
     def observe(self, value: float) -> None:
-        """One more value."""
+        """Add one value."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
     def lines(self, name: str, labels: str) -> Iterator[str]:
-        """Its samples, as text."""
+        """Return the samples as text."""
         return histogram_lines(name, labels, self.bounds, self.counts, self.total)
 
 
 def samples_of(bounds: tuple[float, ...]) -> int:
-    """Lines that a histogram takes: one for each bucket, for all, for the sum, for the count."""
+    """Return the number of lines that a histogram takes: one for each bucket, for all values, for the sum, for the count."""
     return len(bounds) + 3

@@ -1,11 +1,11 @@
 """Everything measured about hooks: what they publish themselves, and what their runs cost. One for the daemon.
 
-The rules of METRICS_PATH (spec hook-protocol §3.2) are here: a run's operations that name a group take the place of all that this
-group published before, and those that name none are of a group called as the hook is; a run that publishes nothing leaves
-everything as it was. Groups are a package's: its hooks share them. Every series is labelled with the hook and with its package,
-whatever the hook says itself: nobody can speak in the name of another.
+The rules of METRICS_PATH (spec hook-protocol §3.2) are here. A run's operations that name a group replace everything that
+this group published before. Operations without a group are in a group named after the hook. A run that publishes nothing
+changes nothing. Groups belong to a package, whose hooks share them. Every series is labelled with the hook and its package,
+whatever labels the hook sets, so no hook can publish in the name of another.
 
-Bounded by `MetricLimits`; what is refused is told as warnings, of which there are at most MAX_WARNINGS.
+Bounded by `MetricLimits`. Refused operations are reported as warnings, at most MAX_WARNINGS.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,15 +17,15 @@ from wharfinger.hooks.metrics.run_metrics import RUN_METRICS, HookRunSample, Run
 from wharfinger.hooks.metrics.store import MetricLimits, MetricStore, Refused
 
 GLOBAL: Final = "global"
-"""The package whose hooks are those of all: it is not named in labels."""
+"""The package name of the global hooks, which is not used as a label."""
 MAX_WARNINGS: Final = 20
-"""Of one run."""
+"""The limit for warnings of one run."""
 
 SERIES: Final = Description(
     "wharfinger_hook_metric_series", MetricKind.GAUGE, "Series that hooks publish on /metrics/hooks."
 )
 BYTES: Final = Description(
-    "wharfinger_hook_metric_bytes", MetricKind.GAUGE, "What they take as text, as it is counted for their limits."
+    "wharfinger_hook_metric_bytes", MetricKind.GAUGE, "Size of these series as text, as counted for the limits."
 )
 REFUSED: Final = Description(
     "wharfinger_hook_metric_refused_total",
@@ -33,11 +33,11 @@ REFUSED: Final = Description(
     "Operations of hooks that were refused: wrong names, kinds that do not fit, no room.",
 )
 HOOK_METRICS: Final = (*RUN_METRICS, SERIES, BYTES, REFUSED)
-"""All that `HookMetrics.exposition` has."""
+"""The descriptions of everything in `HookMetrics.exposition`."""
 
 
 class HookMetrics:
-    """What is measured now. Plain functions without an await: nobody sees half of a run."""
+    """The present metrics. Its methods have no await, so a reader never sees half of a run."""
 
     def __init__(self, limits: MetricLimits | None = None) -> None:
         self._store = MetricStore(limits or MetricLimits())
@@ -51,7 +51,7 @@ class HookMetrics:
         *,
         masked: Callable[[str], str] = str,
     ) -> tuple[str, ...]:
-        """Take over what a run of a hook published; the warnings to be told. ``masked`` hides secrets in values of labels."""
+        """Apply what a run of a hook published, and return the warnings. ``masked`` hides secrets in values of labels."""
         shown = plain_text(hook)
         ours = _labels_of(package, shown)
         expired: set[str] = set()
@@ -75,20 +75,20 @@ class HookMetrics:
         return _shortened(list(warnings))
 
     def ran(self, run: HookRunSample) -> None:
-        """A run of a hook ended."""
+        """Count a run of a hook that ended."""
         self._runs.ran(run)
 
     def forget(self, package: str) -> None:
-        """A package is gone: so is all that was measured of its hooks."""
+        """Remove everything that was measured of the hooks of a removed package."""
         self._store.forget(package)
         self._runs.forget(package)
 
     def exposition_hooks(self) -> str:
-        """What hooks publish, in Prometheus' text format."""
+        """Return what hooks publish, in Prometheus' text format."""
         return exposition(self._store.lines())
 
     def exposition(self) -> str:
-        """What is measured of hooks' runs and of what they publish, in Prometheus' text format."""
+        """Return the measurements of runs of hooks and of what they publish, in Prometheus' text format."""
         return exposition(self._own())
 
     def _own(self) -> Iterator[str]:
@@ -99,7 +99,7 @@ class HookMetrics:
 
 
 def _labels_of(package: str, hook: str) -> dict[str, str]:
-    """What every series of a hook is labelled with."""
+    """Return the labels that every series of a hook has."""
     if package == GLOBAL:
         return {"hook": hook}
     module, namespace = package_labels(package)

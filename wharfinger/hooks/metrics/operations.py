@@ -1,13 +1,13 @@
-"""What a hook wants measured, as it wrote it in METRICS_PATH (spec hook-protocol §3.2). Pure.
+"""The metric operations that a hook wrote to METRICS_PATH (spec hook-protocol §3.2). Pure.
 
-Documents come from :func:`~wharfinger.hooks.running.results.read_metrics`, which has bounded them; here each becomes a
-:data:`MetricOperation`. All of them are read before any is applied: one that is wrong fails the run, and nothing of it counts.
+Documents come from :func:`~wharfinger.hooks.running.results.read_metrics`, which limits their size. Here each becomes a
+:data:`MetricOperation`. All of them are read before any is applied: a wrong one fails the run, and none is applied.
 
-Kept from the contract: unknown keys are ignored; ``null`` is as if it were not there; ``"add": N`` and ``"set": N`` are short for
-an action with its value, and win over an ``action`` beside them; ``name`` and ``value`` are needed for all but ``expire``,
-``buckets`` for ``observe``. An action that nobody knows fails nothing: it is an :class:`Unknown`, told as a warning. Names and
-labels that no metric may have are not this reader's concern: where they are kept they are refused with a warning, since the
-contract knows no such failure.
+Kept from the contract: unknown keys are ignored; ``null`` means missing; ``"add": N`` and ``"set": N`` are short for an
+action with its value, and override an ``action`` beside them; ``name`` and ``value`` are required for all but ``expire``,
+``buckets`` for ``observe``. An unknown action fails nothing: it becomes an :class:`Unknown`, which is reported as a warning.
+Invalid names and labels are not checked here: the store refuses them with a warning, because the contract has no failure for
+them.
 """
 
 import math
@@ -27,7 +27,7 @@ ACTIONS: Final = ("add", "set", "observe", "expire")
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """Count up by ``value``."""
+    """An operation that increases a counter by ``value``."""
 
     group: str
     name: str
@@ -37,7 +37,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """It is ``value`` now."""
+    """An operation that sets a gauge to ``value``."""
 
     group: str
     name: str
@@ -47,7 +47,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Observe:
-    """One more value for a histogram; ``buckets`` are its bounds, rising."""
+    """An operation that adds a value to a histogram; ``buckets`` are its rising bounds."""
 
     group: str
     name: str
@@ -58,25 +58,25 @@ class Observe:
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """Nothing of the group counts any more."""
+    """An operation that removes everything of the group."""
 
     group: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An operation that is dropped, and why."""
+    """An operation that is dropped, and the reason."""
 
     why: str
 
 
 Publication: TypeAlias = Add | Set | Observe
 MetricOperation: TypeAlias = Publication | Expire | Unknown
-"""``group`` "" is that of the hook itself."""
+"""An operation of a hook; ``group`` "" is the group of the hook itself."""
 
 
 def read_metric_operations(documents: Iterable[JsonValue], *, hook: str) -> tuple[MetricOperation, ...]:
-    """The operations in ``documents``, in order. Raises HookError for the first that is none; nothing is to be applied then."""
+    """Read the operations in ``documents``, in order. Raises HookError for the first wrong one; then none may be applied."""
     operations: list[MetricOperation] = []
     for number, document in enumerate(documents, 1):
         try:
@@ -93,7 +93,7 @@ def _operation(document: JsonObject, number: int) -> MetricOperation:
     buckets = _buckets(document)
     if action not in ACTIONS:
         told = f"unknown action {action[:MAX_SHOWN]!r}" if action else "no action"
-        return Unknown(f"document {number}{_named(document)}: {told}; it is one of {', '.join(ACTIONS)}")
+        return Unknown(f"document {number}{_named(document)}: {told}; expected one of {', '.join(ACTIONS)}")
     if action == "expire":
         return Expire(group)
     if not name:
@@ -110,7 +110,7 @@ def _operation(document: JsonObject, number: int) -> MetricOperation:
 
 
 def _action(document: JsonObject) -> tuple[str, float | None]:
-    """What is to be done, and with which number."""
+    """Return the action and its value."""
     action, value = find_str(document, "action"), _number(document.get("value"), "value")
     short = {key: _number(document.get(key), key) for key in ("add", "set")}
     given = [(key, number) for key, number in short.items() if number is not None]
@@ -139,7 +139,7 @@ def _buckets(document: JsonObject) -> tuple[float, ...]:
 
 
 def _number(value: JsonValue, what: str) -> float | None:
-    """A number as metrics have them; None for what is not there."""
+    """Return a finite number; None if there is no value."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -154,6 +154,6 @@ def _number(value: JsonValue, what: str) -> float | None:
 
 
 def _named(document: JsonValue) -> str:
-    """`` ('queue_length')``: enough to find the document; not its labels, for what hooks write may be secret."""
+    """Return enough to find the document, such as `` ('queue_length')``, without labels, because hooks may write secrets."""
     name = document.get("name") if isinstance(document, dict) else None
     return f" ({name[:MAX_SHOWN]!r})" if isinstance(name, str) and name else ""

@@ -1,7 +1,7 @@
-"""What runs of hooks cost, counted for the daemon's own metrics: names and buckets of spec hook-protocol §5.12, our prefix.
+"""The cost of runs of hooks, for the daemon's own metrics: names and buckets of spec hook-protocol §5.12, with our prefix.
 
-A row is a hook, a binding, a queue. Rows are bounded, for each package and together; runs beyond that are counted in one row for
-all of them, so sums stay true. Of a run that failed only its time and its failure count, as the contract has it.
+A row is a hook, a binding and a queue. Rows are limited, for each package and in all. Runs beyond the limit are counted in
+one common row, so sums stay correct. Of a failed run only its time and its failure are counted, as in the contract.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,9 +15,9 @@ from wharfinger.hooks.metrics.histogram import Histogram
 MAX_ROWS: Final = 500
 MAX_PACKAGE_ROWS: Final = 50
 OTHERS: Final = "(others)"
-"""The hook of the row for all that have none of their own."""
+"""The name of the hook in the common row."""
 BUCKETS: Final = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
-"""Seconds."""
+"""The bounds of the buckets, in seconds."""
 LABELS: Final = ("module", "namespace", "hook", "binding", "queue")
 
 
@@ -36,13 +36,13 @@ MAX_RSS: Final = Description(
     "wharfinger_hook_run_max_rss_bytes", MetricKind.GAUGE, "Largest memory of the last run that succeeded.", LABELS
 )
 ERRORS: Final = _counter("errors_total", "Runs that failed.")
-ALLOWED_ERRORS: Final = _counter("allowed_errors_total", "Runs that failed, which they are allowed to.")
+ALLOWED_ERRORS: Final = _counter("allowed_errors_total", "Runs that failed and were allowed to fail.")
 SUCCESS: Final = _counter("success_total", "Runs that succeeded.")
 RUN_METRICS: Final = (SECONDS, USER, SYSTEM, MAX_RSS, ERRORS, ALLOWED_ERRORS, SUCCESS)
 
 
 class RunOutcome(StrEnum):
-    """How a run ended."""
+    """The outcome of a run."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -51,7 +51,7 @@ class RunOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HookRunSample:
-    """One run that ended: of which hook of which package (by its runtime name), for what, how, and what it cost."""
+    """One run that ended: its package (by runtime name), hook, binding and queue, its outcome and its cost."""
 
     package: str
     hook: str
@@ -100,14 +100,14 @@ _OUTCOMES: Final = (
 
 
 class RunMetrics:
-    """What was counted since the start, of packages that are there."""
+    """The counts since the start, of packages that still exist."""
 
     def __init__(self) -> None:
         self._rows: dict[_Key, _Row] = {}
         self._of_package: dict[str, int] = {}
 
     def ran(self, run: HookRunSample) -> None:
-        """One more run."""
+        """Count one run."""
         row = self._row(_Key(*map(plain_text, (run.package, run.hook, run.binding, run.queue))))
         row.outcomes[run.outcome] += 1
         row.wall.observe(run.wall_s)
@@ -117,12 +117,12 @@ class RunMetrics:
             row.max_rss = run.max_rss_bytes
 
     def forget(self, package: str) -> None:
-        """The package is gone, and what its hooks cost with it."""
+        """Remove everything counted of a removed package."""
         if self._of_package.pop(package, 0):
             self._rows = {key: row for key, row in self._rows.items() if key.package != package}
 
     def lines(self) -> Iterator[str]:
-        """All of it as text."""
+        """Yield all metrics as text."""
         rows = [(_values(key), row) for key, row in self._rows.items()]
         texts = [(labels_text(zip(LABELS, values, strict=True)), row) for values, row in rows]
         for family, histogram in _HISTOGRAMS if rows else ():
@@ -145,7 +145,10 @@ class RunMetrics:
 
 
 def package_labels(package: str) -> tuple[str, str]:
-    """``module`` and ``namespace`` of a runtime name: an Application's is ``<namespace>.<instance>``, a Module's has no dot."""
+    """Return ``module`` and ``namespace`` of a runtime name.
+
+    An Application's name is ``<namespace>.<instance>``; a Module's name has no dot.
+    """
     namespace, dot, instance = package.partition(".")
     return (instance, namespace) if dot else (package, "")
 

@@ -1,18 +1,20 @@
-"""The metrics that hooks published, bounded, and the text a scraper reads (spec hook-protocol §3.2). No clock, no I/O.
+"""The metrics that hooks published, bounded, and the text for scrapers (spec hook-protocol §3.2). No clock, no I/O.
 
-The story. A *series* is a name with labels; what it is worth was last published by one *group* of one package, and goes when
-that group expires. Groups are a package's own: another package's group of the same name is another group. A name has one kind
-for all packages, as the format demands it, for as long as anybody has a series of it: who comes with another kind is refused.
-What a package's series of one name are labelled with is widened to one set, in which missing labels are ``""``: for Prometheus a
-label that is empty is none, and for the store. The buckets of a histogram are those that the series came with.
+The story. A *series* is a name with labels. Its value was last published by one *group* of one package, and it is removed
+when that group expires. Groups belong to a package: a group of the same name in another package is another group. A name has
+one kind for all packages, as the format demands, as long as any package has a series of it; an operation of another kind is
+refused. The labels of a package's series of one name are widened to one set, in which missing labels are ``""``: both for
+Prometheus and for the store an empty label equals a missing one. The buckets of a histogram are those that its series was
+created with.
 
 Invariants:
 
-* No family has a sample name of another one: a histogram has its own and those with ``_bucket``, ``_sum`` and ``_count``.
-* No two packages have the same series, whatever their hooks label it with: who was first keeps it.
-* No series is in two groups, none in no group; what is empty (a group, a family, a package) is not kept.
-* What all of it takes as text is counted exactly, or more, never less: `MetricLimits` bound it, for each package and together, so
-  no hook can make the daemon large or its answers slow. What does not fit is refused, and everything else goes on.
+* No family has a sample name of another family: a histogram has its own name and those with ``_bucket``, ``_sum`` and
+  ``_count``.
+* No two packages have the same series, whatever labels their hooks set: the first one keeps it.
+* Every series is in exactly one group; empty groups, families and packages are not kept.
+* The size of the text is counted exactly or too high, never too low. `MetricLimits` limits it, for each package and in all,
+  so no hook can make the daemon large or its answers slow. An operation that does not fit is refused; all others continue.
 """
 
 from collections.abc import Iterator
@@ -32,22 +34,22 @@ from wharfinger.hooks.metrics.histogram import Histogram, samples_of
 from wharfinger.hooks.metrics.operations import MAX_SHOWN, Add, Observe, Publication, Set
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
-"""Names with values, sorted by name."""
+"""The names of labels with their values, sorted by name."""
 
 RESERVED_PREFIX: Final = "wharfinger_"
-"""The daemon's own metrics are called so."""
+"""The prefix of the daemon's own metrics."""
 MAX_COUNTER: Final = 2**63
 _LINE: Final = 64
-"""Bytes of a line beside its name and labels: braces, the number, the bound of a bucket; or what a header says."""
+"""The bytes of a line without its name and labels: braces, the number, the bound of a bucket; or the text of a header."""
 _LABEL: Final = 4
-"""Bytes of a label beside its name and value."""
+"""The bytes of a label without its name and value."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricLimits:
-    """What hooks may publish: lines and bytes of text, of one package and of all; labels of a name; characters of texts.
+    """The limits on what hooks publish: lines and bytes of text, of one package and of all; labels; characters of texts.
 
-    A histogram takes a line for each bucket, and three.
+    A histogram takes a line for each bucket, and three more.
     """
 
     package_samples: int = 5_000
@@ -56,14 +58,14 @@ class MetricLimits:
     bytes: int = 16 * 1024 * 1024
     labels: int = 32
     name: int = 200
-    """Characters of the name of a metric, of a label, of a group."""
+    """The characters of the name of a metric, of a label, of a group."""
     value: int = 1_000
-    """Characters of the value of a label."""
+    """The characters of the value of a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricStatistics:
-    """What there is now, and how many operations were refused since the start."""
+    """The present size of the store, and the number of operations refused since the start."""
 
     packages: int
     series: int
@@ -71,8 +73,8 @@ class MetricStatistics:
     refused: int
 
 
-class Refused(Exception):  # noqa: N818 - not an error of anybody: the caller tells it as a warning
-    """An operation that is left out; the message says why, and has no label value in it."""
+class Refused(Exception):  # noqa: N818 - not an error: the caller reports it as a warning
+    """An operation that is refused; the message says why, and contains no label value."""
 
 
 @dataclass(slots=True)
@@ -80,32 +82,32 @@ class _Series:
     group: str
     value: float | Histogram
     text: str
-    """Its own labels as text."""
+    """The series' own labels as text."""
     samples: int
-    """Lines that it takes."""
+    """The lines that it takes."""
     width: int
-    """Bytes of the values of its labels, in all of its lines."""
+    """The bytes of the values of its labels, in all of its lines."""
 
 
 @dataclass(slots=True)
 class _Family:
-    """What one package has of one name."""
+    """The series of one name of one package."""
 
     name: str
     series: dict[Labels, _Series] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
-    """Names of labels, with how many series have them."""
+    """The names of labels, each with the number of series that have it."""
     samples: int = 0
     widths: int = 0
 
     def bytes(self, *, samples: int = 0, width: int = 0, labels: int = 0) -> int:
-        """What it takes as text; with so many samples more, values that much wider, names of labels that much longer."""
+        """Return the size as text, with additional samples, width of values, and length of label names."""
         line = len(self.name) + _LINE + sum(len(label) + _LABEL for label in self.labels) + labels
         lines = self.samples + samples
         return (lines + 1) * line + self.widths + width if lines else 0
 
     def lines(self) -> Iterator[str]:
-        """Its samples."""
+        """Yield the samples."""
         for labels, series in self.series.items():
             text = series.text
             if len(labels) < len(self.labels):
@@ -126,20 +128,20 @@ class _Package:
 
 
 class MetricStore:
-    """What is published now."""
+    """The present metrics of all packages."""
 
     def __init__(self, limits: MetricLimits) -> None:
         self._limits = limits
         self._packages: dict[str, _Package] = {}
         self._families: dict[str, dict[str, _Family]] = {}
-        """By name, then by package."""
+        """The families by name, then by package."""
         self._kinds: dict[str, MetricKind] = {}
         self._owners: dict[str, str] = {}
-        """Of the name of each sample that there may be: the family it is of."""
+        """The family of each possible name of a sample."""
         self._series = self._samples = self._bytes = self._refused = 0
 
     def publish(self, package: str, group: str, labels: Labels, operation: Publication) -> None:
-        """Take one operation, of a group of a package; ``labels`` are all of its labels. Raises Refused."""
+        """Apply one operation of a group of a package; ``labels`` are all of its labels. Raises Refused."""
         try:
             self._check_texts(group, labels, operation.name)
             self._publish(package, group, tuple(label for label in labels if label[1]), operation)
@@ -148,7 +150,7 @@ class MetricStore:
             raise
 
     def expire(self, package: str, group: str) -> None:
-        """Nothing that this group published counts any more."""
+        """Remove everything that this group published."""
         kept = self._packages.get(package)
         if kept is None:
             return
@@ -158,16 +160,16 @@ class MetricStore:
             del self._packages[package]
 
     def forget(self, package: str) -> None:
-        """Nothing that this package published counts any more."""
+        """Remove everything that this package published."""
         for group in tuple(self._packages[package].groups) if package in self._packages else ():
             self.expire(package, group)
 
     def statistics(self) -> MetricStatistics:
-        """How much there is."""
+        """Return the present size."""
         return MetricStatistics(len(self._packages), self._series, self._bytes, self._refused)
 
     def lines(self) -> Iterator[str]:
-        """All of it as text, sorted by name; series in the order they came."""
+        """Yield everything as text, sorted by name; series in the order of their creation."""
         for name in sorted(self._families):
             yield from header_lines(name, self._kinds[name])
             for family in self._families[name].values():
@@ -176,25 +178,25 @@ class MetricStore:
     # -- one operation
 
     def _check_texts(self, group: str, labels: Labels, name: str) -> None:
-        """Whether it may be called so at all. Raises Refused."""
+        """Check the name, the group and the labels. Raises Refused."""
         shown = name[:MAX_SHOWN]
         longest = max(map(len, (name, group, *(label for label, _ in labels))))
         if not is_metric_name(name):
             raise Refused(
-                f"{shown!r} is no name of a metric; use letters, digits, _ and :, and no digit at the beginning"
+                f"{shown!r} is not a name of a metric; use letters, digits, _ and :, and no digit at the beginning"
             )
         if longest > self._limits.name:
-            raise Refused(f"{shown}: a name of {longest} characters; {self._limits.name} are the most")
+            raise Refused(f"{shown}: a name of {longest} characters; the limit is {self._limits.name}")
         if name.startswith(RESERVED_PREFIX):
             raise Refused(f"{shown}: names that begin with {RESERVED_PREFIX} are the daemon's own")
         for label, value in labels:
             if not is_label_name(label) or label == "le":
                 raise Refused(
-                    f"{shown}: {label[:MAX_SHOWN]!r} is no name of a label, or one that Prometheus keeps for itself; "
+                    f"{shown}: {label[:MAX_SHOWN]!r} is not a name of a label, or is reserved by Prometheus; "
                     "use letters, digits and _"
                 )
             if len(value) > self._limits.value:
-                raise Refused(f"{shown}: label {label} has {len(value)} characters; {self._limits.value} are the most")
+                raise Refused(f"{shown}: label {label} has {len(value)} characters; the limit is {self._limits.value}")
 
     def _publish(self, package: str, group: str, labels: Labels, operation: Publication) -> None:
         name, kind = operation.name, _kind(operation)
@@ -210,7 +212,7 @@ class MetricStore:
                 self._move(self._packages[package], series, group, (name, labels))
 
     def _check_kind(self, name: str, kind: MetricKind) -> None:
-        """Whether it may be of this kind beside what there is. Raises Refused."""
+        """Check that the name can have this kind beside the existing families. Raises Refused."""
         for each in _names(name, kind):
             owner = self._owners.get(each, name)
             if owner != name:
@@ -223,9 +225,9 @@ class MetricStore:
     def _add(
         self, package: str, family: _Family, kind: MetricKind, labels: Labels, group: str, value: float | Histogram
     ) -> None:
-        """A new series. Raises Refused where there is no room for it."""
+        """Add a new series. Raises Refused if there is no room for it."""
         if any(labels in other.series for other in self._families.get(family.name, {}).values()):
-            raise Refused(f"{family.name}: another package has it with the same labels")
+            raise Refused(f"{family.name}: another package publishes it with the same labels")
         text = labels_text(labels)
         samples = samples_of(value.bounds) if isinstance(value, Histogram) else 1
         width = samples * (len(text.encode()) - sum(len(label) + _LABEL for label, _ in labels) + 1)
@@ -248,7 +250,7 @@ class MetricStore:
         self._count(kept, 1, samples, more)
 
     def _check_room(self, package: str, family: _Family, labels: int, samples: int, more: int) -> None:
-        """Raises Refused where so many samples and bytes more are too much."""
+        """Check the limits for additional labels, samples and bytes. Raises Refused."""
         kept, limits = self._packages.get(package) or _Package(), self._limits
         for what, count, limit in (
             ("labels of one name", labels, limits.labels),
@@ -261,7 +263,7 @@ class MetricStore:
                 raise Refused(f"{family.name}: more than {limit} {what}")
 
     def _move(self, kept: _Package, series: _Series, group: str, key: tuple[str, Labels]) -> None:
-        """From now on it is of another group."""
+        """Move a series to another group."""
         del kept.groups[series.group][key]
         if not kept.groups[series.group]:
             del kept.groups[series.group]
@@ -269,7 +271,7 @@ class MetricStore:
         series.group = group
 
     def _remove(self, package: str, kept: _Package, name: str, labels: Labels) -> None:
-        """A series out of its family; its group is seen to by the caller."""
+        """Remove a series from its family; the caller removes it from its group."""
         family = self._families[name][package]
         before = family.bytes()
         gone = family.series.pop(labels)
@@ -309,24 +311,24 @@ def _kind(operation: Publication) -> MetricKind:
 
 
 def _names(name: str, kind: MetricKind) -> tuple[str, ...]:
-    """What the samples of a family are called, and it itself."""
+    """Return the names of the samples of a family, and its own name."""
     return (name, *(name + suffix for suffix in HISTOGRAM_SUFFIXES)) if kind is MetricKind.HISTOGRAM else (name,)
 
 
 def _published(operation: Publication, before: float | Histogram | None) -> float | Histogram:
-    """What a series is worth after the operation. Raises Refused."""
+    """Return the value of a series after the operation. Raises Refused."""
     match operation:
         case Set():
             return operation.value
         case Observe():
             histogram = before if isinstance(before, Histogram) else Histogram(operation.buckets)
             if histogram.bounds != operation.buckets:
-                raise Refused(f"{operation.name}: its buckets are other ones, and stay while it is published")
+                raise Refused(f"{operation.name}: its buckets differ, and cannot change while it is published")
             histogram.observe(operation.value)
             return histogram
         case Add():
             if operation.value < 0:
-                raise Refused(f"{operation.name}: a counter cannot be counted down")
+                raise Refused(f"{operation.name}: a counter cannot decrease")
             counted = int(operation.value) + (0 if before is None or isinstance(before, Histogram) else int(before))
             if counted > MAX_COUNTER:
                 raise Refused(f"{operation.name}: it would be over {MAX_COUNTER}")

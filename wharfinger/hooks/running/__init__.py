@@ -1,5 +1,5 @@
-"""Running a hook and taking what it left: finding and asking hooks, the process with its files and logs, results, patches of
-objects and values, and the inbox of events.
+"""Running hooks and reading their results.
 
-May import ``watching`` and below.
+The modules find and ask hooks, run the process with its files and logs, read results, apply patches of objects and values,
+and keep the inbox of events. May import ``watching`` and below.
 """

@@ -1,8 +1,8 @@
-"""Asking hooks for their configuration: ``--config``, or ``hook config`` of an executable with several (spec hook-protocol §1.3).
+"""Asking hooks for their configuration with ``--config``, or ``hook config`` for several (spec hook-protocol §1.3).
 
-It is running foreign code, so it is contained as a run is, and has a time limit, no input, bounded output, no home, no cluster
-and no variable of a run; and the same file is asked once, since packages are loaded far more often than they change. "The same"
-is its content, where it is asked, and what it is told.
+This runs foreign code, so it is contained like a run, and has a time limit, no input, bounded output, no home, no cluster
+and no variable of a run. The same file is asked only once, because packages are loaded far more often than they change.
+Files are the same if their content, their working folder and their variables are equal.
 """
 
 import hashlib
@@ -36,21 +36,21 @@ _CACHE_BYTES: Final = 8 * 1024 * 1024
 _CACHE_ENTRIES: Final = 4_096
 _BLOCK: Final = 1024 * 1024
 _ADVICE: Final = (
-    "; what is declared in batchHooks, or compiled and without extension, is taken for several hooks in one executable: give one "
-    "that answers --config an extension"
+    "; files declared in batchHooks, and compiled files without an extension, are treated as several hooks in one executable; "
+    "give a file that answers --config an extension"
 )
 
 
 class ConfigReader(Protocol):
-    """Asks hooks for their configuration. Raises HookError where one does not answer."""
+    """A reader that asks hooks for their configuration. Raises HookError if a hook does not answer."""
 
     async def config_of(self, hook: HookFile) -> bytes:
-        """What the hook prints when it is asked, unread."""
+        """Return what the hook prints when it is asked, not parsed."""
         ...
 
 
 class ProcessConfigReader:
-    """A ConfigReader that runs the hooks. Answers are kept by content, the latest for as long as there is room."""
+    """A ConfigReader that runs the hooks. It caches answers by content, and drops the oldest when it is full."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class ProcessConfigReader:
         limits: Limits = CONFIG_LIMITS,
         containment: Containment = NO_CONTAINMENT,
     ) -> None:
-        """``environment`` is what every hook gets (default: what it may have of this process's)."""
+        """Give every hook ``environment``, by default the allowed part of this process's environment."""
         self._ledger = ledger
         given = hook_environment(os.environ).variables if environment is None else environment
         self._environment = {HOME: NO_HOME, KUBECONFIG: os.devnull, **given, **NO_BYTECODE}
@@ -70,7 +70,7 @@ class ProcessConfigReader:
         self._kept_bytes = 0
 
     async def config_of(self, hook: HookFile) -> bytes:
-        """What the hook prints when it is asked. Raises HookError where it cannot be started, fails, or takes too long."""
+        """Return what the hook prints. Raises HookError if it cannot be started, fails, or takes too long."""
         argv = (str(hook.executable), *hook.argv)
         try:
             digest = await trio.to_thread.run_sync(_digest, Path(argv[-1]))
@@ -120,12 +120,12 @@ class ProcessConfigReader:
 
 
 def _question(hook: HookFile) -> tuple[str, ...]:
-    """The arguments that ask for a configuration."""
+    """Return the arguments that ask for a configuration."""
     return BATCH_ARGUMENTS if hook.batch else CONFIG_ARGUMENTS
 
 
 def _failed(hook: HookFile, outcome: Outcome) -> HookError:
-    """Out of time or killed from outside is worth another try; a hook that fails by itself is not."""
+    """Return the error of a hook; transient if it ran out of time or was killed from outside, not if it failed by itself."""
     said = last_words(outcome.stderr)
     why = f"cannot get its configuration: {' '.join(_question(hook))} ended with {outcome.describe()}"
     by_itself = outcome.ending is Ending.EXITED and outcome.returncode > 0
@@ -138,7 +138,7 @@ def _failed(hook: HookFile, outcome: Outcome) -> HookError:
 
 
 def _digest(file: Path) -> str:
-    """The hash of the file's content. Blocking."""
+    """Return the hash of the file's content. Blocking."""
     digest = hashlib.sha256()
     with file.open("rb") as content:
         while block := content.read(_BLOCK):

@@ -1,8 +1,9 @@
-"""A package's hooks, each with what it asks for: found on disk, then asked with ``--config`` (spec hook-protocol §1.2-§1.5).
+"""The hooks of a package with their configurations (spec hook-protocol §1.2-§1.5).
 
-One hook that cannot say what it wants fails the whole package, as the contract has it: running half of a package's hooks is
-worse than none. All of a package together have a time limit for it. An executable with several hooks in it is asked with
-``hook config``, and becomes as many hooks.
+Hooks are found on disk, then asked with ``--config``. A hook without a valid configuration fails the whole package, as the
+contract prescribes, because running only some of a package's hooks is worse than running none. All hooks of a package
+together have a time limit for their answers. An executable with several hooks is asked with ``hook config``, and becomes as
+many hooks.
 
 The order is that of the contract and has no ties: by path, and in one executable by index.
 """
@@ -29,12 +30,12 @@ from wharfinger.packages.definition.definition import Layout
 log = logging.getLogger(__name__)
 
 DISCOVERY_S: Final = 120.0
-"""For all hooks of a package together."""
+"""The time limit for all hooks of a package together."""
 _MAX_AT_ONCE: Final = 4
 
 
 class HookKind(StrEnum):
-    """What a hook is: a file of its own, or one of those in a batch, or what a batch can be asked for beside its hooks."""
+    """The kind of a hook: a file of its own, a hook in a batch, or another ability of a batch."""
 
     SHELL = "shell"
     BATCH = "batch"
@@ -44,9 +45,9 @@ class HookKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A hook that may be run: ``executable`` with ``argv`` after it, in ``cwd``, ``environment`` added to the daemon's.
+    """A hook that can be run: ``executable`` with ``argv``, in ``cwd``, with ``environment`` added to the daemon's.
 
-    A settings check has no binding; a readiness hook has those that its document gives it.
+    A settings check has no binding; a readiness hook has those of its document.
     """
 
     name: str
@@ -68,12 +69,12 @@ async def discover_hooks(
     environment: Mapping[str, str] | None = None,
     warn: Callable[[str], None] = log.warning,
 ) -> tuple[Hook, ...]:
-    """The hooks of the package in this folder, sorted by path. ``warn`` gets a sentence about what looks wrong beside them.
+    """Return the hooks of the package in this folder, sorted by path. ``warn`` gets a sentence for each suspicious file.
 
-    ``layout`` decides where they run: those of an addon-operator module in the package's root, others in their own folder.
-    ``batch`` are the paths that the package declares as executables with several hooks, and ``environment`` what tells those
-    whom they work for. Raises HookError (of kind HookConfigError where one asks for what cannot be): for the first by path, if
-    several fail.
+    ``layout`` decides where they run: hooks of an addon-operator module in the package's root, others in their own folder.
+    ``batch`` are the paths that the package declares as executables with several hooks, and ``environment`` are variables
+    that identify the package to them. Raises HookError (HookConfigError for an invalid configuration): that of the first
+    hook by path, if several fail.
     """
     try:
         found = await trio.to_thread.run_sync(lambda: find_hook_files(package, layout, scope=scope, batch=batch))
@@ -100,7 +101,7 @@ async def discover_hooks(
 
 
 def _check_together(hooks: tuple[Hook, ...]) -> None:
-    """Raises HookError for what only one hook of a package may be, and for more hooks than it may have."""
+    """Check the limits that concern all hooks of a package together. Raises HookError."""
     if len(hooks) > MAX_HOOKS:
         raise HookError(FOLDER, f"{len(hooks)} hooks, over the limit of {MAX_HOOKS} of one package")
     for kind in (HookKind.READINESS, HookKind.SETTINGS_CHECK):
@@ -110,7 +111,7 @@ def _check_together(hooks: tuple[Hook, ...]) -> None:
 
 
 def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> None:
-    """Webhooks are known and not served; nobody serves those of addon-operator's folders, where they are only a warning.
+    """Refuse webhooks, which are not served yet. In addon-operator's folders they are only a warning.
 
     Raises HookConfigError.
     """
@@ -121,11 +122,11 @@ def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> No
         why = "is not served yet: admission and conversion hooks need a webhook server; leave it out"
         raise HookConfigError(hook.name, tuple(f"{key} {why}" for key in unserved))
     for key in unserved:
-        warn(f"hook {hook.name}: {key} is not served: nobody will ask it")
+        warn(f"hook {hook.name}: {key} is not served: no request will reach it")
 
 
 class _Asking:
-    """Several tasks ask the hooks in their order. Where one fails, nobody behind it is asked any more: it decides."""
+    """Several tasks that ask the hooks in order. If one fails, hooks after it are not asked: the first error counts."""
 
     def __init__(self, files: tuple[HookFile, ...], reader: ConfigReader, scope: HookScope) -> None:
         self._files = files
@@ -137,7 +138,7 @@ class _Asking:
         self._scopes: dict[int, trio.CancelScope] = {}
 
     async def ask(self) -> None:
-        """Ask one after the other until there are none left."""
+        """Ask one hook after the other until none is left."""
         while self._next < self._end:
             number = self._next
             self._next += 1
@@ -153,14 +154,14 @@ class _Asking:
             del self._scopes[number]
 
     def hooks(self) -> tuple[Hook, ...]:
-        """All of them. Raises the HookError of the first that failed, or was not asked in time."""
+        """Return all hooks. Raises the HookError of the first that failed, or was not asked in time."""
         hooks: list[Hook] = []
         for number, file in enumerate(self._files):
             answer = self._answers.get(number)
             if answer is None:
                 raise HookError(
                     file.name,
-                    f"cannot get its configuration: the hooks of its package took longer than {DISCOVERY_S:g} s to tell theirs",
+                    f"cannot get its configuration: the hooks of its package took longer than {DISCOVERY_S:g} s to print theirs",
                     transient=True,
                 )
             if isinstance(answer, HookError):
@@ -170,13 +171,13 @@ class _Asking:
 
 
 async def read_hook(file: HookFile, reader: ConfigReader, scope: HookScope = HookScope.PACKAGE) -> Hook:
-    """One hook that has a file of its own, with its configuration. Raises HookError."""
+    """Read one hook that has a file of its own, with its configuration. Raises HookError."""
     config = read_hook_config(await reader.config_of(file), hook=file.name, scope=scope)
     return Hook(file.name, file.executable, file.argv, file.cwd, config, file.environment)
 
 
 async def read_hooks(file: HookFile, reader: ConfigReader, scope: HookScope = HookScope.PACKAGE) -> tuple[Hook, ...]:
-    """All hooks of one file: itself, or those in a batch. Raises HookError."""
+    """Read all hooks of one file: itself, or those in a batch. Raises HookError."""
     if not file.batch:
         return (await read_hook(file, reader, scope),)
     batch = read_batch(await reader.config_of(file), hook=file.name, scope=scope)

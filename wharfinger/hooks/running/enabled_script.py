@@ -1,7 +1,7 @@
-"""The script by which a package itself says whether it wants to be enabled (spec hook-protocol §5.6, spec/runtime §4.2).
+"""The enabled script, with which a package decides whether it is enabled (spec hook-protocol §5.6, spec/runtime §4.2).
 
-It is run as a hook is, with the values it may judge by, and answers in a file: ``true`` or ``false`` and nothing else. Whatever
-is not a clear answer is an error, never a no: a no uninstalls.
+It is run like a hook, with the values that it may decide by, and answers in a file: ``true`` or ``false`` and nothing else.
+An unclear answer is an error and never counts as a no, because a no uninstalls the package.
 """
 
 import logging
@@ -23,14 +23,14 @@ SCRIPT: Final = "enabled"
 RESULT: Final = "MODULE_ENABLED_RESULT"
 REASON: Final = "MODULE_ENABLED_REASON"
 WALL_S: Final = 30.0
-"""It stands in the way of everything else of its package, and only has to look at values."""
+"""The time limit of the script: all other work of its package waits for it, and it only has to read values."""
 _MAX_REASON_CHARS: Final = 1024
 _ANSWERS: Final = {b"true": True, b"false": False}
 
 
 @dataclass(frozen=True, slots=True)
 class EnabledAnswer:
-    """What the script said; ``reason`` is free text in one line, "" where it gave none."""
+    """The answer of the script; ``reason`` is free text in one line, "" if it gave none."""
 
     enabled: bool
     reason: str
@@ -45,12 +45,12 @@ async def run_enabled_script(
     masked: Callable[[str], str],
     credentials: bool = False,
 ) -> EnabledAnswer | None:
-    """Ask the script of the package in this folder; None where it has none that can be run.
+    """Ask the script of the package in this folder; None if it has none that can be run.
 
-    ``masked`` takes what is secret out of a text. It is given what the script said as it was written: once that is one line, and
-    cut, a secret of several lines is not recognized in it any more. ``credentials`` are those of the daemon's cluster.
+    ``masked`` removes secrets from a text. It gets the text as the script wrote it, because a secret of several lines is no
+    longer recognized once the text is cut or joined into one line. ``credentials`` are those of the daemon's cluster.
 
-    Raises HookError where the script fails, takes longer than WALL_S (or the runner allows), or answers anything else.
+    Raises HookError if the script fails, takes longer than WALL_S (or the runner allows), or answers anything else.
     """
     script = await trio.to_thread.run_sync(_runnable, package)
     if script is None:
@@ -68,14 +68,14 @@ async def run_enabled_script(
 
 
 def is_without_say(script: Path) -> str:
-    """Why an enabled script that is there is not asked; empty if it is, or if there is none. Blocking."""
+    """Return why an existing enabled script is not asked; empty if it is asked, or if there is none. Blocking."""
     if not script.exists() or (script.is_file() and os.access(script, os.X_OK)):
         return ""
-    return "it is there but not executable, so it has no say; chmod +x makes it count"
+    return "it is not executable, so it is ignored; chmod +x enables it"
 
 
 def _runnable(package: Path) -> Path | None:
-    """The script, if there is one to ask. Blocking."""
+    """Return the script if there is one to ask. Blocking."""
     script = package.absolute() / SCRIPT
     try:
         script.stat()

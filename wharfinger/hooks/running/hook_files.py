@@ -1,13 +1,13 @@
-"""Which files of a package are hooks, and how each is started (spec hook-protocol §1.2, §1.5). Nothing is run here.
+"""The files of a package that are hooks, and how each is started (spec hook-protocol §1.2, §1.5). Nothing is run here.
 
-A hook is what these rules say, and nothing else is ever executed: no file is tried out to see whether it might be one. What
-looks like a mistake (a script without permission to run, one in a folder that is passed over) is a warning, since the contract
-lets such files be. All functions here block; they are for a worker thread.
+A file is a hook only by these rules, and nothing else is ever executed: no file is tried out to find out whether it is a
+hook. Probable mistakes (a script without permission to run, a script in an ignored folder) are warnings, because the
+contract allows such files. All functions here block; they are for a worker thread.
 
-A *batch* is one executable with several hooks in it, and is asked in another way. The contract finds it by running whatever has
-no extension; here it is what the package declares (``batchHooks`` in its package.yaml), or an ELF executable without extension:
-that is what the SDK for such hooks builds, and no script can be one by accident. An ELF executable that is one hook of the plain
-kind says so by an extension.
+A *batch* is one executable that contains several hooks and is asked in another way. The contract finds batches by running
+every file without an extension. Here a batch is a file that the package declares (``batchHooks`` in its package.yaml), or an
+ELF executable without an extension: the SDK for such hooks builds these, and a script cannot be one by accident. An ELF
+executable that is a single plain hook needs an extension.
 """
 
 import os
@@ -23,7 +23,7 @@ from wharfinger.packages.definition.definition import Layout
 
 FOLDER: Final = "hooks"
 GLOBAL_FOLDER: Final = "global-hooks"
-"""What names of global hooks begin with where they have no ``hooks`` folder: the folder's name in addon-operator's image."""
+"""The prefix of names of global hooks without a ``hooks`` folder: the name of the folder in addon-operator's image."""
 MAX_ENTRIES: Final = 20_000
 MAX_HOOKS: Final = 500
 MAX_DEPTH: Final = 32
@@ -35,9 +35,10 @@ _ELF: Final = b"\x7fELF"
 
 @dataclass(frozen=True, slots=True)
 class HookFile:
-    """A hook and how it is started: ``executable`` with ``argv`` after it, ``environment`` added to the daemon's.
+    """A hook and how it is started: ``executable`` with ``argv``, with ``environment`` added to the daemon's.
 
-    ``config_cwd`` is where it is asked for its configuration, ``cwd`` where it runs. A ``batch`` has several hooks in it.
+    ``config_cwd`` is the folder in which it is asked for its configuration, ``cwd`` the one in which it runs. A ``batch``
+    contains several hooks.
     """
 
     name: str
@@ -51,7 +52,7 @@ class HookFile:
 
 @dataclass(frozen=True, slots=True)
 class HookFiles:
-    """The hooks of a package, sorted by path, and what looks wrong beside them."""
+    """The hooks of a package, sorted by path, and warnings about files beside them."""
 
     hooks: tuple[HookFile, ...]
     warnings: tuple[str, ...]
@@ -60,10 +61,10 @@ class HookFiles:
 def find_hook_files(
     package: Path, layout: Layout, *, scope: HookScope = HookScope.PACKAGE, batch: Collection[str] = ()
 ) -> HookFiles:
-    """The hooks of the package in this folder; none where it has no ``hooks``. Global ones may lie in the folder itself.
+    """Return the hooks of the package in this folder; none without a ``hooks`` folder.
 
-    ``batch`` are the paths, relative to the package, that it declares as batches. Raises HookError for one of them that is no
-    hook, and for a tree that is out of bounds; OSError where it cannot be read.
+    Global hooks may be in the folder itself. ``batch`` are the paths, relative to the package, that it declares as batches.
+    Raises HookError if one of them is not a hook, and for a tree that exceeds the limits; OSError if it cannot be read.
     """
     package = package.resolve()
     root, prefix = package / FOLDER, FOLDER
@@ -85,8 +86,8 @@ def find_hook_files(
     if missing := sorted(declared.difference(found)):
         raise HookError(
             str(missing[0].relative_to(package)),
-            "it is declared in batchHooks, and is no hook: there must be an executable file of this name in a folder that is not "
-            "passed over",
+            "it is declared in batchHooks but is not a hook: expected an executable file of this name in a folder that is not "
+            "ignored",
         )
     warnings += _programs_in_lib(root, prefix)
     hooks = tuple(
@@ -99,7 +100,7 @@ def find_hook_files(
 
 
 def hook_file(path: Path) -> HookFile:
-    """One hook on its own; its package is what lies around the nearest ``hooks`` folder, else it has none."""
+    """Return a single hook; its package is the parent of the nearest ``hooks`` folder, if there is one."""
     path = path.absolute()
     root = next((folder for folder in path.parents if folder.name == FOLDER), path.parent)
     executable, argv, environment = _start_of(path, root)
@@ -107,7 +108,7 @@ def hook_file(path: Path) -> HookFile:
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """All that is no folder, below folders that are not passed over, each with its own mode; links are not followed."""
+    """Yield all non-folders below folders that are not ignored, each with its own status; links are not followed."""
     pending = [(root, 0)]
     entries = 0
     while pending:
@@ -126,25 +127,25 @@ def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _fault(path: Path, entry: os.stat_result) -> str | None:
-    """Why this is no hook: None if it is one, "" where nobody would have thought so."""
+    """Return why this is not a hook: None if it is one, "" if it does not look like one either."""
     if path.name.startswith(".") or path.suffix in _NO_PROGRAMS:
         return ""
     try:
         path.name.encode()
     except UnicodeEncodeError:
-        return "its name is not UTF-8; it is not taken for a hook"
+        return "its name is not UTF-8; it is not used as a hook"
     if stat.S_ISLNK(entry.st_mode):
-        # A link to a file is a hook whatever the mode: so a ConfigMap mounts them.
-        return None if path.is_file() else "the link does not lead to a file; it is not taken for a hook"
+        # A link to a file is a hook whatever its mode, because ConfigMaps are mounted as links.
+        return None if path.is_file() else "the link does not lead to a file; it is not used as a hook"
     if not stat.S_ISREG(entry.st_mode):
-        return "neither a file nor a link to one; it is not taken for a hook"
+        return "neither a file nor a link to one; it is not used as a hook"
     if not entry.st_mode & _EXECUTE_BITS:
         return "no executable permissions, chmod +x is required to run this hook"
     return None
 
 
 def _programs_in_lib(root: Path, prefix: str) -> list[str]:
-    """Executables below the ``lib`` at the top: mostly hooks that somebody put into the wrong folder."""
+    """Return warnings about executables in the top ``lib`` folder: mostly hooks in the wrong folder."""
     lib = root / "lib"
     if lib.is_symlink() or not lib.is_dir():
         return []
@@ -156,7 +157,7 @@ def _programs_in_lib(root: Path, prefix: str) -> list[str]:
 
 
 def _is_elf(path: Path) -> bool:
-    """Whether this is a compiled executable without extension. One that cannot be read is told when it is asked."""
+    """Return whether this is a compiled executable without extension. An unreadable file is reported when it is asked."""
     if path.suffix:
         return False
     try:
@@ -174,7 +175,7 @@ def _hook_file(path: Path, package: Path, layout: Layout, name: str, root: Path,
 
 
 def _start_of(path: Path, root: Path) -> tuple[Path, tuple[str, ...], dict[str, str]]:
-    """The program, its arguments and variables: Python hooks are run by the environment beside them, if there is one."""
+    """Return the program, its arguments and variables: Python hooks run in the environment beside them, if there is one."""
     venv = root / "venv"
     python = venv / "bin" / "python3"
     if path.suffix != ".py" or not (python.is_file() and os.access(python, os.X_OK)):
@@ -183,8 +184,9 @@ def _start_of(path: Path, root: Path) -> tuple[Path, tuple[str, ...], dict[str, 
 
 
 def _is_whole(venv: Path) -> bool:
-    """It has a standard library of its own: it was copied from elsewhere, and finds that only through PYTHONHOME.
+    """Return whether the environment has its own standard library.
 
-    One that borrows its library (``python3 -m venv``) would not find it any more with PYTHONHOME set.
+    Such an environment was copied from elsewhere, and finds the library only through PYTHONHOME. One that borrows its
+    library (``python3 -m venv``) would not find it any more with PYTHONHOME set.
     """
     return any((venv / "lib").glob("python3*/encodings/__init__.py"))

@@ -1,8 +1,8 @@
-"""Which packages' hooks are started: each package's monitors live in a task of their own, from `start` to `stop`.
+"""The hooks of all started packages: each package's monitors live in a task of their own, from `start` to `stop`.
 
-Starting waits until the package's bindings have listed, and fails with what kept them from it; a start that is cancelled leaves
-nothing behind. Stopping waits until everything that belongs to the package has ended. Shared by all packages are the schedules,
-one clock, and the watches, one for each thing that any of them watches.
+Starting waits until the package's bindings have listed, and fails with the error that prevented it; a start that is
+cancelled leaves nothing behind. Stopping waits until everything that belongs to the package has ended. All packages share
+the schedules, which have one clock, and the watches, one for each thing that any package watches.
 """
 
 import logging
@@ -59,10 +59,10 @@ class HookServices:
         self._rung: set[str] = set()
 
     async def start(self, package: str, hooks: tuple[Hook, ...], *, namespace: str | None) -> PackageHooks:
-        """Follow a package's bindings; returns once they are listed. Raises HookError or ClusterError; nothing is left then."""
+        """Follow a package's bindings; return once they are listed. Raises HookError or ClusterError; then nothing is left."""
         await self.stop(package)
         if self._closing:
-            raise HookError("hooks", f"those of {package} are not started: the daemon stops", transient=True)
+            raise HookError("hooks", f"the hooks of {package} are not started: the daemon is stopping", transient=True)
         service = self._services[package] = _Service()
         self._nursery.start_soon(self._serve, package, hooks, namespace, service, name=f"hooks of {package}")
         try:
@@ -73,17 +73,17 @@ class HookServices:
         if service.error is not None:
             raise service.error
         if service.hooks is None:
-            raise HookError("hooks", f"those of {package} were stopped before they had begun", transient=True)
+            raise HookError("hooks", f"the hooks of {package} were stopped before they had started", transient=True)
         return service.hooks
 
     def ring(self, hooks: PackageHooks) -> None:
-        """From now on its schedules tick."""
+        """Start the schedules of a package."""
         self._rung.add(hooks.package)
         for crontab in hooks.crontabs():
             self._schedules.add(hooks.package, crontab)
 
     async def stop(self, package: str) -> None:
-        """No more ticks, no more events; returns when its monitors have ended. Unknown packages are fine."""
+        """Stop ticks and events of a package; return when its monitors have ended. Unknown packages are ignored."""
         self._schedules.remove(package)
         self._rung.discard(package)
         service = self._services.get(package)
@@ -92,24 +92,24 @@ class HookServices:
             await service.ended.wait()
 
     def close(self) -> None:
-        """Start none any more. `open_hook_services` does this at its end."""
+        """Refuse further starts. `open_hook_services` does this at its end."""
         self._closing = True
 
     def ringing(self) -> tuple[PackageHooks, ...]:
-        """The packages whose schedules tick, by name."""
+        """Return the packages whose schedules tick, by name."""
         found = (self._services[name].hooks for name in sorted(self._rung & self._services.keys()))
         return tuple(hooks for hooks in found if hooks is not None)
 
     def started(self) -> frozenset[str]:
-        """The packages whose hooks are started, or about to be."""
+        """Return the packages whose hooks are started, or are starting."""
         return frozenset(self._services)
 
     def watches(self) -> tuple[SharedWatchStatistics, ...]:
-        """What the watches of all packages are doing."""
+        """Return the statistics of the watches of all packages."""
         return self._watches.statistics()
 
     def schedules(self) -> ScheduleStatistics:
-        """What the clock of all packages is doing."""
+        """Return the statistics of the schedules of all packages."""
         return self._schedules.statistics()
 
     async def _serve(self, package: str, hooks: tuple[Hook, ...], namespace: str | None, service: _Service) -> None:
@@ -150,9 +150,9 @@ async def open_hook_services(
     on_event: Callable[[PackageHooks, Inbox], None],
     on_tick: Callable[[str], None],
 ) -> AsyncIterator[HookServices]:
-    """Hook services while the body runs; leaving it stops them all. Neither callback may block.
+    """Yield hook services while the body runs; leaving it stops them all. Neither callback may block.
 
-    ``watches`` are those of everybody, and outlast these.
+    ``watches`` are shared with the rest of the daemon, and outlast these services.
     """
     async with open_schedules(on_tick, now, zone) as schedules, trio.open_nursery() as nursery:
         services = HookServices(client, watches, filters, nursery, schedules, on_event)
@@ -162,7 +162,7 @@ async def open_hook_services(
 
 
 def _single(group: ExceptionGroup[Exception]) -> Exception:
-    """The one exception in a group of one; a group of several as it is."""
+    """Return the only exception of a group of one; a group of several unchanged."""
     error: Exception = group
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]

@@ -1,18 +1,20 @@
-"""What waits to be told to one hook in one queue: an inbox, and the rule by which it stays small.
+"""The occurrences that wait for one hook in one queue, and the rule that keeps their number small.
 
-The story. A hook that is busy, throttled or failing is told later, and in one run, what happened meanwhile (spec hook-protocol
-§2.3, §2.4). Up to a limit it is told each thing that happened, in its order. Beyond the limit, what waits is reduced to what
-still matters:
+The story. Occurrences that a busy, throttled or failing hook cannot get yet wait, and are passed to it later in one run
+(spec hook-protocol §2.3, §2.4). Up to a limit it gets each of them, in order. Beyond the limit they are reduced to those
+that still matter:
 
-* of the events of one object under one binding, at most two, which lead from the same state to the same state
-  (:mod:`~wharfinger.hooks.watching.monitor_backlog`). So the last state is always told, and so is that an object went which
-  the hook was told of; one that came and went is forgotten;
-* of a group, the last occurrence: a group is told nothing but its snapshots, and these are read when the run begins.
+* For one object under one binding, at most two events remain, which lead from the same state to the same state
+  (:mod:`~wharfinger.hooks.watching.monitor_backlog`). So the last state is always reported, and so is the deletion of an
+  object that the hook knows; an object that was created and deleted meanwhile is forgotten.
+* For a group, the last occurrence remains, because a group's context contains nothing but snapshots, and these are read when
+  the run begins.
 
-Ticks do not add up at any time: of one schedule binding, one waits. Nothing is ever dropped because it is old.
+Ticks never add up: of one schedule binding, one waits. Nothing is ever dropped because it is old.
 
-What a run is being told now is not touched, whatever comes meanwhile: if the run succeeds exactly that is forgotten, so an object
-that goes after the hook was told of it is told as gone. If it fails, everything waits on and is told again.
+Occurrences that are part of the present run are not changed, whatever is added meanwhile. If the run succeeds, exactly these
+are removed, so the deletion of an object that the run reported is still reported. If it fails, all of them keep waiting and
+are passed on again.
 """
 
 from collections import deque
@@ -26,19 +28,19 @@ from wharfinger.hooks.watching.monitor_backlog import Change, reduced
 from wharfinger.hooks.watching.monitor_core import MonitorEvent
 
 LIMIT: Final = 1_000
-"""How many occurrences may wait before they are reduced."""
+"""The number of occurrences that may wait before they are reduced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Something to tell a hook: an event of a kubernetes binding, or (None) a tick of a schedule."""
+    """An occurrence for a hook: an event of a kubernetes binding, or (None) a tick of a schedule."""
 
     binding: KubernetesBinding | ScheduleBinding
     event: MonitorEvent | None
 
 
 class Inbox:
-    """What waits for one hook in one queue. ``reduced`` counts what gave way to something newer."""
+    """The occurrences that wait for one hook in one queue. ``reduced`` counts those replaced by newer ones."""
 
     def __init__(self, hook: Hook, queue: str, *, limit: int = LIMIT) -> None:
         self.hook = hook
@@ -49,7 +51,7 @@ class Inbox:
         self._telling = 0
 
     def add(self, occurrence: Occurrence) -> None:
-        """Something more to tell."""
+        """Add an occurrence."""
         if occurrence.event is None and any(one.binding is occurrence.binding for one in self._untold()):
             self.reduced += 1
             return
@@ -57,7 +59,7 @@ class Inbox:
         self._reduce()
 
     def offered(self) -> tuple[Occurrence, ...]:
-        """What the next run is told: everything, or for a version 0 hook the first. A run before it has ended."""
+        """Return the occurrences for the next run: all, or the first for a version 0 hook. No other run may be in progress."""
         self._telling = 0
         self._reduce()
         taken = tuple(self.waiting) if self.hook.config.version != "v0" else tuple(self.waiting)[:1]
@@ -65,7 +67,7 @@ class Inbox:
         return taken
 
     def told(self, occurrences: Sequence[Occurrence]) -> None:
-        """The hook has dealt with these, which it was offered."""
+        """Remove these occurrences, which were offered and which the hook has processed."""
         for occurrence in occurrences:
             if self.waiting and self.waiting[0] is occurrence:
                 self.waiting.popleft()
@@ -74,7 +76,7 @@ class Inbox:
             self._reduce_at = self._limit
 
     def waits_for(self, binding: KubernetesBinding) -> bool:
-        """Whether something of this very binding was not told yet."""
+        """Return whether an occurrence of this very binding still waits."""
         return any(occurrence.binding is binding for occurrence in self.waiting)
 
     def _untold(self) -> list[Occurrence]:
@@ -87,12 +89,12 @@ class Inbox:
         left = essential(untold)
         self.reduced += len(untold) - len(left)
         self.waiting = deque((*list(self.waiting)[: self._telling], *left))
-        # What could not be reduced is not looked at again at every addition.
+        # Do not try to reduce the same rest again at every addition.
         self._reduce_at = max(self._limit, 2 * len(left))
 
 
 def essential(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
-    """What still matters of these, in their order."""
+    """Return the occurrences that still matter, in their order."""
     numbered = [*enumerate(occurrences)]
     last_of_group = {one.binding.group: number for number, one in numbered if one.binding.group}
     events: list[Change[tuple[int, Occurrence]]] = []
@@ -113,6 +115,6 @@ def essential(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
 
 
 def _verbs(change: Change[tuple[int, Occurrence]]) -> frozenset[WatchVerb]:
-    """Which events the binding of a change is told of."""
+    """Return the events that the binding of a change asks for."""
     binding = change.payload[1].binding
     return binding.verbs if isinstance(binding, KubernetesBinding) else frozenset()

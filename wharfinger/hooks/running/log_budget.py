@@ -1,8 +1,8 @@
-"""How much one hook may log, over all its runs: two token buckets, of lines and of characters. Pure.
+"""The limit on what one hook may log over all its runs: two token buckets, of lines and of characters. Pure.
 
-A run that fails is run again for ever, so a bound for each run alone bounds nothing. Once a bucket is empty, the hook's lines are
-left out and counted until a part of both has come back: so the log has whole stretches of lines and, between them, the number of
-those that are missing, and not one line each second. Moments are those of a clock that never goes back, in seconds.
+A run that fails is retried without end, so a limit for each run alone limits nothing. Once a bucket is empty, the hook's
+lines are left out and counted until a part of both buckets is refilled. So the log has whole stretches of lines and, between
+them, the number of missing lines, instead of one line each second. Times are in seconds, of a clock that never goes back.
 """
 
 from dataclasses import dataclass, replace
@@ -13,12 +13,12 @@ BURST_CHARS: Final = 1024 * 1024
 LINES_PER_S: Final = 2.0
 CHARS_PER_S: Final = 2048.0
 OPEN_AGAIN: Final = 0.1
-"""The part of a full bucket that is there when lines are logged again."""
+"""The part of a full bucket at which lines are logged again."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogBudget:
-    """What is left for one hook at the moment ``at``, and how many lines were ``left_out`` since the last report."""
+    """The remaining budget of one hook at the time ``at``, and the number of lines ``left_out`` since the last report."""
 
     lines: float = BURST_LINES
     chars: float = BURST_CHARS
@@ -27,14 +27,14 @@ class LogBudget:
     left_out: int = 0
 
     def admit(self, chars: int, now: float) -> "tuple[LogBudget, bool]":
-        """The budget after one more line of so many characters, and whether that is logged."""
+        """Return the budget after one more line of so many characters, and whether that line is logged."""
         budget = self._refilled(now)
         if budget.closed or budget.lines < 1 or budget.chars < chars:
             return replace(budget, closed=True, left_out=budget.left_out + 1), False
         return replace(budget, lines=budget.lines - 1, chars=budget.chars - chars), True
 
     def report(self) -> "tuple[LogBudget, int]":
-        """The budget once somebody said how many lines were left out, and that number."""
+        """Return the budget after a report of the lines left out, and their number."""
         return replace(self, left_out=0), self.left_out
 
     def _refilled(self, now: float) -> "LogBudget":

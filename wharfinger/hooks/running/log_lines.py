@@ -1,9 +1,9 @@
-"""What a hook prints, as log lines: a real line buffer for each stream, one bounded list for both.
+"""The output of a hook as log lines: a line buffer for each stream, and one bounded list for both.
 
-Pipes deliver bytes in pieces of any size; a line is what ends with a newline (spec hook-protocol §1.3, "Hook stdout/stderr"),
-however it was cut on the way. Lines are trimmed (only at their end for whoever follows a run), empty ones left out, over-long
-ones cut and marked. Of too many lines the last are kept, because errors come last, and the first line then says how many are
-missing.
+Pipes deliver bytes in pieces of any size; a line ends with a newline (spec hook-protocol §1.3, "Hook stdout/stderr"),
+however it was split on the way. Lines are trimmed (those passed on while the hook runs only at their end), empty ones are
+left out, over-long ones are cut and marked. If there are too many, the last ones are kept, because errors come last, and the
+first line then gives the number of missing ones.
 """
 
 from collections import deque
@@ -18,9 +18,10 @@ _UTF8_MAX: Final = 4
 
 
 def last_words(stderr: bytes) -> str:
-    """The end of what was written, for a message: at most MAX_REASON_CHARS.
+    """Return the end of the output for a message: at most MAX_REASON_CHARS.
 
-    It begins with a line, or within a longer one with a word: of a secret cut in two nobody would know any more that it is one.
+    It begins at the start of a line, or of a word in a longer line, because a secret cut in two would not be recognized any
+    more.
     """
     said = stderr.decode(errors="replace").strip()
     if len(said) <= MAX_REASON_CHARS:
@@ -34,16 +35,16 @@ def last_words(stderr: bytes) -> str:
 
 
 class LineBuffer:
-    """Puts the lines of one stream together; holds at most one line of MAX_LINE_CHARS."""
+    """A buffer that joins the lines of one stream; it holds at most one line of MAX_LINE_CHARS."""
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
-        """``on_line`` is given each line once it is complete, its indentation kept."""
+        """Call ``on_line`` with each complete line, with its indentation."""
         self._on_line = on_line
         self._kept = bytearray()
         self._cut = False
 
     def feed(self, chunk: bytes) -> None:
-        """More bytes of the stream."""
+        """Add bytes of the stream."""
         *complete, rest = chunk.split(b"\n")
         for piece in complete:
             self._add(piece)
@@ -51,7 +52,7 @@ class LineBuffer:
         self._add(rest)
 
     def end(self) -> None:
-        """The line is complete; at the end of the stream also without a newline."""
+        """Complete the line; at the end of the stream also without a newline."""
         text = self._kept.decode(errors="replace")
         cut = self._cut or len(text) > MAX_LINE_CHARS
         self._kept, self._cut = bytearray(), False
@@ -75,9 +76,10 @@ class LogLines:
         also_stdout: Callable[[str], None] | None = None,
         also_stderr: Callable[[str], None] | None = None,
     ) -> None:
-        """Keep at most ``max_chars`` characters and MAX_LINES lines; ``on_line`` is told every line as it comes, kept or not.
+        """Keep at most ``max_chars`` characters and MAX_LINES lines.
 
-        ``also_stdout`` and ``also_stderr`` are told those of one stream.
+        ``on_line`` is called with every line as it comes, kept or not; ``also_stdout`` and ``also_stderr`` with those of one
+        stream.
         """
         self.stdout = LineBuffer(self._both(also_stdout))
         self.stderr = LineBuffer(self._both(also_stderr))
@@ -88,16 +90,16 @@ class LogLines:
         self._lost = 0
 
     def end(self) -> None:
-        """Both streams have ended."""
+        """Complete the last lines of both streams."""
         self.stdout.end()
         self.stderr.end()
 
     def note(self, line: str) -> None:
-        """A line of ours, after those of the hook."""
+        """Add a line of our own after those of the hook."""
         self._take(line)
 
     def kept(self) -> tuple[str, ...]:
-        """The lines that were kept."""
+        """Return the kept lines."""
         lost = (f"({self._lost} earlier lines are left out)",) if self._lost else ()
         return (*lost, *self._lines)
 

@@ -1,9 +1,9 @@
-"""What a hook prints, as records: a line of text is one, and so are the lines that are a JSON object (spec hook-protocol §1.3).
+"""The output of a hook as records: a line of text, or the lines that form a JSON object (spec hook-protocol §1.3).
 
-A hook may write an object in one line or over several. Lines are held back only for as long as they can still become one: the
-first begins like an object, each further one like something that goes on in it, and no string is open at a line's end (in JSON
-none can be). What never becomes an object is text, line by line, and takes nothing that comes after it along. The brackets are
-counted and the whole is read once, when they are closed: linear in what is written, and bounded.
+A hook may write an object in one line or over several. Lines are held back only as long as they can still become an object:
+the first one begins like an object, each further one like a part of it, and no string is open at the end of a line (which
+JSON does not allow). Lines that do not become an object are text, line by line, and do not affect the lines after them.
+Brackets are counted, and the whole is parsed once, when they are closed: linear in the size of the output, and bounded.
 """
 
 import re
@@ -21,7 +21,7 @@ PREFIX: Final = "hook_"
 JSON_MARK: Final = "proxyJsonLog"
 _OBJECT: Final = re.compile(r'\{\s*(?:["}]|\Z)')
 _GOES_ON: Final = re.compile(r'["{}\[\],:\-0-9]|true\b|false\b|null\b')
-# A whole string, else a bracket, else a quote that nothing closes; possessive, so that no string is tried at every length.
+# A whole string, else a bracket, else an unclosed quote; possessive, so that no string is tried at every length.
 _TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}"]')
 _LEVELS: Final[dict[str, Level]] = {
     "trace": "debug",
@@ -36,7 +36,7 @@ _LEVELS: Final[dict[str, Level]] = {
 
 
 class RecordBuffer:
-    """Makes records of the lines of one stream."""
+    """A buffer that makes records of the lines of one stream."""
 
     def __init__(self, stream: Literal["stdout", "stderr"], on_record: Callable[[LogRecord], None]) -> None:
         self._stream = stream
@@ -46,7 +46,7 @@ class RecordBuffer:
         self._depth = 0
 
     def line(self, line: str) -> None:
-        """The next line: trimmed, not empty, cut and marked where it was too long."""
+        """Add the next line: trimmed, not empty, cut and marked if it was too long."""
         cut = line.endswith(TRUNCATED) and len(line) == MAX_LINE_CHARS + len(TRUNCATED)
         if self._held and (cut or not _GOES_ON.match(line) or not self._fits(line)):
             self.end()
@@ -58,7 +58,7 @@ class RecordBuffer:
             self._hold(line)
 
     def end(self) -> None:
-        """No more lines: what is held back is text."""
+        """Treat the lines held back as text, because no more lines follow."""
         held, self._held = self._held, []
         self._chars = self._depth = 0
         for line in held:

@@ -1,12 +1,12 @@
-"""What a hook wants done to objects of the cluster, as it wrote it in KUBERNETES_PATCH_PATH (spec hook-protocol §3.1). Pure.
+"""The object operations that a hook wrote to KUBERNETES_PATCH_PATH (spec hook-protocol §3.1). Pure.
 
-Documents come from :func:`~wharfinger.hooks.running.results.read_object_patches`, which has bounded them and knows each
-operation's name; here each becomes an :data:`Operation`, checked as far as that is possible without a cluster. All of them are
-read before any is applied, so that a typing error in the last document does not leave the first ones done.
+Documents come from :func:`~wharfinger.hooks.running.results.read_object_patches`, which limits their size and checks each
+operation's name. Here each becomes an :data:`Operation`, checked as far as that is possible without a cluster. All of them
+are read before any is applied, so that with a typing error in the last document the first ones are not applied.
 
-Kept from the contract: unknown keys are ignored; ``object``, ``mergePatch`` and ``jsonPatch`` may be strings of YAML or JSON;
-creations find their target in the object itself. Not kept: a ``jsonPatch`` may begin with an operation that has no value, such
-as ``remove``; every operation of a ``jsonPatch`` is looked at, not just the first.
+Kept from the contract: unknown keys are ignored; ``object``, ``mergePatch`` and ``jsonPatch`` may be strings of YAML or
+JSON; creations find their target in the object itself. Not kept: a ``jsonPatch`` may begin with an operation that has no
+value, such as ``remove``; every operation of a ``jsonPatch`` is checked, not just the first.
 """
 
 import re
@@ -32,13 +32,13 @@ _JSON_PATCH: Final = {
     "move": ("from",),
     "copy": ("from",),
 }
-"""Operations of RFC 6902 and what each needs beside ``op`` and ``path``."""
+"""The operations of RFC 6902, and what each needs beside ``op`` and ``path``."""
 
 _SUBRESOURCE: Final = re.compile(r"[a-z]{1,63}")
 
 
 class IfThere(StrEnum):
-    """What a creation does where the object exists."""
+    """The action of a creation if the object exists."""
 
     FAIL = "Create"
     LEAVE = "CreateIfNotExists"
@@ -47,7 +47,7 @@ class IfThere(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The object an operation is about. ``api_version`` "" is the preferred one; ``kind`` as a person would call it."""
+    """The object of an operation. ``api_version`` "" means the preferred one; ``kind`` is any name that kubectl accepts."""
 
     api_version: str
     kind: str
@@ -55,39 +55,39 @@ class Target:
     name: str
 
     def __str__(self) -> str:
-        """``v1/ConfigMap/ns/name``, as failures are headed."""
+        """Return ``v1/ConfigMap/ns/name``, the heading of failures."""
         return f"{self.api_version}/{self.kind}/{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create ``object``, wherever it says that it belongs."""
+    """An operation that creates ``object`` at the place that the object names."""
 
     target: Target
     object: JsonObject
     if_there: IfThere
 
     def __str__(self) -> str:
-        """How a failure begins."""
+        """Return the beginning of a failure's message."""
         return f"Create object {self.target}"
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete; what is gone already is a success. ``wait``: until it is really gone."""
+    """An operation that deletes an object; a missing one is a success. ``wait``: until the object is really gone."""
 
     target: Target
     propagation: Propagation
     wait: bool
 
     def __str__(self) -> str:
-        """How a failure begins."""
+        """Return the beginning of a failure's message."""
         return f"Delete object {self.target}"
 
 
 @dataclass(frozen=True, slots=True)
 class JqPatch:
-    """Replace the object by what a jq program makes of it."""
+    """An operation that replaces the object by the result of a jq program."""
 
     target: Target
     program: str
@@ -96,13 +96,13 @@ class JqPatch:
     ignore_hook_error: bool
 
     def __str__(self) -> str:
-        """How a failure begins."""
+        """Return the beginning of a failure's message."""
         return f"Filter object {self.target}"
 
 
 @dataclass(frozen=True, slots=True)
 class MergePatch:
-    """RFC 7396."""
+    """A merge patch of RFC 7396."""
 
     target: Target
     patch: JsonObject
@@ -111,13 +111,13 @@ class MergePatch:
     ignore_hook_error: bool
 
     def __str__(self) -> str:
-        """How a failure begins."""
+        """Return the beginning of a failure's message."""
         return f"Patch object {self.target}"
 
 
 @dataclass(frozen=True, slots=True)
 class JsonPatch:
-    """RFC 6902."""
+    """A JSON patch of RFC 6902."""
 
     target: Target
     patch: tuple[JsonValue, ...]
@@ -126,7 +126,7 @@ class JsonPatch:
     ignore_hook_error: bool
 
     def __str__(self) -> str:
-        """How a failure begins."""
+        """Return the beginning of a failure's message."""
         return f"Patch object {self.target}"
 
 
@@ -134,7 +134,7 @@ Operation: TypeAlias = Create | Delete | JqPatch | MergePatch | JsonPatch
 
 
 def read_operations(documents: Iterable[JsonValue], *, hook: str) -> tuple[Operation, ...]:
-    """The operations in ``documents``, in order. Raises HookError for the first that is none; nothing is to be applied then."""
+    """Read the operations in ``documents``, in order. Raises HookError for the first wrong one; then none may be applied."""
     operations: list[Operation] = []
     for number, document in enumerate(documents, 1):
         try:
@@ -146,7 +146,7 @@ def read_operations(documents: Iterable[JsonValue], *, hook: str) -> tuple[Opera
 
 
 def despite_failure(operations: Iterable[Operation]) -> tuple[Operation, ...]:
-    """Those that are applied although the hook failed: patches of ``status`` that say so (``ignoreHookError``)."""
+    """Return the operations to apply although the hook failed: patches of ``status`` with ``ignoreHookError``."""
     return tuple(
         operation
         for operation in operations
@@ -157,7 +157,7 @@ def despite_failure(operations: Iterable[Operation]) -> tuple[Operation, ...]:
 
 
 def _named(document: JsonValue) -> str:
-    """`` (MergePatch Pod a)``: enough to find the document; not all of it, for what hooks write may be secret."""
+    """Return enough to find the document, such as `` (MergePatch Pod a)``, but not all of it: hooks may write secrets."""
     words = [document.get(key) for key in ("operation", "kind", "name")] if isinstance(document, dict) else []
     said = [word[:60] for word in words if isinstance(word, str)]
     return f" ({' '.join(said)})" if said else ""
@@ -182,7 +182,7 @@ def _operation(document: JsonObject) -> Operation:
         case "JSONPatch":
             return JsonPatch(_target(document), _json_patch(document), *_options(document))
         case _:
-            raise FormatError(f"operation: {name[:60]!r} is none")
+            raise FormatError(f"operation: {name[:60]!r} is unknown")
 
 
 def _target(document: JsonObject) -> Target:
@@ -196,7 +196,7 @@ def _target(document: JsonObject) -> Target:
 
 
 def _target_of(obj: JsonObject, if_there: IfThere) -> Target:
-    """What is to be created. Only where it must be new may the server think of a name."""
+    """Return the object to create. The server may generate its name only if the object must be new."""
     api_version, kind = kind_of(obj)
     name, namespace = name_of(obj), namespace_of(obj)
     if namespace:
@@ -207,10 +207,10 @@ def _target_of(obj: JsonObject, if_there: IfThere) -> Target:
 
 
 def _options(document: JsonObject) -> tuple[str, bool, bool]:
-    """``subresource``, ``ignoreMissingObject``, ``ignoreHookError``."""
+    """Return ``subresource``, ``ignoreMissingObject``, ``ignoreHookError``."""
     subresource = find_str(document, "subresource").strip("/")
     if subresource and not _SUBRESOURCE.fullmatch(subresource):
-        raise FormatError(f"subresource: {subresource[:60]!r} is none, such as status")
+        raise FormatError(f"subresource: {subresource[:60]!r} is not a subresource such as status")
     return subresource, _flag(document, "ignoreMissingObject"), _flag(document, "ignoreHookError")
 
 
@@ -251,7 +251,7 @@ def _check_patch(operation: JsonObject, what: str) -> None:
 
 
 def _written(document: JsonObject, key: str) -> JsonValue:
-    """A value given as it is, or as a string of YAML or JSON, whose aliases may not make much more of it than it is."""
+    """Return a value given directly, or parsed from a string of YAML or JSON, whose aliases may not expand it much."""
     found = document.get(key)
     if found is None:
         raise FormatError(f"{key}: required")

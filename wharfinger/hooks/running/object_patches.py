@@ -1,16 +1,17 @@
-"""Does what a hook wants done to objects (spec hook-protocol §3.1), in order, one after the other, and tells what failed.
+"""Applies the object operations of a hook (spec hook-protocol §3.1), one after the other, and reports failures.
 
-There is no transaction: a failed operation does not keep the next ones from being tried, and nothing is taken back. Since a hook
-that is run again writes its operations again, all of them must bear being repeated; that a failure is *transient* says that the
-same operations may yet succeed.
+There is no transaction: after a failed operation the next ones are still tried, and nothing is rolled back. A hook that is
+run again writes its operations again, so all of them must be repeatable. A *transient* failure means that the same operation
+may succeed later.
 
-A write that lost to another one (409) is tried again, :data:`ATTEMPTS` times in all. Waiting for a deletion is done by watching
-and has a limit, :data:`GONE_S`; so every operation ends in bounded time.
+A write that conflicts with another one (409) is retried, :data:`ATTEMPTS` attempts in all. A deletion is waited for by
+watching, at most for :data:`GONE_S`. So every operation ends in bounded time.
 
-With a ``maker``, what an operation makes anew is marked as made for that release, to be collected with it; what was there is not.
+With a ``maker``, objects that an operation creates are marked as made for that release, to be collected with it; existing
+objects are not.
 
-With ``namespace`` the hook belongs to an Application: an operation on another namespace, or on an object that is in none, is
-refused; where it names none, its own is meant.
+With ``namespace`` the hook belongs to an Application. An operation on another namespace, or on an object without one, is
+refused; an operation that names no namespace gets the Application's own.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -40,17 +41,17 @@ from wharfinger.hooks.watching.filters import FilterError, Filters
 from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
 
 ATTEMPTS: Final = 4
-"""How often a write that conflicts is tried."""
+"""The number of attempts of a write that conflicts."""
 RETRY_S: Final = 0.01
-"""Before the second attempt; five times as long before each further one, and up to a tenth more."""
+"""The pause before the second attempt. Each further pause is five times as long, and up to a tenth more."""
 GONE_S: Final = 20.0
-"""How long a deletion is waited for."""
+"""The time to wait for a deletion."""
 
 NOT_OURS: Final = "an Application's hooks may only change objects of its own namespace"
 
 
 class OperationError(Exception):
-    """An operation cannot be done as asked; ``transient`` where the same may succeed later."""
+    """An operation cannot be done as asked; ``transient`` is true if the same may succeed later."""
 
     def __init__(self, why: str, *, transient: bool = False) -> None:
         super().__init__(why)
@@ -59,13 +60,13 @@ class OperationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OperationFailure:
-    """An operation that failed: which and why, and whether trying the same again can help."""
+    """An operation that failed: its message, and whether a retry without a change can help."""
 
     message: str
     transient: bool
 
     def __str__(self) -> str:
-        """``Create object v1/ConfigMap/ns/name: …``."""
+        """Return the message: ``Create object v1/ConfigMap/ns/name: …``."""
         return self.message
 
 
@@ -78,9 +79,9 @@ async def apply_operations(
     maker: Maker | None = None,
     jitter: Callable[[], float] = random,
 ) -> tuple[OperationFailure, ...]:
-    """Do every one of ``operations``; the failures, in order. ``namespace``: all that an Application's hook may touch.
+    """Apply all ``operations`` and return the failures, in order.
 
-    ``jitter`` gives [0, 1).
+    ``namespace`` is the only one that an Application's hook may change. ``jitter`` gives numbers in [0, 1).
     """
     patcher = _Patcher(client, filters, namespace, maker, jitter)
     failures: list[OperationFailure] = []
@@ -103,7 +104,7 @@ class _Patcher:
     jitter: Callable[[], float]
 
     async def do(self, operation: Operation) -> None:
-        """Raises ClusterError, FilterError, FormatError, OperationError."""
+        """Apply one operation. Raises ClusterError, FilterError, FormatError, OperationError."""
         match operation:
             case Create():
                 await self._create(operation)
@@ -146,7 +147,7 @@ class _Patcher:
                 assert_never(operation.if_there)
 
     async def _create_or_replace_once(self, obj: JsonObject) -> None:
-        """One attempt; a ConflictError where somebody else was quicker, a deletion between two steps included."""
+        """Make one attempt. Raises ConflictError if another writer was faster, or deleted the object between two steps."""
         try:
             await self.client.create(self._marked(obj))
         except ConflictError as error:
@@ -163,7 +164,7 @@ class _Patcher:
                 metadata = find_object(obj, "metadata")
             await self.client.replace({**obj, "metadata": {**metadata, "resourceVersion": version}})
         except NotFoundError as error:
-            raise ConflictError(409, "Conflict", f"{error.message}; a moment ago it was there") from error
+            raise ConflictError(409, "Conflict", f"{error.message}; it existed a moment ago") from error
 
     async def _delete(self, operation: Delete) -> None:
         key = await self._key(operation.target)
@@ -185,14 +186,14 @@ class _Patcher:
         with trio.move_on_after(GONE_S) as limit:
             await wait_gone(self.client, {key: uid}, progress=note)
         if limit.cancelled_caught:
-            raise OperationError(f"{key} is not gone after {GONE_S:g} s: {why}", transient=True)
+            raise OperationError(f"{key} still exists after {GONE_S:g} s: {why}", transient=True)
 
     async def _filter_once(self, key: ObjectKey, operation: JqPatch) -> None:
-        """Read, filter, write where that changed anything."""
+        """Read the object, filter it, and write it if the filter changed anything."""
         old = await self.client.get(key)
         new = await self.filters.apply(operation.program, old)
         if not isinstance(new, dict):
-            raise OperationError(f"the jq filter must make an object of the object it is given, not {type_name(new)}")
+            raise OperationError(f"the jq filter must return an object for the given object, not {type_name(new)}")
         if _identity(new) != _identity(old):
             raise OperationError("the jq filter must not change apiVersion, kind, namespace or name")
         if canonical_json(new) != canonical_json(old):
@@ -208,17 +209,17 @@ class _Patcher:
                 delay_s *= 5
         return await attempt()
 
-    # -- where
+    # -- places
 
     async def _key(self, target: Target) -> ObjectKey:
         resource = await self.client.find_resource(target.kind, target.api_version)
         namespace = self._namespace(resource, target.namespace)
         if resource.namespaced and not namespace:
-            raise OperationError(f"{resource.group_kind} lives in namespaces: name one")
+            raise OperationError(f"{resource.group_kind} is namespaced: name a namespace")
         return ObjectKey(resource, namespace, target.name)
 
     async def _placed(self, obj: JsonObject) -> JsonObject:
-        """The object, in the Application's own namespace where it has one and the object names none."""
+        """Return the object, in the Application's own namespace if there is one and the object names none."""
         if self.namespace is None:
             return obj
         namespace = self._namespace(await self._resource(obj), namespace_of(obj))
@@ -231,11 +232,11 @@ class _Patcher:
         return await self.client.resource_type(*kind_of(obj))
 
     def _namespace(self, resource: ResourceType, asked: str) -> str:
-        """Where an object of this kind is looked for. Raises OperationError where that is not the Application's place."""
+        """Return the namespace of an object of this kind. Raises OperationError if it is not the Application's own."""
         if self.namespace is None:
             return asked if resource.namespaced else ""
         if not resource.namespaced:
-            raise OperationError(f"{resource.group_kind} is in no namespace: {NOT_OURS} ({self.namespace})")
+            raise OperationError(f"{resource.group_kind} is cluster-scoped: {NOT_OURS} ({self.namespace})")
         if asked not in {"", self.namespace}:
             raise OperationError(f"namespace {asked} is not its own: {NOT_OURS} ({self.namespace})")
         return self.namespace
@@ -246,6 +247,6 @@ def _identity(obj: JsonObject) -> tuple[str, str, str, str]:
 
 
 def _need_already_exists(error: ConflictError) -> None:
-    """Let a conflict of a creation pass if it is that the object is there. (Others: its namespace is being deleted.)"""
+    """Ignore a conflict of a creation if the object exists. Other conflicts: its namespace is being deleted."""
     if error.reason != "AlreadyExists":
         raise error

@@ -1,15 +1,18 @@
-"""The hooks of one started package: what they watch, what waits to be told to them, and what they see when they run.
+"""The hooks of one started package: what they watch, the occurrences that wait for them, and the snapshots of their runs.
 
-The story. A package's hooks begin with `open_package_hooks`: every ``kubernetes`` binding gets a monitor, and the body begins
-once all of them have listed. Nothing is told yet: each binding is first *synchronised* (its hook is shown everything there is)
-and then unlocked. From then on an event becomes an :class:`Occurrence` in the inbox of its hook and queue, and whoever opened
-the hooks is told that there is something to do; a run takes what has gathered, with snapshots read at that moment, and what it
-took is forgotten only when the run succeeded (spec hook-protocol §2.2, §2.3, §2.6).
+The story. `open_package_hooks` starts a package's hooks: every ``kubernetes`` binding gets a monitor, and the body begins
+once all of them have listed. No event is reported yet: each binding is first *synchronised* (its hook is shown all objects)
+and then unlocked. From then on an event becomes an :class:`Occurrence` in the inbox of its hook and queue, and ``on_event``
+is called. A run takes the waiting occurrences, with snapshots read at that moment. They are removed only when the run
+succeeded (spec hook-protocol §2.2, §2.3, §2.6).
 
-Invariants: an inbox is bounded by what there is to tell (:mod:`~wharfinger.hooks.running.inbox`); a run that failed sees what
-still matters of the same occurrences again, and of those that came meanwhile; occurrences of version 0 hooks are told one at a
-time; whatever one run is told, each binding is read once for it; the monitors of a package share one nursery, and need at most
-MAX_WATCHES watches from the start.
+Invariants:
+
+* An inbox is bounded (:mod:`~wharfinger.hooks.running.inbox`).
+* After a failed run, the same occurrences are passed on again as far as they still matter, with those that came meanwhile.
+* Occurrences of version 0 hooks are passed on one at a time.
+* In one run each binding is read once, whatever the number of contexts.
+* The monitors of a package share one nursery, and need at most MAX_WATCHES watches from the start.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -30,11 +33,11 @@ from wharfinger.hooks.watching.monitor_core import Item, MonitorEvent
 from wharfinger.hooks.watching.monitor_sources import watches
 
 MAX_WATCHES: Final = 256
-"""Of all hooks of a package together."""
+"""The limit for all hooks of a package together."""
 
 
 class PackageHooks:
-    """Made by `open_package_hooks`."""
+    """The hooks of a package, made by `open_package_hooks`."""
 
     def __init__(
         self,
@@ -47,7 +50,7 @@ class PackageHooks:
         namespace: str | None,
         on_event: Callable[["PackageHooks", Inbox], None],
     ) -> None:
-        """Parameters as for `open_package_hooks`, which follows the monitors."""
+        """Take the parameters of `open_package_hooks`, which follows the monitors."""
         self.package = package
         self.hooks = hooks
         self.inboxes: dict[tuple[str, str], Inbox] = {}
@@ -62,15 +65,15 @@ class PackageHooks:
         }
 
     def monitors(self) -> tuple[Monitor, ...]:
-        """All of them, in the order of hooks and bindings."""
+        """Return all monitors, in the order of hooks and bindings."""
         return tuple(self._monitors.values())
 
     def inbox(self, hook: Hook, queue: str) -> Inbox:
-        """The inbox of a hook in a queue."""
+        """Return the inbox of a hook in a queue."""
         return self.inboxes.setdefault((hook.name, queue), Inbox(hook, queue))
 
     def tick(self, crontab: str) -> tuple[Inbox, ...]:
-        """A time has come: tell every schedule binding of exactly that crontab; the inboxes that have something now."""
+        """Add a tick to every schedule binding with exactly this crontab, and return their inboxes."""
         rung: list[Inbox] = []
         for hook in self.hooks:
             for binding in hook.config.schedules:
@@ -81,25 +84,25 @@ class PackageHooks:
         return tuple(rung)
 
     def crontabs(self) -> tuple[str, ...]:
-        """Every crontab its hooks are bound to, sorted."""
+        """Return every crontab that the hooks are bound to, sorted."""
         return tuple(sorted({binding.crontab for hook in self.hooks for binding in hook.config.schedules}))
 
     def monitor(self, hook: Hook, binding: KubernetesBinding) -> Monitor:
-        """The monitor of a binding: of this very one, since a hook may have two that are equal."""
+        """Return the monitor of a binding, found by identity, because a hook may have two equal bindings."""
         number = next(number for number, one in enumerate(hook.config.kubernetes) if one is binding)
         return self._monitors[hook.name, number]
 
     def settled(self, hook: Hook, binding: KubernetesBinding) -> bool:
-        """Whether the hook was told, by runs that succeeded, all that its binding has seen."""
+        """Return whether runs that succeeded have passed to the hook everything that its binding has seen."""
         waits = any(box.waits_for(binding) for (name, _), box in self.inboxes.items() if name == hook.name)
         return self.monitor(hook, binding).settled and not waits
 
     def all_snapshots(self, hook: Hook) -> dict[str, tuple[Item, ...]]:
-        """Snapshots of every kubernetes binding of a hook; of bindings with one name, the first."""
+        """Return the snapshots of every kubernetes binding of a hook; of bindings with the same name, that of the first."""
         return self.snapshots(hook, (binding.name for binding in hook.config.kubernetes))
 
     def snapshots(self, hook: Hook, names: Iterable[str]) -> dict[str, tuple[Item, ...]]:
-        """Snapshots of the named bindings as they are now."""
+        """Return the present snapshots of the named bindings."""
         wanted = dict.fromkeys(names)
         found: dict[str, tuple[Item, ...]] = dict.fromkeys(wanted, ())
         for number, binding in reversed([*enumerate(hook.config.kubernetes)]):
@@ -108,12 +111,12 @@ class PackageHooks:
         return found
 
     def contexts(self, hook: Hook, occurrences: Sequence[Occurrence]) -> tuple[Context, ...]:
-        """What a run is told about these occurrences."""
+        """Return the contexts of a run for these occurrences."""
         read = self._included(hook, [occurrence.binding for occurrence in occurrences])
         return contexts.combined([_context(occurrence, read) for occurrence in occurrences])
 
     def synchronization(self, hook: Hook, *bindings: KubernetesBinding) -> tuple[Context, ...]:
-        """What the first run for these bindings is told (`contexts.synchronized_together` says which go together)."""
+        """Return the contexts of the first run for these bindings, which `contexts.synchronized_together` has combined."""
         objects = [self.monitor(hook, binding).synchronize() for binding in bindings]
         read = self._included(hook, bindings)
         return contexts.combined(
@@ -123,7 +126,7 @@ class PackageHooks:
     def _included(
         self, hook: Hook, bindings: Iterable[KubernetesBinding | ScheduleBinding]
     ) -> dict[str, tuple[Item, ...]]:
-        """The snapshots that any of these includes."""
+        """Return the snapshots that any of these bindings includes."""
         return self.snapshots(hook, sorted({name for one in bindings for name in one.include_snapshots_from}))
 
     def _emitter(self, hook: Hook, binding: KubernetesBinding) -> Callable[[MonitorEvent], None]:
@@ -157,15 +160,15 @@ async def open_package_hooks(
 ) -> AsyncIterator[PackageHooks]:
     """Follow what the hooks watch while the body runs; it begins once everything is listed.
 
-    ``namespace``: an Application's hooks see only its own. ``on_event`` is told of an inbox with something new; it must not
-    block. Raises HookError where a binding cannot be followed, or the package wants too many watches.
+    ``namespace`` is the only one that an Application's hooks see. ``on_event`` is called with an inbox that has something
+    new; it must not block. Raises HookError if a binding cannot be followed, or the package needs too many watches.
     """
     wanted = sum(watches(binding, namespace) for hook in hooks for binding in hook.config.kubernetes)
     if wanted > MAX_WATCHES:
         raise HookError(
             "hooks",
-            f"those of {package} need {wanted} watches, one for each kubernetes binding, namespace and name, and a package may "
-            f"have {MAX_WATCHES}; select with labels instead of names, or split the package",
+            f"the hooks of {package} need {wanted} watches, one for each kubernetes binding, namespace and name, and a package "
+            f"may have {MAX_WATCHES}; select with labels instead of names, or split the package",
         )
     opened = PackageHooks(package, hooks, client, shared, filters.of(package), namespace=namespace, on_event=on_event)
     failure: HookError | None = None

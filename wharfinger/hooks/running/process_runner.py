@@ -1,14 +1,14 @@
 """Runs hooks as child processes: the contract's files before, the hook in between, its results after.
 
-The hook gets a constructed environment (:mod:`wharfinger.hooks.containment.hook_environment`) and the file variables, its home
-in the folder of its run, its working folder, /dev/null as stdin, and a time limit; what it prints becomes log lines and
-records while it runs (spec hook-protocol §1.3, §1.6, §3). What else holds it is for
-:mod:`wharfinger.hooks.containment.containment`. Its folder is removed on every way out, and with it whatever a user of the
-run's own left elsewhere.
+The hook gets a constructed environment (:mod:`wharfinger.hooks.containment.hook_environment`) and the file variables, its
+home in the folder of its run, its working folder, /dev/null as stdin, and a time limit. Its output becomes log lines and
+records while it runs (spec hook-protocol §1.3, §1.6, §3). All other containment is in
+:mod:`wharfinger.hooks.containment.containment`. The folder is removed on every way out, and with it everything that a user
+of the run's own left elsewhere.
 
-What a failed run left behind. A hook that failed may still have asked for object patches that report its failure
-(spec/runtime §7.3), so results are read after a failure too; but then a file that cannot be read is a line in the log and
-nothing more, because the failure is the news. After a success it is a HookError: the run has no result.
+Results of a failed run. A hook that failed may still have written object patches that report its failure (spec/runtime
+§7.3), so results are read after a failure, too. But then a file that cannot be read is only a line in the log, because the
+failure itself is what matters. After a success it is a HookError: the run has no result.
 """
 
 import logging
@@ -53,9 +53,9 @@ log = logging.getLogger(__name__)
 
 MAX_LOG_CHARS: Final = 1024 * 1024
 REMOVE_S: Final = 10.0
-"""How long a run waits for its folder to be removed; what takes longer goes on behind it."""
+"""The time that a run waits for its folder to be removed; a longer removal continues in the background."""
 REMOVE_CANCELLED_S: Final = 0.2
-"""How long a run that is cancelled waits for that: what comes after it must begin within a second."""
+"""The time that a cancelled run waits for the removal: the work after it must begin within a second."""
 _MAX_FILE_WORKERS: Final = 8
 
 
@@ -70,7 +70,7 @@ class _Results:
 
 
 class ProcessHookRunner:
-    """A HookRunner whose hooks are child processes. How many run at once is the caller's to bound."""
+    """A HookRunner whose hooks are child processes. The caller limits how many run at once."""
 
     def __init__(
         self,
@@ -82,10 +82,10 @@ class ProcessHookRunner:
         cluster: ClusterAccess | None = None,
         containment: Containment = NO_CONTAINMENT,
     ) -> None:
-        """``scratch`` is where each run has its folder; ``cluster`` the one that hooks may talk to, None for none.
+        """Make the folders of runs in ``scratch``; ``cluster`` is the one that hooks may talk to, None for none.
 
-        ``environment`` is what every hook gets (default: what it may have of this process's); a variable in it that names a
-        cluster or a home counts more than what a run has.
+        ``environment`` is given to every hook (default: the allowed part of this process's). A variable in it that names a
+        cluster or a home overrides that of the run.
         """
         self._scratch = scratch
         self._containment = containment
@@ -98,9 +98,9 @@ class ProcessHookRunner:
         self._file_workers = trio.CapacityLimiter(_MAX_FILE_WORKERS)
 
     async def run(self, run: HookRun) -> HookOutcome:
-        """Run one hook to its end; cancelling kills its whole process group, and its folder is gone, before this returns.
+        """Run one hook to its end; cancelling kills its process group and removes its folder before this returns.
 
-        Raises HookError where it could not be started, or where it succeeded and left results that cannot be read.
+        Raises HookError if it could not be started, or if it succeeded and left results that cannot be read.
         """
         async with open_cell(self._containment, run.name) as cell:
             return await self._run(run, cell)
@@ -113,8 +113,8 @@ class ProcessHookRunner:
                 return await self._cluster.kubeconfig(run.name, credentials=run.credentials)
         except trio.TooSlowError as error:
             why = (
-                f"the credentials for its kubeconfig did not come within {self._limits.wall_s:g} s; "
-                "see whether the exec plugin of the daemon's kubeconfig hangs"
+                f"the credentials for its kubeconfig were not available within {self._limits.wall_s:g} s; "
+                "check whether the exec plugin of the daemon's kubeconfig hangs"
             )
             raise HookError(run.name, why, transient=True) from error
 
@@ -147,7 +147,7 @@ class ProcessHookRunner:
         return replace(_outcome(outcome, results, lines), wall_s=wall_s)
 
     def _make(self, folder: RunFolder, run: HookRun, kubeconfig: bytes) -> None:
-        """Blocking. Raises HookError; nothing is left then."""
+        """Make the folder. Blocking. Raises HookError; then nothing is left."""
         fill_run_folder(folder, run, self._spares, kubeconfig)
         if folder.user is not None:
             try:
@@ -155,18 +155,18 @@ class ProcessHookRunner:
             except OSError as error:
                 with suppress(OSError):
                     folder.remove()
-                why = f"the way to its files cannot be opened to the user it runs as: {error}"
+                why = f"the folders above its files cannot be opened to the user it runs as: {error}"
                 raise HookError(run.name, why, transient=True) from error
 
     def _take_results(self, folder: RunFolder, succeeded: bool) -> tuple[_Results, bool]:  # noqa: FBT001 - as below
-        """What is in the folder, and whether that is still there: it is mostly removed on the way. Blocking. Raises HookError."""
+        """Return the results, and whether the folder still exists (mostly it is removed here). Blocking. Raises HookError."""
         results = _read_results(folder, succeeded)
         return results, folder.user is not None or not folder.remove_if_plain(self._spares)
 
     async def _execute(
         self, run: HookRun, cell: Cell, folder: RunFolder, lines: LogLines, make: Callable[[], None]
     ) -> Outcome:
-        """``make`` puts the folder there, in the thread that starts the hook."""
+        """Start the hook and wait for it; ``make`` creates the folder, in the thread that starts the hook."""
         environment = {**self._places(run, folder), **self._environment, **run.environment, **folder.variables()}
         command = await cell.command((str(run.executable), *run.argv), run.cwd, environment, folder.path)
         sinks = Sinks(lines.stdout.feed, lines.stderr.feed)
@@ -180,12 +180,12 @@ class ProcessHookRunner:
         return outcome
 
     def _places(self, run: HookRun, folder: RunFolder) -> dict[str, str]:
-        """Its home, and where the cluster is: without one nothing that is found by itself counts as one."""
+        """Return the variables for the home and the cluster; without a cluster, programs must not find one by themselves."""
         access = self._cluster.variables(credentials=run.credentials) if self._cluster is not None else {}
         return {HOME: str(folder.path), KUBECONFIG: os.devnull, **access}
 
     async def _remove(self, folder: RunFolder, cell: Cell) -> None:
-        """Wait for REMOVE_S, shielded; a cancellation, before or meanwhile, leaves REMOVE_CANCELLED_S of that."""
+        """Wait up to REMOVE_S for the removal, shielded; a cancellation shortens that to REMOVE_CANCELLED_S."""
         patience = trio.CancelScope(shield=True, deadline=trio.current_time() + REMOVE_S)
         over = trio.Event()
         async with trio.open_nursery() as removal:
@@ -199,7 +199,7 @@ class ProcessHookRunner:
     async def _removed(self, folder: RunFolder, cell: Cell, patience: trio.CancelScope, over: trio.Event) -> None:
         with patience:
             try:
-                # A thread of its own: where it had to wait for one, the folder could stay when the patience is over.
+                # A thread of its own: waiting for a free one could take all the time, and the folder would be kept.
                 alone = trio.CapacityLimiter(1)
                 await trio.to_thread.run_sync(_remove_all, folder, self._spares, abandon_on_cancel=True, limiter=alone)
             except OSError as error:
@@ -211,7 +211,7 @@ class ProcessHookRunner:
 
 
 def _listening(run: HookRun) -> tuple[LogLines, tuple[RecordBuffer, ...]]:
-    """Who puts together what the run prints."""
+    """Return the buffers for the output of the run."""
     if run.on_record is None:
         return LogLines(MAX_LOG_CHARS, run.on_line), ()
     stdout, stderr = RecordBuffer("stdout", run.on_record), RecordBuffer("stderr", run.on_record)
@@ -219,14 +219,14 @@ def _listening(run: HookRun) -> tuple[LogLines, tuple[RecordBuffer, ...]]:
 
 
 def _remove_all(folder: RunFolder, spares: SpareFolders) -> None:
-    """Blocking. Raises OSError where the folder cannot be removed."""
+    """Remove everything that the run left. Blocking. Raises OSError if the folder cannot be removed."""
     if folder.user is not None:
         remove_remains_of(folder.user.uid)
     folder.remove(spares)
 
 
 def _read_results(folder: RunFolder, succeeded: bool) -> _Results:  # noqa: FBT001 - one bit of the outcome
-    """What the run left in its files. Blocking. Raises HookError, after a failure it is a fault beside the rest."""
+    """Read the files of the run. Blocking. Raises HookError; after a failed run it is returned as a fault instead."""
     faults: list[HookError] = []
 
     def read(file: str, reader: Callable[[bytes], tuple[JsonValue, ...]]) -> tuple[JsonValue, ...]:
@@ -269,7 +269,7 @@ def _outcome(outcome: Outcome, results: _Results, lines: LogLines) -> HookOutcom
 
 
 def _describe(outcome: Outcome) -> str:
-    """How it ended and, after a failure, the last that it wrote to stderr."""
+    """Describe how it ended and, after a failure, the last output on stderr."""
     said = last_words(outcome.stderr)
     return (
         outcome.describe() if outcome.ok or not said else f"{outcome.describe()}: {said}{missing_library_advice(said)}"

@@ -1,9 +1,9 @@
-"""Readers of the files a hook writes (spec hook-protocol §3). Pure: bytes in, documents or HookError out.
+"""Readers of the files that a hook writes (spec hook-protocol §3). Pure: bytes in, documents or HookError out.
 
-What a hook wrote is foreign data, however trusted the package: the readers bound it, check the shape that the contract gives
-it, and say which hook, which file and which document was wrong. They change nothing: what an operation does to an object or
-to values is for those who apply it. An empty file holds nothing. Any fault refuses the whole file, since the contract
-promises that nothing of it is applied then.
+The files are foreign data, however trusted the package. The readers limit their size, check the shape that the contract
+prescribes, and name the hook, the file and the document that is wrong. They change nothing: the code that applies an
+operation decides what it does to an object or to values. An empty file contains nothing. Any fault refuses the whole file,
+because the contract promises that none of it is applied then.
 """
 
 from collections.abc import Callable
@@ -34,20 +34,23 @@ OBJECT_OPERATIONS: Final = frozenset(
     }
 )
 VALUES_OPERATIONS: Final = frozenset({"add", "remove", "test", "move", "copy"})
-"""RFC 6902 without ``replace``, which the contract refuses: an ``add`` says the same, and patches stay compactable."""
+"""The operations of RFC 6902 without ``replace``, which the contract refuses.
+
+An ``add`` has the same effect, and patches can still be compacted.
+"""
 
 
 def read_object_patches(data: bytes, *, hook: str) -> tuple[JsonValue, ...]:
-    """KUBERNETES_PATCH_PATH (§3.1): operations as a stream of JSON objects, or as documents of YAML.
+    """Read KUBERNETES_PATCH_PATH (§3.1): operations as a stream of JSON objects, or as documents of YAML.
 
-    JSON is tried first; if anything in it is not JSON, all of it is read as YAML, and if it is not that either, the error
-    tells both reasons. It is YAML in which ``on``, ``no`` and ``y`` are text, as hooks were written for.
+    JSON is tried first. If any part is not JSON, all of it is read as YAML; if that fails too, the error has both reasons.
+    ``on``, ``no`` and ``y`` are text in this YAML, because hooks were written for that.
     """
     return tuple(_guarded(hook, OBJECT_PATCHES, lambda: _object_patches(data)))
 
 
 def read_metrics(data: bytes, *, hook: str) -> tuple[JsonValue, ...]:
-    """METRICS_PATH (§3.2): operations as a stream of JSON objects."""
+    """Read METRICS_PATH (§3.2): operations as a stream of JSON objects."""
 
     def read() -> list[JsonValue]:
         documents = read_json_stream(data, what="metrics")
@@ -59,9 +62,9 @@ def read_metrics(data: bytes, *, hook: str) -> tuple[JsonValue, ...]:
 
 
 def read_values_patch(data: bytes, *, hook: str, file: str) -> tuple[JsonValue, ...]:
-    """VALUES_JSON_PATCH_PATH or CONFIG_VALUES_JSON_PATCH_PATH (§3.3), as ``file`` says.
+    """Read VALUES_JSON_PATCH_PATH or CONFIG_VALUES_JSON_PATCH_PATH (§3.3), selected by ``file``.
 
-    JSON Patch operations (RFC 6902) as a stream of single operations, lists of them, or both; the answer is one list.
+    JSON Patch operations (RFC 6902) are a stream of single operations, lists of them, or both; the result is one list.
     """
     return tuple(_guarded(hook, file, lambda: _values_patch(data)))
 
@@ -129,7 +132,7 @@ def _known(document: JsonObject, key: str, known: frozenset[str], what: str) -> 
 
 
 def _shown(value: JsonValue) -> str:
-    """A foreign value in a message: strings cut and quoted, anything else by its type."""
+    """Show a foreign value in a message: strings cut and quoted, all others by their type."""
     if value is None:
         return "missing"
     return repr(value[:60]) if isinstance(value, str) else type_name(value)

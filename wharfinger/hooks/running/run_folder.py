@@ -1,11 +1,12 @@
-"""The files of one run of a hook (spec hook-protocol §1.6): a folder of its own, made before and removed after, always.
+"""The files of one run of a hook (spec hook-protocol §1.6): a folder of its own, created before and always removed after.
 
 Every variable of the contract that names a file is set on every run, whether the hook has such a binding or not, and every
-file exists before the hook starts. The folder is 0700 and the files 0600, because values hold secrets; where the hook runs as a
-user of its own they are that user's, so that nobody else but root can look into the folder. After the run the files are the
-hook's: it may have put a pipe, a link or a terabyte in their place, so reading them back neither follows, nor waits, nor reads
-more than a bound; and it may have left a tree that nobody could remove by ordinary means
-(:mod:`wharfinger.process.remove_tree`). All functions here block; they are for a worker thread.
+file exists before the hook starts. The folder is 0700 and the files 0600, because values contain secrets. If the hook runs
+as a user of its own, they belong to that user, so only this user and root can read the folder.
+
+After the run the files are under the hook's control: it may have replaced them with a pipe, a link or a terabyte. So reading
+them back follows no links, does not wait, and reads at most a fixed number of bytes. The hook may also have left a tree that
+ordinary means cannot remove (:mod:`wharfinger.process.remove_tree`). All functions here block; they are for a worker thread.
 """
 
 import errno
@@ -54,9 +55,9 @@ OUTPUTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The folder of one run of ``hook``; ``answers`` are the variables of the output files it has beside OUTPUTS.
+    """The folder of one run of ``hook``; ``answers`` are the variables of its output files beside OUTPUTS.
 
-    With ``has_kubeconfig`` there is one among its inputs.
+    ``has_kubeconfig`` is true if its inputs include a kubeconfig.
     """
 
     hook: str
@@ -66,22 +67,22 @@ class RunFolder:
     has_kubeconfig: bool = False
 
     def variables(self) -> dict[str, str]:
-        """The variables that tell the hook where its files are."""
+        """Return the variables that name the hook's files."""
         return {variable: str(self.path / name) for variable, name in {**self.inputs(), **self.outputs()}.items()}
 
     def inputs(self) -> dict[str, str]:
-        """The files that are written for the hook: variable to name in the folder."""
+        """Return the files that are written for the hook: variable to name in the folder."""
         return {**INPUTS, **({KUBECONFIG: KUBECONFIG_FILE} if self.has_kubeconfig else {})}
 
     def outputs(self) -> dict[str, str]:
-        """The files the hook may write: variable to name in the folder."""
+        """Return the files that the hook may write: variable to name in the folder."""
         return {**OUTPUTS, **{variable: f"answer-{number}" for number, variable in enumerate(self.answers, 1)}}
 
     def read(self, variable: str) -> bytes:
-        """What the hook left in an output file. Raises HookError where that is no plain file of a bearable size."""
+        """Read an output file of the hook. Raises HookError if it is not a plain file within the size limit."""
         path = self.path / self.outputs()[variable]
         try:
-            # Without NONBLOCK, opening a pipe would wait for somebody to write into it.
+            # Without NONBLOCK, opening a pipe would wait for a writer.
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 self._check_own(os.fstat(fd), variable)
@@ -91,23 +92,23 @@ class RunFolder:
                 os.close(fd)
         except OSError as error:
             found = "a link" if error.errno == errno.ELOOP else f"something that cannot be read ({error.strerror})"
-            why = f"the hook put {found} in its place; write into the file that is there"
+            why = f"the hook replaced it with {found}; write into the existing file"
             raise HookError(self.hook, why, file=variable) from error
         if len(data) > MAX_BYTES:
             raise HookError(self.hook, f"more than the limit of {MAX_BYTES} bytes", file=variable)
         return data
 
     def _check_own(self, status: os.stat_result, variable: str) -> None:
-        """Raises HookError for what this process might read and the hook might not: it could have linked it to its name."""
+        """Refuse a file that only this process may read: the hook could have linked it to this name. Raises HookError."""
         if not stat.S_ISREG(status.st_mode):
-            raise HookError(self.hook, "the hook put something else than a plain file in its place", file=variable)
+            raise HookError(self.hook, "the hook replaced it with something that is not a plain file", file=variable)
         if self.user is not None and status.st_uid != self.user.uid:
-            raise HookError(self.hook, "the hook put a file of somebody else in its place", file=variable)
+            raise HookError(self.hook, "the hook replaced it with a file of another user", file=variable)
 
     def remove_if_plain(self, spares: SpareFolders) -> bool:
-        """Remove it where nothing is in it but its own files, which takes a moment; False where `remove` has to be asked.
+        """Remove the folder if it contains only its own files, which is fast; return False if `remove` must be called.
 
-        Never raises: what is in the way here is for `remove` to tell.
+        Never raises: `remove` reports what prevents the removal.
         """
         try:
             for name in {*self.inputs().values(), *self.outputs().values()}:
@@ -121,9 +122,9 @@ class RunFolder:
         return True
 
     def remove(self, spares: SpareFolders | None = None) -> None:
-        """Remove the folder with all that is in it, what the daemon wrote first; ``spares`` may have it when it is empty.
+        """Remove the folder with its content, files of the daemon first; ``spares`` may keep the empty folder.
 
-        Raises OSError where that cannot be done.
+        Raises OSError if that is not possible.
         """
         empty_tree(self.path, first=self.inputs().values())
         if self.user is not None or spares is None or not spares.keep(self.path):
@@ -133,7 +134,7 @@ class RunFolder:
 def name_run_folder(
     scratch: Path, run: HookRun, user: User | None = None, *, has_kubeconfig: bool = False
 ) -> RunFolder:
-    """The folder that a run is going to have below ``scratch``; `fill_run_folder` makes it."""
+    """Return the folder for a run below ``scratch``, not created yet; `fill_run_folder` creates it."""
     safe = re.sub(r"[^a-z0-9]+", "-", run.name.lower()).strip("-")[:_NAME_CHARS]
     return RunFolder(
         run.name, scratch.absolute() / f"{PREFIX}{safe}-{secrets.token_hex(8)}", run.answers, user, has_kubeconfig
@@ -143,7 +144,7 @@ def name_run_folder(
 def make_run_folder(
     scratch: Path, run: HookRun, user: User | None = None, spares: SpareFolders | None = None
 ) -> RunFolder:
-    """A new folder below ``scratch`` with all files of the run; see `fill_run_folder`."""
+    """Create a new folder below ``scratch`` with all files of the run; see `fill_run_folder`."""
     folder = name_run_folder(scratch, run, user)
     fill_run_folder(folder, run, spares)
     return folder
@@ -152,9 +153,9 @@ def make_run_folder(
 def fill_run_folder(
     folder: RunFolder, run: HookRun, spares: SpareFolders | None = None, kubeconfig: bytes = b""
 ) -> None:
-    """Make it (and what is above it, if that is missing) with all files of the run, which are its user's where it has one.
+    """Create the folder (and missing parents) with all files of the run, which belong to its user if it has one.
 
-    It is one of ``spares`` where there is one. Raises HookError; nothing is left then.
+    A folder of ``spares`` is used if there is one. Raises HookError; then nothing is left.
     """
     path, user = folder.path, folder.user
     contents: dict[str, Callable[[BinaryIO], object]] = {
@@ -198,7 +199,7 @@ def _write_json(file: BinaryIO, value: JsonValue) -> None:
 
 
 def _hand_over(path: Path, user: User) -> None:
-    """Make it all the user's, the folder last: until then nobody but this process sees what is in it."""
+    """Give everything to the user, the folder last: until then only this process can see its content."""
     (path / TEMPORARY).mkdir(mode=0o700)
     for entry in path.iterdir():
         os.chown(entry, user.uid, user.gid, follow_symlinks=False)

@@ -1,8 +1,8 @@
-"""What came of one run of a hook on a laptop, as a document, and as the difference it makes to values. Pure.
+"""The results of one run of a hook on a laptop, as a document, and as a difference to the given values. Pure.
 
-The daemon would check a values patch, apply it, and keep what comes out; here the author sees that: the values after the run, or
-why the patch is refused. A hook that has no package around it may write into whichever section its first operation names, since
-nobody can tell which is its own. Answers of webhooks are shown as they were written, read where they can be.
+The daemon would check a values patch, apply it, and keep the result. The author sees the same: the values after the run, or
+why the patch is refused. A hook without a package may write into the section that its first operation names, because its own
+section is unknown. Answers of webhooks are shown as they were written, parsed if possible.
 """
 
 import difflib
@@ -21,14 +21,14 @@ from wharfinger.kube.json_patch import pointer_steps
 
 GLOBAL: Final = "global"
 ADMISSION: Final = ("ADMISSION_RESPONSE_PATH", "VALIDATING_RESPONSE_PATH")
-"""Two names of one file in the contract."""
+"""The two names of the same file in the contract."""
 CONVERSION: Final = "CONVERSION_RESPONSE_PATH"
 ANSWERS: Final = (*ADMISSION, CONVERSION)
 
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """A run, and what its patches make of the values it was given; ``problems`` says why one of them is refused."""
+    """A run, and the given values after its patches; ``problems`` says why a patch is refused."""
 
     outcome: HookOutcome
     values: JsonObject
@@ -38,7 +38,7 @@ class RunReport:
 
 
 def report_on(run: HookRun, outcome: HookOutcome, section: str) -> RunReport:
-    """``section`` is the key of the package's own values, "" where nobody knows it."""
+    """Make the report of a run; ``section`` is the key of the package's own values, "" if it is unknown."""
     problems: list[str] = []
 
     def patched(what: str, values: JsonObject, patch: Sequence[JsonValue]) -> JsonObject:
@@ -61,9 +61,9 @@ def report_on(run: HookRun, outcome: HookOutcome, section: str) -> RunReport:
 
 
 def document_of(run: HookRun, report: RunReport) -> JsonObject:
-    """The results; value patches of a failed run are dropped, as the daemon would drop them.
+    """Return the results as a document; value patches of a failed run are dropped, as the daemon would drop them.
 
-    The values after the run are in it only where it changed them.
+    The document contains the values after the run only if the hook changed them.
     """
     outcome = report.outcome
     document: JsonObject = {
@@ -90,7 +90,7 @@ def document_of(run: HookRun, report: RunReport) -> JsonObject:
 
 
 def diff_of(run: HookRun, report: RunReport) -> str:
-    """What the run changes in the values it was given, as a unified diff of their YAML; "" where that is nothing."""
+    """Return what the run changes in the given values, as a unified diff of their YAML; "" if nothing changes."""
     return _diff("values", run.values, report.values) + _diff("config-values", run.config_values, report.config_values)
 
 
@@ -100,7 +100,7 @@ def _diff(name: str, before: JsonObject, after: JsonObject) -> str:
 
 
 def _lines(values: JsonObject) -> list[str]:
-    """In one order, whatever order the files had; what block style cannot say is one line of JSON."""
+    """Return values as lines in sorted order; values that block style cannot express are one line of JSON."""
     ordered = decode_json(canonical_json(values), max_bytes=MAX_BYTES, what="values")
     with suppress(FormatError):
         return write_yaml(ordered).splitlines(keepends=True) if values else []
@@ -108,7 +108,7 @@ def _lines(values: JsonObject) -> list[str]:
 
 
 def _root_of(patch: Sequence[JsonValue]) -> str:
-    """The section that the first operation names. Raises ValuesPatchError where that is none."""
+    """Return the section that the first operation names. Raises ValuesPatchError if it names none."""
     with suppress(FormatError):
         steps = pointer_steps(find_str(patch[0], "path"))
         if steps:

@@ -1,8 +1,8 @@
-"""The seam to hook execution. Implementation: :mod:`wharfinger.hooks.running.process_runner` (a real child process per run).
+"""The protocol of hook execution. Implementation: :mod:`wharfinger.hooks.running.process_runner`, a child process per run.
 
-The files and variables are those of the hook contract (spec hook-protocol §1.6, §2, §3): the binding context is handed over
-as a JSON file, results come back as files the hook may write, and what they hold is foreign data until a reader has let it
-through.
+The files and variables are those of the hook contract (spec hook-protocol §1.6, §2, §3). The binding context is passed as a
+JSON file, and results come back in files that the hook may write. Their content is foreign data until a reader has checked
+it.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,10 +18,10 @@ Level = Literal["debug", "info", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """What a hook says at a time: a line of text, or a JSON object (spec hook-protocol §1.3).
+    """A log record of a hook: a line of text, or a JSON object (spec hook-protocol §1.3).
 
-    Of an object ``level`` and ``message`` are its ``level`` and ``msg``, and ``fields`` the others, each named ``hook_<key>``,
-    and ``proxyJsonLog``. A line of text is at level info and has no fields.
+    For an object, ``level`` and ``message`` are its ``level`` and ``msg``, and ``fields`` are the others, each named
+    ``hook_<key>``, and ``proxyJsonLog``. A line of text is at level info and has no fields.
     """
 
     stream: Literal["stdout", "stderr"]
@@ -34,10 +34,10 @@ class LogRecord:
 class HookRun:
     """One run of one hook.
 
-    ``argv`` are the arguments after the executable: none for most hooks, the hook's file where the executable is its
-    interpreter. ``environment`` is added to what hooks inherit; the variables of the contract win over it. ``answers`` are
-    further variables that name a file the run may write, handed back as they are. ``wall_s`` is a time limit below the runner's.
-    With ``credentials`` the hook may act on the daemon's cluster as the daemon does.
+    ``argv`` are the arguments after the executable: none for most hooks, the hook's file if the executable is its
+    interpreter. ``environment`` is added to what hooks inherit; the variables of the contract override it. ``answers`` are
+    further variables that name a file that the run may write; the content is returned unchanged. ``wall_s`` is a time limit
+    below the runner's. With ``credentials`` the hook may act on the daemon's cluster as the daemon does.
     """
 
     name: str
@@ -52,17 +52,17 @@ class HookRun:
     wall_s: float | None = None
     credentials: bool = False
     on_line: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
-    """Told each line that this run prints, as it comes, its indentation kept; must not block."""
+    """A callback for each line that this run prints, as it comes, with its indentation; must not block."""
     on_record: Callable[[LogRecord], None] | None = field(default=None, compare=False, repr=False)
-    """Told the same as records: a line, or the lines that are one JSON object; must not block."""
+    """A callback for each record: a line, or the lines that form one JSON object; must not block."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookOutcome:
-    """What a run left behind; ``succeeded`` is the exit status, and a failed run's value patches must be dropped.
+    """The results of a run; ``succeeded`` is the exit status, and the value patches of a failed run must be dropped.
 
-    ``answers`` has what a run that succeeded wrote into each file it was asked to answer in. ``wall_s`` is how long the
-    process ran, its start and its end with it.
+    ``answers`` has the content of each answer file of a run that succeeded. ``wall_s`` is the time that the process ran,
+    including its start and its end.
     """
 
     succeeded: bool
@@ -78,11 +78,11 @@ class HookOutcome:
     answers: Mapping[str, bytes] = field(default_factory=dict)
     wall_s: float = 0.0
     ending: str = ""
-    """How it ended; ``exit_description`` is that and, after a failure, the last that it wrote to stderr."""
+    """The way it ended; ``exit_description`` adds the last output on stderr after a failure."""
 
 
 class HookRunner(Protocol):
-    """Runs hooks. Raises HookError where the hook could not be started or its result files cannot be read."""
+    """A runner of hooks. Raises HookError if the hook could not be started or its result files cannot be read."""
 
     async def run(self, run: HookRun) -> HookOutcome:
         """Run one hook to its end; cancelling kills its whole process group before this returns."""

@@ -1,19 +1,21 @@
-"""What hooks do to values: applied strictly when a hook asks for it, kept as a short list, and applied again on other values.
+"""The values patches of hooks: applied strictly after a run, stored as a short list, and applied again to other values.
 
-Three things with three tempers (spec hook-protocol §3.3), all pure:
+There are three functions (spec hook-protocol §3.3), all pure:
 
-`apply_values_patch` is strict: a hook that removes what is not there, or looks outside of its own section, is told so.
+`apply_values_patch` is strict: a hook that removes a missing value, or writes outside of its own section, gets an error.
 
-`compacted` keeps what has been done so far as a list that does not grow with the number of runs: for each path the last word
-counts, and a word about a parent takes back all below it. That is only true of members of objects. In a list ``add`` inserts
-and ``remove`` shifts, so what happened in one list is kept, in its order; when that gets long, it becomes one operation that
-puts the whole list in place. Which is which only the values can tell that the patch was made for. ``test``, ``move`` and
-``copy`` are resolved to what they did then: nothing may depend on what else of the list is still there.
+`compacted` stores all changes so far as a list that does not grow with the number of runs. For each path the last operation
+counts, and an operation on a parent replaces all below it. That is only true of members of objects. In a list ``add``
+inserts and ``remove`` shifts, so operations in one list are kept in their order; when they become too many, they are
+replaced by one operation that sets the whole list. Only the values that the patch was made for tell objects from lists.
+``test``, ``move`` and ``copy`` are resolved to their effect at that time, so no operation depends on others that may be
+dropped.
 
-`reapplied` is tolerant: settings change, and what no longer fits (a member of something that is gone) is passed over. The schema
-has its say about what comes out.
+`reapplied` is tolerant: settings change, and operations that no longer fit (a member of a missing object) are skipped. The
+schema then checks the result.
 
-The law that joins them: where patches a and b apply one after the other, ``reapplied(values, compacted)`` gives the same.
+The law that joins them: if patches a and b apply one after the other, ``reapplied(values, compacted)`` gives the same
+result.
 """
 
 from collections import Counter
@@ -27,10 +29,10 @@ from wharfinger.kube.json_patch import apply_json_patch, list_index, pointer_of,
 
 MAX_STORED: Final = 10_000
 MAX_IN_LIST: Final = 100
-"""Operations in one list that are kept one by one."""
+"""The number of operations in one list that are kept one by one."""
 
 FLAG_SUFFIX: Final = "Enabled"
-"""``/<moduleName>Enabled``: what a global hook says of a Module."""
+"""The suffix of ``/<moduleName>Enabled``, with which a global hook enables or disables a Module."""
 _FLAG_TEXTS: Final = ("true", "false")
 
 _Path: TypeAlias = tuple[str, ...]
@@ -41,7 +43,7 @@ class ValuesPatchError(FormatError):
 
 
 def apply_values_patch(values: JsonObject, patch: Sequence[JsonValue], *, root: str, flags: bool = False) -> JsonObject:
-    """``values`` with ``patch`` applied, which may write below ``/<root>`` only, and with ``flags`` to ``/<moduleName>Enabled``.
+    """Apply ``patch``, which may write below ``/<root>`` only, and with ``flags`` to ``/<moduleName>Enabled``.
 
     Raises ValuesPatchError.
     """
@@ -61,7 +63,7 @@ def apply_values_patch(values: JsonObject, patch: Sequence[JsonValue], *, root: 
 
 
 def _is_flag(operation: JsonObject, number: int) -> bool:
-    """Whether it switches a Module on or off, or stops saying so. Raises ValuesPatchError for a flag that is neither."""
+    """Return whether the operation sets or removes a flag of a Module. Raises ValuesPatchError for a wrong flag."""
     steps = pointer_steps(find_str(operation, "path"))
     if len(steps) != 1 or not steps[0].endswith(FLAG_SUFFIX) or steps[0] == FLAG_SUFFIX:
         return False
@@ -84,15 +86,16 @@ def _check_place(operation: JsonObject, number: int, root: str) -> None:
         place = find_str(operation, name)
         if pointer_steps(place)[:1] != (root,):
             raise ValuesPatchError(
-                f"values patch: operation {number}: {name} {place[:80]!r} is not below /{root}, which is all this hook may change"
+                f"values patch: operation {number}: {name} {place[:80]!r} is not below /{root}, "
+                "the only section that this hook may change"
             )
 
 
 def compacted(stored: Sequence[JsonValue], new: Sequence[JsonValue], values: JsonObject) -> tuple[JsonValue, ...]:
-    """``stored`` followed by ``new``, as short as may be: ``add`` and ``remove`` only, parents before what is in them.
+    """Return ``stored`` followed by ``new``, as short as possible: ``add`` and ``remove`` only, parents before members.
 
-    ``values`` are those that ``new`` is made for (with ``stored`` in them already). Raises ValuesPatchError where ``new`` does
-    not apply, or too much would have to be kept.
+    ``values`` are those that ``new`` is made for (with ``stored`` applied). Raises ValuesPatchError if ``new`` does not
+    apply, or the result is too long.
     """
     document = to_json(values)
     kept = _Kept()
@@ -109,14 +112,14 @@ def compacted(stored: Sequence[JsonValue], new: Sequence[JsonValue], values: Jso
     _shorten_lists(kept, document)
     entries = kept.entries()
     if len(entries) > MAX_STORED:
-        raise ValuesPatchError(f"hooks have changed more than {MAX_STORED} values, which is all that is kept of them")
+        raise ValuesPatchError(f"hooks have changed more than {MAX_STORED} values, which is the limit")
     return tuple(entry.as_operation() for entry in sorted(entries, key=_Entry.place))
 
 
 def reapplied(values: JsonObject, stored: Sequence[JsonValue]) -> JsonObject:
-    """``values`` with what `compacted` kept; operations that do not fit any more are passed over.
+    """Apply the result of `compacted` to ``values``; operations that do not fit any more are skipped.
 
-    Raises ValuesPatchError for what is no such operation.
+    Raises ValuesPatchError for an invalid operation.
     """
     document = to_json(values)
     for operation in stored:
@@ -126,7 +129,7 @@ def reapplied(values: JsonObject, stored: Sequence[JsonValue]) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One ``add`` or ``remove``. ``list_at`` is the path of the outermost list it is in; None where there are objects only."""
+    """One ``add`` or ``remove``. ``list_at`` is the path of the outermost list around it; None if there are only objects."""
 
     op: str
     pointer: str
@@ -139,12 +142,12 @@ class _Entry:
         found = as_object(operation, "stored patch: operation")
         op, pointer = find_str(found, "op"), need_str(found, "path")
         if op not in ("add", "remove") or not pointer.startswith("/"):
-            raise ValuesPatchError(f"stored patch: {op!r} of {pointer[:80]!r} is not something that is kept")
+            raise ValuesPatchError(f"stored patch: {op!r} of {pointer[:80]!r} is not a stored operation")
         path = pointer_steps(pointer)
         return _Entry(op, pointer, path, found.get("value"), _list_at(document, path))
 
     def place(self) -> _Path:
-        """Where it belongs in the list; what happens in one list has one place, and stays in order."""
+        """Return the sort key: all operations in one list have the same, and keep their order."""
         return self.path if self.list_at is None else self.list_at
 
     def as_operation(self) -> JsonObject:
@@ -153,7 +156,7 @@ class _Entry:
 
 
 def _list_at(document: JsonValue, path: _Path) -> _Path | None:
-    """Where the path enters its first list; in what is not there, any step that could be an index counts as one."""
+    """Return the path of the first list on the path; if a part is missing, a step that could be an index counts as one."""
     for depth, step in enumerate(path):
         if isinstance(document, list):
             return path[:depth]
@@ -169,7 +172,7 @@ def _may_be_index(step: str) -> bool:
 
 
 def _resolved(operation: JsonObject, document: JsonValue) -> list[JsonObject]:
-    """The operation as ``add`` and ``remove`` of what is there now."""
+    """Return the operation as ``add`` and ``remove``, resolved with the present document."""
     pointer = find_str(operation, "path")
     match find_str(operation, "op"):
         case "test":
@@ -186,7 +189,7 @@ def _resolved(operation: JsonObject, document: JsonValue) -> list[JsonObject]:
 
 
 def _shorten_lists(kept: "_Kept", document: JsonValue) -> None:
-    """Lists with too many operations as one that puts the whole list in place."""
+    """Replace the operations of lists that have too many by one that sets the whole list."""
     counts = Counter(entry.list_at for entry in kept.entries() if entry.list_at is not None)
     for place, count in counts.items():
         found, value = value_at(document, place)
@@ -195,7 +198,7 @@ def _shorten_lists(kept: "_Kept", document: JsonValue) -> None:
 
 
 class _Kept:
-    """Entries in their order, and which of them are at or below a path."""
+    """Entries in their order, indexed by the paths above them."""
 
     def __init__(self) -> None:
         self._entries: dict[int, _Entry] = {}
@@ -203,7 +206,7 @@ class _Kept:
         self._last = 0
 
     def add(self, entry: _Entry) -> None:
-        """One more; where there are objects only, it takes back what was said at its path and below."""
+        """Add an entry; outside of lists it replaces the entries at its path and below."""
         if entry.list_at is None:
             for number in tuple(self._below.get(entry.path, ())):
                 self._drop(number)
@@ -225,7 +228,7 @@ def _prefixes(path: _Path) -> list[_Path]:
 
 
 def _apply(document: JsonValue, entry: _Entry) -> bool:
-    """Change the document in place; False, and nothing changed, where the operation does not fit it."""
+    """Change the document in place; return False, with nothing changed, if the operation does not fit it."""
     found, holder = value_at(document, entry.path[:-1])
     last = entry.path[-1]
     if not found:

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 #
 # The library that hooks in bash source: `source /shell_lib.sh` at the top, `hook::run "$@"` at the bottom, `__config__` and
-# handlers in between. Names and meanings are those that hooks for shell-operator and addon-operator know; the code is
+# handlers in between. Names and meanings are those of shell-operator and addon-operator; the code is
 # Wharfinger's own.
 #
-# What is here makes a hook strict: the first command that fails ends it, and it is said where. What hooks call is in
-# frameworks/shell beside this file; every *.sh there is sourced, also one that somebody has added.
+# This file makes a hook strict: the first command that fails ends the hook and is reported. The functions for hooks are in
+# frameworks/shell beside this file; every *.sh there is sourced, including files that users have added.
 #
 # Needs bash 4.4 or newer, and jq.
 
@@ -17,7 +17,7 @@ fi
 set -o errexit -o errtrace -o nounset -o pipefail
 shopt -s inherit_errexit failglob
 
-# shell::backtrace STATUS COMMAND: what failed, and how it was come to, the innermost call first.
+# shell::backtrace STATUS COMMAND: print what failed, and the stack of calls, the innermost first.
 shell::backtrace() {
   local depth
   {
@@ -30,7 +30,7 @@ shell::backtrace() {
 
 trap 'shell::backtrace "$?" "$BASH_COMMAND"' ERR
 
-# Installed at the root this is /shell_lib.sh, and its folder "". Not in a function: what fragments declare is global.
+# Installed at the root this is /shell_lib.sh, and its folder is "". Not in a function, so fragments declare globals.
 shell__folder=.
 [[ "${BASH_SOURCE[0]}" != */* ]] || shell__folder="${BASH_SOURCE[0]%/*}"
 for shell__fragment in "$shell__folder"/frameworks/shell/*.sh; do

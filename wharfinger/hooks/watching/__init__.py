@@ -1,4 +1,4 @@
-"""What hooks hear of: objects and times, watched, filtered by jq, kept as snapshots and told as contexts.
+"""The events of hooks: objects and times, watched, filtered by jq, kept as snapshots and passed on as contexts.
 
 May import ``containment`` and below.
 """

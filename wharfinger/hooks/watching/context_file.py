@@ -1,8 +1,8 @@
-"""BINDING_CONTEXT_PATH as it is written: contexts as JSON, whatever part of them is kept as text already (spec §1.6, §2).
+"""The writer of BINDING_CONTEXT_PATH: contexts as JSON, with parts that are already stored as text (spec §1.6, §2).
 
 A context is a small JSON object in which items may be :class:`~wharfinger.formats.json.packed_json.PackedJson`. They are
-unpacked one after the other while the file is written, so that a snapshot of ten thousand objects never stands in memory as
-one text.
+unpacked one after the other while the file is written, so that a snapshot of ten thousand objects is never in memory as one
+text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,10 @@ Context: TypeAlias = Mapping[str, ContextValue]
 
 
 def write_contexts(file: BinaryIO, contexts: Sequence[Context]) -> None:
-    """Write the list of contexts: compact, keys sorted, a newline at the end. Raises FormatError for what has no JSON form."""
+    """Write the list of contexts: compact, keys sorted, a newline at the end.
+
+    Raises FormatError for a value without a JSON form.
+    """
     for piece in _pieces(contexts):
         file.write(piece)
     file.write(b"\n")

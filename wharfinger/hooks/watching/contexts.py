@@ -1,11 +1,12 @@
-"""Binding contexts: why a hook runs, told to it field for field as the contract has it (spec hook-protocol §2.1). Pure.
+"""Binding contexts: the reason of a run, field for field as in the contract (spec hook-protocol §2.1). Pure.
 
-Hooks branch on whether a field is there, so leaving one out counts as much as putting it in: ``snapshots`` is there exactly when
-a binding includes some, ``filterResult`` exactly when it filters, and a binding with a group tells nothing but its snapshots.
+Hooks check whether a field is present, so leaving one out matters as much as including it. ``snapshots`` is present exactly
+if a binding includes some, ``filterResult`` exactly if it has a filter, and the context of a binding with a group contains
+nothing but its snapshots.
 
-The caller has picked the snapshots (§2.2); here they are only put in place. A version 0 binding has its own, older form.
+The caller selects the snapshots (§2.2); this module only puts them in place. A version 0 binding has its own, older form.
 
-What is kept of objects as text stays text: it is put in as it is, and taken out when the file is written
+Objects that are kept as text stay text: they are inserted as they are, and unpacked when the file is written
 (:mod:`~wharfinger.hooks.watching.context_file`).
 """
 
@@ -24,17 +25,17 @@ _LEGACY_VERBS: Final = {WatchVerb.ADDED: "add", WatchVerb.MODIFIED: "update", Wa
 
 
 def on_startup() -> Context:
-    """The hook's package was started."""
+    """Return the context of the start of the hook's package."""
     return {"binding": "onStartup"}
 
 
 def helm_binding(binding: str, snapshots: Snapshots) -> Context:
-    """``beforeHelm`` and its like: no type, and always the snapshots, of all kubernetes bindings of the hook."""
+    """Return the context of ``beforeHelm`` and the like: no type, and always the snapshots of all kubernetes bindings."""
     return {"binding": binding, "snapshots": {name: _fields(items) for name, items in snapshots.items()}}
 
 
 def schedule(binding: ScheduleBinding, snapshots: Snapshots) -> Context:
-    """A time has come."""
+    """Return the context of a tick."""
     if binding.legacy:
         return {"binding": binding.name}
     if binding.group:
@@ -43,7 +44,7 @@ def schedule(binding: ScheduleBinding, snapshots: Snapshots) -> Context:
 
 
 def synchronization(binding: KubernetesBinding, objects: Sequence[Item], snapshots: Snapshots) -> Context:
-    """All there is of a binding, before its first event."""
+    """Return the context with all objects of a binding, before its first event."""
     if binding.group:
         return _group(binding, snapshots)
     return {
@@ -55,7 +56,7 @@ def synchronization(binding: KubernetesBinding, objects: Sequence[Item], snapsho
 
 
 def event(binding: KubernetesBinding, told: MonitorEvent, snapshots: Snapshots) -> Context:
-    """Something happened to one object; it is shown as it was then."""
+    """Return the context of a change of one object, which is shown as it was then."""
     if binding.legacy:
         return {
             "binding": binding.name,
@@ -76,16 +77,16 @@ def event(binding: KubernetesBinding, told: MonitorEvent, snapshots: Snapshots) 
 
 
 def combined(contexts: Sequence[Context]) -> tuple[Context, ...]:
-    """Contexts for one run: of each unbroken row of one group only the last stays (§2.3)."""
+    """Combine contexts for one run: of each unbroken sequence of one group only the last is kept (§2.3)."""
     kept = [context for context, following in pairwise(contexts) if not _same_group(context, following)]
     return (*kept, *contexts[-1:])
 
 
 def synchronized_together(config: HookConfig) -> tuple[tuple[KubernetesBinding, ...], ...]:
-    """Which bindings of a hook are synchronised in one run (§2.3), in the order of those runs.
+    """Return the bindings of a hook that are synchronised in one run (§2.3), in the order of those runs.
 
-    A binding with a group takes those behind it along, with and without one, that are told in the same queue and under the same
-    conditions. One without a group begins nothing, and nothing is combined for version 0.
+    A binding with a group is joined by the following bindings, with or without a group, that have the same queue and the
+    same conditions. A binding without a group starts no such run, and nothing is combined for version 0.
     """
     runs: list[list[KubernetesBinding]] = []
     latest: dict[str, list[KubernetesBinding]] = {}
@@ -122,7 +123,7 @@ def _included(binding: KubernetesBinding | ScheduleBinding, snapshots: Snapshots
 
 
 def _picked(binding: KubernetesBinding | ScheduleBinding, snapshots: Snapshots) -> dict[str, ContextValue]:
-    """Every included name is there, if only with an empty list."""
+    """Return the included snapshots; every included name is present, if only with an empty list."""
     return {name: _fields(snapshots.get(name, ())) for name in binding.include_snapshots_from}
 
 

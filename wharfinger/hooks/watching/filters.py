@@ -1,6 +1,6 @@
-"""The seam to jq, for what a hook asks for (spec hook-protocol §4.4): ``jqFilter`` and ``JQPatch``.
+"""The protocol for jq programs of hooks (spec hook-protocol §4.4): ``jqFilter`` and ``JQPatch``.
 
-Implementation: :mod:`wharfinger.hooks.watching.jq_pool`. What a filter may do is said in ``docs/jq.md``.
+Implementation: :mod:`wharfinger.hooks.watching.jq_pool`. ``docs/jq.md`` describes what a filter may do.
 """
 
 from typing import Final, Protocol
@@ -12,9 +12,10 @@ _SHOWN_CHARACTERS: Final = 120
 
 
 class FilterError(ProgramError):
-    """A filter gave no result. ``transient``: trying again without a change can help (its worker died, or ran out of time).
+    """A filter gave no result.
 
-    ``at_once``: it can help right now, which is so only where the worker died. ``late``: it ran out of time.
+    ``transient``: a retry without a change can help (its worker died, or it ran out of time). ``at_once``: it can help right
+    now, which is true only if the worker died. ``late``: it ran out of time.
     """
 
     def __init__(
@@ -30,10 +31,10 @@ class FilterError(ProgramError):
 
 
 class Filters(Protocol):
-    """Runs jq programs."""
+    """A runner of jq programs."""
 
     def of(self, owner: str) -> "Filters":
-        """The same filters for what one owner (a package) asks: however much that is, it leaves room for others."""
+        """Return the same filters for one owner (a package), whose requests always leave room for others."""
         ...
 
     async def check(self, program: str) -> None:
@@ -41,15 +42,15 @@ class Filters(Protocol):
         ...
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
-        """Run a program on a value: no result is None, one is itself, many are a list. The value is not changed.
+        """Run a program on a value: no result is None, one result is itself, several are a list. The value is not changed.
 
-        Raises FilterError; the first error a program runs into makes all of it fail.
+        Raises FilterError; the first error of a program makes the whole call fail.
         """
         ...
 
     async def apply_text(self, program: str, text: bytes) -> bytes:
-        """As `apply`, of a JSON text, giving canonical JSON text: what it is of is not parsed in this process.
+        """Run a program on a JSON text and return canonical JSON text; this process does not parse the input.
 
-        Raises FilterError, also for what is no JSON.
+        Otherwise like `apply`. Raises FilterError, also if the input is not JSON.
         """
         ...

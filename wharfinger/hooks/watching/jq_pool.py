@@ -1,19 +1,21 @@
-"""Filters in warm worker processes: started when they are needed, kept, killed when they take too long or say too much.
+"""Filters in warm worker processes: started on demand, kept, killed if they take too long or answer too much.
 
-libjq blocks the interpreter and cannot be interrupted, and filters are foreign programs; :mod:`wharfinger.formats.jq.worker` says
-more. A start costs some fifty milliseconds, a filter in a warm worker well below one, and every object of a watch is filtered.
+libjq blocks the interpreter and cannot be interrupted, and filters are foreign programs; :mod:`wharfinger.formats.jq.worker`
+has more about this. A start costs some fifty milliseconds, a filter in a warm worker well below one, and every object of a
+watch is filtered.
 
 Each slot of the pool is a task with at most one worker, and takes one request after another from a channel without a buffer.
-So whoever asks waits for a free slot, and nothing piles up here. Invariants:
+So a caller waits for a free slot, and nothing piles up here. Invariants:
 
-* An exchange is finished or its worker is gone: a caller that is cancelled leaves, the slot reads the answer to its end
-  and drops it, within the time limit that holds anyway. No worker is ever asked with an old answer still in its pipe.
+* An exchange is finished or its worker is gone: if a caller is cancelled, the slot reads the answer to its end and drops it,
+  within the same time limit. No worker is ever asked with an old answer still in its pipe.
 * What a request does to its worker (out of time, too large an answer, a crash) is an error of that request only.
-* Of what one owner asks (`JqPool.of`), one request at a time is in a slot, from when it is sent until its end, also where the
-  caller left. So a package whose filter loops costs others a slot and not the pool; who asks without an owner is not bounded.
-* A program that ran out of time is not tried again at once, and after some times in a row not at all for a while
+* Of the requests of one owner (`JqPool.of`), one at a time is in a slot, from when it is sent until its end, even if the
+  caller left. So a package whose filter loops takes one slot from others, not the pool; callers without an owner are not
+  limited.
+* A program that ran out of time is not retried at once, and after several times in a row not at all for a while
   (:mod:`~wharfinger.hooks.watching.slow_programs`).
-* Leaving the block kills all workers; every caller is told, whatever its request was doing: with a FilterError.
+* Leaving the block kills all workers; every waiting caller gets a FilterError, whatever the state of its request.
 """
 
 import sys
@@ -51,15 +53,15 @@ from wharfinger.process.worker_slot import ended_how, serve_jobs
 
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
-"""A worker has nothing to clean up."""
+"""The time for a worker to end; it has nothing to clean up."""
 _SHUT_DOWN: Final = "the filters were shut down"
-_OTHER_ANSWER: Final = "its worker gave another kind of answer than it was asked for"
+_OTHER_ANSWER: Final = "its worker sent another kind of answer than requested"
 _COMMAND: Final = Command((sys.executable, "-I", "-m", jq_worker.__name__), cwd=Path("/"), env={})
 
 
 @dataclass(frozen=True, slots=True)
 class JqLimits:
-    """Bounds of one request; ``seconds`` counts from when a worker has it, its start included."""
+    """The limits of one request; ``seconds`` counts from when a worker has it, including the worker's start."""
 
     seconds: float = 5.0
     program_characters: int = 64 * 1024
@@ -69,7 +71,7 @@ class JqLimits:
 
 @dataclass(frozen=True, slots=True)
 class JqStatistics:
-    """For dumps: workers alive, and requests and replaced workers since the start."""
+    """Counters for dumps: workers alive, and requests and replaced workers since the start."""
 
     workers: int
     requests: int
@@ -77,7 +79,7 @@ class JqStatistics:
 
 
 class _Job:
-    """One request on its way, and what came of it. ``turn`` is the owner's, given back at its end."""
+    """One request in progress, and its result. ``turn`` is the owner's, and is released at the end."""
 
     def __init__(self, owner: str, program: str, message: bytes, turn: trio.Semaphore | None) -> None:
         self.program = program
@@ -88,7 +90,7 @@ class _Job:
         self.result: JqAnswer | FilterError | None = None
 
     def finish(self, result: JqAnswer | FilterError) -> None:
-        """Tell the caller; the first result counts."""
+        """Pass the result to the caller; the first result counts."""
         if self.result is None:
             self.result = result
             self.done.set()
@@ -96,16 +98,16 @@ class _Job:
                 self._turn.release()
 
     def fail(self, why: str, *, transient: bool, at_once: bool = False, late: bool = False) -> None:
-        """Tell the caller that there is no answer."""
+        """Report to the caller that there is no answer."""
         self.finish(FilterError(self.program, why, transient=transient, at_once=at_once, late=late))
 
     def shut_down(self) -> None:
-        """Tell a caller who was told nothing yet that nobody will answer any more."""
+        """Report the shutdown to a caller that has no result yet."""
         self.fail(_SHUT_DOWN, transient=True)
 
 
 class _Owner:
-    """Who asks: a package. Its requests go one after the other."""
+    """The owner of requests: a package. Its requests are served one after the other."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -113,31 +115,31 @@ class _Owner:
 
 
 class OwnedFilters:
-    """Implements :class:`wharfinger.hooks.watching.filters.Filters` for one owner. Made by :meth:`JqPool.of`."""
+    """The :class:`wharfinger.hooks.watching.filters.Filters` of one owner. Made by :meth:`JqPool.of`."""
 
     def __init__(self, pool: "JqPool", owner: _Owner) -> None:
         self._pool = pool
         self._owner = owner
 
     def of(self, owner: str) -> "OwnedFilters":
-        """The same for another owner."""
+        """Return the same filters for another owner."""
         return self._pool.of(owner)
 
     async def check(self, program: str) -> None:
-        """As JqPool's. Raises FilterError."""
+        """Compile a program, like JqPool. Raises FilterError."""
         await self._pool.ask(JqRequest(program, None), self._owner)
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
-        """As JqPool's. Raises FilterError."""
+        """Run a program on a value, like JqPool. Raises FilterError."""
         return await self._pool.run(program, value, self._owner)
 
     async def apply_text(self, program: str, text: bytes) -> bytes:
-        """As JqPool's. Raises FilterError."""
+        """Run a program on a JSON text, like JqPool. Raises FilterError."""
         return await self._pool.run_text(program, text, self._owner)
 
 
 class JqPool:
-    """Implements :class:`wharfinger.hooks.watching.filters.Filters`. Made by :func:`open_jq_pool`."""
+    """An implementation of :class:`wharfinger.hooks.watching.filters.Filters`. Made by :func:`open_jq_pool`."""
 
     def __init__(self, ledger: ProcessLedger | None, limits: JqLimits) -> None:
         self._ledger = ledger
@@ -150,7 +152,7 @@ class JqPool:
         self._owners: WeakValueDictionary[str, _Owner] = WeakValueDictionary()
 
     def of(self, owner: str) -> OwnedFilters:
-        """Filters for what ``owner`` asks. Two of one name share its turn."""
+        """Return filters for the requests of ``owner``. Filters with the same owner share its turn."""
         known = self._owners.get(owner)
         if known is None:
             known = self._owners[owner] = _Owner(owner)
@@ -161,15 +163,15 @@ class JqPool:
         await self.ask(JqRequest(program, None), None)
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
-        """Run a program; spec hook-protocol §4.4 for how many results become one value. Raises FilterError."""
+        """Run a program; spec hook-protocol §4.4 defines how several results become one value. Raises FilterError."""
         return await self.run(program, value, None)
 
     async def apply_text(self, program: str, text: bytes) -> bytes:
-        """Run a program on a JSON text; what it gives as one canonical JSON text. Raises FilterError."""
+        """Run a program on a JSON text and return its result as one canonical JSON text. Raises FilterError."""
         return await self.run_text(program, text, None)
 
     async def run(self, program: str, value: JsonValue, owner: _Owner | None) -> JsonValue:
-        """As `apply`, in the owner's turn."""
+        """Do the work of `apply`, in the owner's turn."""
         try:
             text = canonical_json(value)  # sorted keys: the order in which gojq goes through an object
         except FormatError as error:
@@ -185,7 +187,7 @@ class JqPool:
                 raise FilterError(program, _OTHER_ANSWER)
 
     async def run_text(self, program: str, text: bytes, owner: _Owner | None) -> bytes:
-        """As `apply_text`, in the owner's turn."""
+        """Do the work of `apply_text`, in the owner's turn."""
         match await self.ask(JqRequest(program, text, whole=True), owner):
             case JqText(found):
                 return found
@@ -193,26 +195,26 @@ class JqPool:
                 raise FilterError(program, _OTHER_ANSWER)
 
     def statistics(self) -> JqStatistics:
-        """How it is doing."""
+        """Return the present counters."""
         return JqStatistics(self._workers, self._requests, self._replaced)
 
     async def serve_slot(self) -> None:
-        """One slot: a worker at most, one request after the other. In a task of :func:`open_jq_pool`."""
+        """Serve one slot: at most one worker, one request after the other. Runs in a task of :func:`open_jq_pool`."""
         async for job in self._taken:
             try:
                 await self._serve_from(job)
-            except ProcessError as error:  # the worker could not be started, or would not die
+            except ProcessError as error:  # the worker could not be started, or did not end
                 job.fail(f"its worker failed: {error}", transient=error.transient)
             finally:
                 job.shut_down()
 
     def close(self) -> None:
-        """Nobody takes requests any more."""
+        """Accept no more requests."""
         self._taken.close()
         self._jobs.close()
 
     async def ask(self, request: JqRequest, owner: _Owner | None) -> JqResults | JqText:
-        """The answer to a request, in the owner's turn. Raises FilterError, for a refusal too."""
+        """Return the answer to a request, in the owner's turn. Raises FilterError, also for a refusal."""
         program, size = request.program, len(request.text or b"")
         if len(program) > self._limits.program_characters:
             raise FilterError(program, f"longer than {self._limits.program_characters} characters")
@@ -235,7 +237,7 @@ class JqPool:
                 return results
 
     async def _sent(self, program: str, message: bytes, owner: _Owner | None) -> _Job:
-        """The request in a slot. Raises FilterError where the program is refused, or nobody takes requests any more."""
+        """Send the request to a slot and return its job. A refused program, or a closed pool, makes the job fail."""
         name, turn = ("", None) if owner is None else (owner.name, owner.turn)
         if turn is not None:
             await turn.acquire()
@@ -258,7 +260,7 @@ class JqPool:
         return job
 
     async def _serve_from(self, first: _Job) -> None:
-        """Start a worker for ``first``, and let it serve until it must go."""
+        """Start a worker for ``first``, and let it serve requests until it must end."""
         async with open_worker(_COMMAND, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
             self._workers += 1
             try:
@@ -268,14 +270,14 @@ class JqPool:
         self._replaced += 1
 
     async def _exchange(self, worker: Worker, job: _Job) -> bool:
-        """One request and its answer; False when the worker cannot be asked again."""
+        """Send one request and read its answer; return False if the worker cannot be asked again."""
         self._requests += 1
         payload = None
         with trio.move_on_after(self._limits.seconds):
             try:
                 payload = await self._talk(worker, job.message)
             except JqProtocolError as error:
-                job.fail(f"it gives too much: {error}", transient=False)
+                job.fail(f"its answer is too large: {error}", transient=False)
                 return False
             except trio.BrokenResourceError:
                 job.fail(f"its worker died ({ended_how(await worker.wait())})", transient=True, at_once=True)
@@ -293,7 +295,10 @@ class JqPool:
         return True
 
     async def _talk(self, worker: Worker, message: bytes) -> bytes:
-        """Raises JqProtocolError for too large an answer, trio.BrokenResourceError where the worker ends."""
+        """Send a message and return the answer.
+
+        Raises JqProtocolError for too large an answer, trio.BrokenResourceError if the worker ends.
+        """
         await worker.send(message)
         answer = FrameReader(self._limits.answer_bytes)
         while (payload := answer.take()) is None:
@@ -308,7 +313,7 @@ class JqPool:
 async def open_jq_pool(
     ledger: ProcessLedger | None, *, workers: int = 2, limits: JqLimits = JqLimits()
 ) -> AsyncGenerator[JqPool, None]:
-    """A pool of at most ``workers`` processes, for the block. Raises nothing of its own."""
+    """Open a pool of at most ``workers`` processes, for the block. Raises nothing of its own."""
     pool = JqPool(ledger, limits)
     try:
         async with trio.open_nursery() as slots:

@@ -1,7 +1,7 @@
-"""A stream of JSON documents, one after the other, with or without white space between them: what hooks write.
+"""A stream of JSON documents, one after the other, with or without white space between them, as hooks write it.
 
-The stream is cut at the brackets and each piece read by the one JSON reader. Cutting is linear in the bytes, keeps no memory
-beside the pieces, and looks at nothing but brackets and quotes; whether a piece is JSON is for the reader to say.
+The stream is cut at the brackets, and each piece is parsed by the one JSON reader. Cutting is linear in the bytes, needs no
+memory beside the pieces, and checks nothing but brackets and quotes; the reader decides whether a piece is JSON.
 """
 
 import re
@@ -15,13 +15,13 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DOCUMENTS: Final = 10_000
 
 _WHITE: Final = b" \t\r\n"
-# A whole string, else a bracket, else a quote that nothing closes. The quantifiers are possessive: a string that is not closed
-# is given up at once instead of being tried at every length.
+# A whole string, else a bracket, else an unclosed quote. The quantifiers are possessive: an unclosed string fails at once
+# instead of being tried at every length.
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}"]', re.DOTALL)
 
 
 def read_json_stream(data: bytes, *, what: str) -> list[JsonValue]:
-    """The objects and lists in ``data``, in order; ``what`` names it in errors.
+    """Return the objects and lists in ``data``, in order; ``what`` names it in errors.
 
     Raises JsonError for anything else in it, more than MAX_BYTES, or more than MAX_DOCUMENTS.
     """

@@ -1,27 +1,27 @@
 """One ``kubernetes`` binding of a hook, kept up to date (spec hook-protocol §2.2, §4).
 
-The story. A monitor finds the kind, lists what the binding selects, runs its filter over all of it, and from then on
-follows the changes. Its *table* has what the hook may see of each object; `Monitor.snapshot` is the table in the contract's form
-and order. What the hook is to be told of changes is decided object by object (:mod:`~wharfinger.hooks.watching.monitor_core`).
+The story. A monitor finds the kind, lists what the binding selects, runs its filter over all objects, and from then on
+follows the changes. Its *table* has what the hook may see of each object; `Monitor.snapshot` is the table in the contract's
+form and order. The events of an object are decided one object at a time (:mod:`~wharfinger.hooks.watching.monitor_core`).
 
-A monitor begins *locked*: first the hook is shown everything there is (`Monitor.synchronize`, for a run that may fail and be
-repeated), and only when that succeeded `Monitor.unlock` lets events out, those that gathered meanwhile first. What was shown so
-is not told again; reading a snapshot for any other run changes nothing.
+A monitor begins *locked*. First the hook is shown all objects (`Monitor.synchronize`, for a run that may fail and be
+repeated). Only after that succeeded `Monitor.unlock` lets events out, those gathered meanwhile first. Events that a
+Synchronization covers are not reported again; reading a snapshot for any other run changes nothing.
 
-Objects are watched, kept and told as text; this process never parses one. Watches are shared with every other monitor that
-wants the same (:mod:`~wharfinger.cluster.watch.shared_watches`); the table is the monitor's own.
+Objects are watched, kept and passed on as text; this process never parses one. Watches are shared with every other monitor
+that needs the same (:mod:`~wharfinger.cluster.watch.shared_watches`); the table is the monitor's own.
 
 Invariants:
 
 * One task takes changes from the inbox and puts them through the filter, one after the other: events of a monitor come in the
   order of the watch. Only the first list is filtered several objects at a time.
-* Table, lock and gathered events change in plain functions, without an await: no event is told twice or falls between
+* Table, lock and gathered events change in plain functions, without an await: no event is reported twice or lost between
   locked and unlocked.
 * What waits is bounded (:mod:`~wharfinger.hooks.watching.monitor_backlog`), both in the inbox, where changes wait for the
-  filter, and where events gather while locked: beyond a limit, only what still matters of each object is kept, and what waits
-  in numbers waits packed.
-* A filter that fails on the first list fails the binding. Later, the change is dropped, counted and logged, and the object stays
-  in the table as it was; a deletion is told with the last state the filter took.
+  filter, and where events gather while locked. Beyond a limit, only what still matters of each object is kept, and if many
+  changes wait, they are packed.
+* A filter that fails on the first list fails the binding. Later, the change is dropped, counted and logged, and the object is
+  kept in the table as it was; a deletion is reported with the last state that passed the filter.
 """
 
 import hashlib
@@ -62,10 +62,10 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 log = logging.getLogger(__name__)
 
 LIST_FILTERS: Final = 8
-"""How many objects of the first list are in the filter at a time."""
+"""The number of objects of the first list that are filtered at a time."""
 
 PLAIN: Final = 64
-"""How many changes wait for the filter as they came; more are packed."""
+"""The number of changes that wait for the filter unpacked; further ones are packed."""
 
 _VERBS: Final = {
     WatchType.ADDED: WatchVerb.ADDED,
@@ -76,7 +76,7 @@ _VERBS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class MonitorStatistics:
-    """What a monitor is doing. Counters are since its start; ``last_error`` is the last change that was dropped."""
+    """The state of a monitor. Counters are since its start; ``last_error`` is the last change that was dropped."""
 
     listed: bool
     locked: bool
@@ -89,7 +89,7 @@ class MonitorStatistics:
     modified: int
     deleted: int
     cleaned: int
-    """How often the last object went."""
+    """The number of times that the last object was deleted."""
     dropped: int
     last_error: str
 
@@ -97,8 +97,8 @@ class MonitorStatistics:
 class Monitor:
     """A binding of ``hook``; it is followed while it is in a block of :func:`open_monitors`.
 
-    ``namespace`` is the only one that an Application's hook sees; None for a Module's. ``emit`` is told each event; it must
-    not block.
+    ``namespace`` is the only one that an Application's hook sees; None for a Module's. ``emit`` is called with each event;
+    it must not block.
     """
 
     def __init__(
@@ -133,52 +133,55 @@ class Monitor:
         self._cleaned = self._dropped = 0
         self._last_error = ""
 
-    # -- what others see
+    # -- public state
 
     async def wait_listed(self) -> None:
-        """Wait until the snapshot has everything there is. Raises HookError where it cannot be had; open another one then.
+        """Wait until the snapshot is complete. Raises HookError if that fails; then open another monitor.
 
-        Transient, unless the API or the isolation of Applications refuses the binding itself: a kind that is not served may
-        yet be, and an object that the filter fails on may change.
+        The error is transient, unless the API or the isolation of Applications refuses the binding itself: a kind that is
+        not served may be served later, and an object that the filter fails on may change.
         """
         await self._decided.wait()
         if self._failure is not None:
             raise self._failure
 
     def snapshot(self) -> tuple[Item, ...]:
-        """The items of all objects, sorted."""
+        """Return the items of all objects, sorted."""
         if self._snapshot is None:
             order = sorted(self._table, key=lambda key: place(self.binding, key))
             self._snapshot = tuple(self._table[key].item for key in order)
         return self._snapshot
 
     def synchronize(self) -> tuple[Item, ...]:
-        """The snapshot for the binding's own Synchronization: it takes the place of what gathered while locked."""
+        """Return the snapshot for the binding's own Synchronization, which replaces the events gathered while locked."""
         if self._locked:
             self._gathered.take_all()
         return self.snapshot()
 
     def unlock(self) -> None:
-        """Tell what gathered; from now on events are told as they come. Unlocking again changes nothing."""
+        """Emit the gathered events; from now on events are emitted as they come. Unlocking again changes nothing."""
         self._locked = False
         for change in self._gathered.take_all():
             self._emit(MonitorEvent(change.verb, change.key, change.payload))
 
     @property
     def settled(self) -> bool:
-        """Whether all that was seen so far has been told: it listed, is unlocked, and nothing waits for the filter."""
+        """True if everything seen so far was emitted: it has listed, is unlocked, and nothing waits for the filter."""
         listed = self._decided.is_set() and self._failure is None
         return listed and not self._locked and not self._taking and not len(self._inbox)
 
     def checksum(self) -> str:
-        """``sha256:…`` of what the hook would be shown: the binding, and of each object what counts. The same in any process."""
+        """Return ``sha256:…`` of what the hook would be shown, the same in any process.
+
+        It covers the binding and, for each object, what counts for an event.
+        """
         total = hashlib.sha256(canonical_json(_shown(self.binding, self._namespace)))
         for key in sorted(self._table, key=lambda key: (key.namespace, key.name)):
             total.update(f"\n{key.namespace}/{key.name} ".encode() + self._table[key].checksum)
         return "sha256:" + total.hexdigest()
 
     def statistics(self) -> MonitorStatistics:
-        """What it is doing now."""
+        """Return the present state and the counters."""
         return MonitorStatistics(
             listed=self._decided.is_set() and self._failure is None,
             locked=self._locked,
@@ -198,7 +201,7 @@ class Monitor:
     # -- the task
 
     async def run(self) -> None:
-        """Follow the binding until cancelled; end where it cannot be followed."""
+        """Follow the binding until cancelled; return if it cannot be followed."""
         try:
             resource = await self._find_kind()
         except (ClusterError, FilterError, HookError) as error:
@@ -227,17 +230,17 @@ class Monitor:
                 await self._wake.wait()
 
     async def _find_kind(self) -> ResourceType:
-        """The kind, and whether the binding can be followed at all. Raises ClusterError, FilterError, HookError."""
+        """Return the kind, and check that the binding can be followed. Raises ClusterError, FilterError, HookError."""
         resource = await self._client.find_resource(self.binding.kind, self.binding.api_version)
         if self._namespace is not None and not resource.namespaced:
             raise self._error(
-                f"{resource.group_kind} is in no namespace, and an Application's hooks see only their own "
+                f"{resource.group_kind} is cluster-scoped, and an Application's hooks see only their own namespace "
                 f"({self._namespace}); only a Module may watch it",
                 transient=False,
             )
         if not resource.namespaced and (selector := _namespace_selector(self.binding)):
             raise self._error(
-                f"{resource.group_kind} is in no namespace, so {selector} cannot select any of them; leave it out, and "
+                f"{resource.group_kind} is cluster-scoped, so {selector} cannot select any of them; leave it out, and "
                 "select by labelSelector or nameSelector of the binding",
                 transient=False,
             )
@@ -266,7 +269,7 @@ class Monitor:
         self._wake.set()
 
     async def _take_list(self) -> None:
-        """Everything listed (and changed since) into the table, untold. Raises HookError for what the filter fails on."""
+        """Put everything listed (and changed since) into the table, without events. Raises HookError if the filter fails."""
         latest: dict[ObjectKey, Sighting] = {}
         for change in self._inbox.take_all():
             if change.payload is None or change.verb is WatchVerb.DELETED:
@@ -294,7 +297,7 @@ class Monitor:
         self._table, self._snapshot = table, None
 
     async def _take(self, change: Change[Sighting | None]) -> None:
-        """One change through the filter and into the table."""
+        """Put one change through the filter and into the table."""
         try:
             entry = None if change.payload is None else await self._entry(change.payload)
         except FilterError as error:
@@ -308,12 +311,12 @@ class Monitor:
             self._enter(change.key, Seen(entry))
 
     async def _entry(self, seen: Sighting) -> Entry:
-        """What the hook may see of an object. Raises FilterError."""
+        """Return what the hook may see of an object. Raises FilterError."""
         program = self.binding.jq_filter
         return entry_of(self.binding, seen, await self._filtered(program, seen.plain()) if program else None)
 
     async def _filtered(self, program: str, text: bytes) -> bytes:
-        """What the filter makes of an object; where its worker died under it, it is asked once more."""
+        """Return the filter's result for an object; if the worker died, it is asked once more. Raises FilterError."""
         try:
             return await self._filters.apply_text(program, text)
         except FilterError as error:
@@ -335,7 +338,7 @@ class Monitor:
         )
 
     def _enter(self, key: ObjectKey, seen: Observation) -> None:
-        """No await from here on: the table, and what is told of it, change together."""
+        """Change the table and emit the event together, without an await."""
         entry, event = step(key, self._table.pop(key, None), seen)
         self._snapshot = None
         if entry is not None:
@@ -354,7 +357,7 @@ class Monitor:
 
 
 def _namespace_selector(binding: KubernetesBinding) -> str:
-    """The field by which a binding selects namespaces; empty if it selects all of them."""
+    """Return the field by which a binding selects namespaces; empty if it selects all of them."""
     asked = binding.namespaces
     if asked is None:
         return ""
@@ -362,7 +365,7 @@ def _namespace_selector(binding: KubernetesBinding) -> str:
 
 
 def _shown(binding: KubernetesBinding, namespace: str | None) -> JsonValue:
-    """What of a binding decides what its hook is shown."""
+    """Return the parts of a binding that decide what its hook is shown."""
     namespaces = binding.namespaces
     return [
         *(binding.name, binding.group, binding.kind, binding.api_version, binding.jq_filter, binding.keep_full_objects),
@@ -375,7 +378,7 @@ def _shown(binding: KubernetesBinding, namespace: str | None) -> JsonValue:
 
 @asynccontextmanager
 async def open_monitors(monitors: Iterable[Monitor]) -> AsyncGenerator[None, None]:
-    """Follow all of them for as long as the block runs: one nursery for all, however many there are."""
+    """Follow all monitors while the block runs, with one nursery for all, however many there are."""
     async with trio.open_nursery() as nursery:
         for monitor in monitors:
             nursery.start_soon(monitor.run, name=f"monitor {monitor.binding.name} of {monitor.hook}")

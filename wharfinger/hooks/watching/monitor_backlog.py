@@ -1,13 +1,13 @@
-"""Changes of objects that wait for their turn, in order, with a bound on how many there can be.
+"""Changes of objects that wait for their turn, in order, with a limit on their number.
 
-Up to a limit every change is kept: a hook that was busy for a moment is told each one. Beyond it, what waits for *one object* is
-reduced to what still matters of it, which is at most two changes: the first and the last. An object that came and went again in
-between is forgotten altogether. That is done when the limit is passed, and again each time what was left has doubled; so a
-backlog holds at most the limit, or four times the number of objects that were there when it began or are there now. A burst over
-names that never return costs nothing, an object that changes a thousand times a second costs two places.
+Up to a limit every change is kept, so a hook that was busy for a moment gets each one. Beyond it, the changes of *one
+object* are reduced to those that still matter, which are at most two: the first and the last. An object that was created and
+deleted in between is forgotten altogether. The reduction is done when the limit is passed, and again each time the rest has
+doubled. So a backlog holds at most the limit, or four times the number of objects that existed when it began or exist now. A
+burst over names that never return costs nothing; an object that changes a thousand times a second costs two places.
 
-A reduced backlog is still a true story: each object is Added before it is Modified, and Deleted only after it was there. It has
-no verb that nobody asked for: who is told of no modifications is told of the last addition in place of the first.
+A reduced backlog is still a true story: each object is Added before it is Modified, and Deleted only after it was there. It
+contains no verb that was not asked for: without modifications, the last addition takes the place of the first.
 """
 
 from collections import deque
@@ -19,14 +19,14 @@ from wharfinger.hooks.config.bindings import WatchVerb
 from wharfinger.kube.resource import ObjectKey
 
 LIMIT: Final = 1_000
-"""How many changes may wait before they are reduced."""
+"""The number of changes that may wait before they are reduced."""
 
 Payload = TypeVar("Payload")
 
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[Payload]):
-    """What happened to an object, and whatever is to be told of it."""
+    """A change of an object, with its payload."""
 
     verb: WatchVerb
     key: ObjectKey
@@ -34,7 +34,7 @@ class Change(Generic[Payload]):
 
 
 class Backlog(Generic[Payload]):
-    """A queue of changes, of these verbs only. ``reduced`` counts those that gave way."""
+    """A queue of changes, of these verbs only. ``reduced`` counts those that were dropped."""
 
     def __init__(self, limit: int = LIMIT, verbs: frozenset[WatchVerb] = frozenset(WatchVerb)) -> None:
         self._limit = self._reduce_at = limit
@@ -43,28 +43,28 @@ class Backlog(Generic[Payload]):
         self.reduced = 0
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Return the number of changes that wait."""
         return len(self._changes)
 
     def add(self, change: Change[Payload]) -> None:
-        """One more, behind the others."""
+        """Add a change at the end."""
         self._changes.append(change)
         if len(self._changes) > self._reduce_at:
             before = len(self._changes)
             self._changes = deque(reduced(self._changes, lambda _: self._verbs))
             self.reduced += before - len(self._changes)
-            # What could not be reduced is not looked at again at every addition.
+            # Do not try to reduce the same rest again at every addition.
             self._reduce_at = max(self._limit, 2 * len(self._changes))
 
     def take(self) -> Change[Payload]:
-        """The one that waits longest. Raises IndexError where none does."""
+        """Return and remove the oldest change. Raises IndexError if there is none."""
         change = self._changes.popleft()
         if not self._changes:
             self._reduce_at = self._limit
         return change
 
     def take_all(self) -> tuple[Change[Payload], ...]:
-        """All that wait; then none does."""
+        """Return and remove all changes."""
         taken = tuple(self._changes)
         self._changes.clear()
         self._reduce_at = self._limit
@@ -76,9 +76,10 @@ def reduced(
     verbs: Callable[[Change[Payload]], frozenset[WatchVerb]],
     story: Callable[[Change[Payload]], Hashable] = lambda change: change.key,
 ) -> list[Change[Payload]]:
-    """At most two changes of each story, in their order, that lead from the same state to the same state.
+    """Return at most two changes of each story, in order, that lead from the same state to the same state.
 
-    ``verbs``: which a story has, one that starts with this change; ``story``: what a change is a part of, if not of its object's.
+    ``verbs`` returns the verbs of a story that starts with this change; ``story`` the story of a change, by default its
+    object's.
     """
     numbered: dict[Hashable, list[tuple[int, Change[Payload]]]] = {}
     for number, change in enumerate(changes):
@@ -88,7 +89,7 @@ def reduced(
 
 
 def _ends(story: list[tuple[int, Change[Payload]]], verbs: frozenset[WatchVerb]) -> list[tuple[int, Change[Payload]]]:
-    """What is left of the story of one object."""
+    """Return what is left of the story of one object."""
     if len(story) == 1:
         return story
     (_, first), (number, last) = story[0], story[-1]

@@ -1,12 +1,12 @@
-"""What a change of a watched object means to a hook (spec hook-protocol §4.5). Pure.
+"""The event of a hook for a change of a watched object (spec hook-protocol §4.5). Pure.
 
-For each object there is an :class:`Entry`, the last state that got through the filter, or none. A change is an event to the hook
-only where what the hook can see of the object changed: the ``filterResult``, or without a filter the whole object. So a status
-that is written every second is silent to a hook that filters the spec. What an event is called follows from the entries, not from
-the watch: an object without an entry is Added, one with an entry that is gone is Deleted. Hence the events of one object always
-alternate, whatever a filter refused or a broken watch left out.
+For each object there is an :class:`Entry`, the last state that passed the filter, or none. A change is an event only if the
+visible part of the object changed: the ``filterResult``, or without a filter the whole object. So a status that is written
+every second causes no events for a hook that filters the spec. The verb of an event follows from the entries, not from the
+watch: an object without an entry is Added, one with an entry that is gone is Deleted. Hence the events of one object always
+alternate, whatever a filter refused or a broken watch missed.
 
-Nothing here is parsed: an object comes as text, and what is kept of it is text.
+Nothing is parsed here: an object comes as text, and is kept as text.
 """
 
 import hashlib
@@ -21,42 +21,42 @@ from wharfinger.kube.resource import ObjectKey
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a hook may see of one object; None is a field that its binding leaves out."""
+    """The visible part of one object; None is a field that its binding leaves out."""
 
     object: PackedJson | None
     filter_result: PackedJson | None
 
     def fields(self) -> dict[str, PackedJson]:
-        """As the contract names them (§2.1)."""
+        """Return the fields under their names in the contract (§2.1)."""
         found = {} if self.object is None else {"object": self.object}
         return found if self.filter_result is None else {**found, "filterResult": self.filter_result}
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """An object as it was seen, before a filter: its text, and what tells this state of it from every other.
+    """An object as it was seen, before a filter: its text, and an identifier of this state.
 
-    ``state`` is "" where the server does not say, and the text has to tell.
+    ``state`` is "" if the server gives none; then the text is compared.
     """
 
     state: str
     text: bytes | PackedJson
 
     def plain(self) -> bytes:
-        """The object's JSON."""
+        """Return the object's JSON."""
         return self.text.text() if isinstance(self.text, PackedJson) else self.text
 
     def packed(self) -> PackedJson:
-        """The object's JSON, small."""
+        """Return the object's JSON, packed."""
         return self.text if isinstance(self.text, PackedJson) else PackedJson(self.text)
 
     def small(self) -> "Sighting":
-        """The same, for what has to wait."""
+        """Return the same sighting packed, for a change that has to wait."""
         return Sighting(self.state, self.packed())
 
 
 def sighting_of(obj: RawObject) -> Sighting:
-    """A sighting of an object. Where it has a uid and a resourceVersion, they are its state: no two states share them."""
+    """Return a sighting of an object. Its state is uid and resourceVersion, if it has both: no two states share them."""
     state = f"{obj.uid} {obj.resource_version}" if obj.uid and obj.resource_version else ""
     return Sighting(state, obj.text)
 
@@ -71,14 +71,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The object is there, in this form."""
+    """The object exists, in this form."""
 
     entry: Entry
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """The object is no more. ``last``: its last form; None where that is not known better than from its entry."""
+    """The object is deleted. ``last`` is its last form; None if its entry is the best that is known."""
 
     last: Entry | None
 
@@ -88,7 +88,7 @@ Observation = Seen | Gone
 
 @dataclass(frozen=True, slots=True)
 class MonitorEvent:
-    """Something a hook is told: what happened, to which object, and the object's item at that time."""
+    """An event for a hook: what happened, to which object, and the object's item at that time."""
 
     verb: WatchVerb
     key: ObjectKey
@@ -96,7 +96,7 @@ class MonitorEvent:
 
 
 def step(key: ObjectKey, entry: Entry | None, seen: Observation) -> tuple[Entry | None, MonitorEvent | None]:
-    """The object's next entry, and the event where there is one."""
+    """Return the object's next entry, and the event if there is one."""
     match seen:
         case Seen(new):
             if entry is None:
@@ -113,7 +113,7 @@ def step(key: ObjectKey, entry: Entry | None, seen: Observation) -> tuple[Entry 
 
 
 def entry_of(binding: KubernetesBinding, seen: Sighting, filtered: bytes | None) -> Entry:
-    """The entry of an object; ``filtered`` is what the binding's filter made of it (canonical JSON), None where it has none."""
+    """Return the entry of an object; ``filtered`` is the filter's result (canonical JSON), None without a filter."""
     item = Item(
         seen.packed() if binding.keep_full_objects else None, None if filtered is None else PackedJson(filtered)
     )
@@ -123,7 +123,7 @@ def entry_of(binding: KubernetesBinding, seen: Sighting, filtered: bytes | None)
 
 
 def place(binding: KubernetesBinding, key: ObjectKey) -> tuple[str, ...]:
-    """What items are sorted by (§2.1): namespace and name, or ``ns/Kind/name`` as one word where objects are not kept."""
+    """Return the sort key of items (§2.1): namespace and name, or ``ns/Kind/name`` as one word if objects are not kept."""
     if binding.keep_full_objects:
         return key.namespace, key.name
     return (f"{key.namespace}/{key.resource.kind}/{key.name}",)

@@ -1,14 +1,15 @@
 """The watches behind one binding: one for each namespace and name that it selects (spec hook-protocol §4.2).
 
-Where namespaces are selected by their labels, watches come and go with them. What is in a namespace that begins to match is
-told as added, what is in one that ceases to match (or to be) as deleted: a hook that follows events knows what is there as well
-as one that reads snapshots.
+If namespaces are selected by label, watches are opened and closed as namespaces match. Objects in a namespace that begins to
+match are reported as added, those in a namespace that ceases to match (or to exist) as deleted. So a hook that follows
+events knows the objects as well as one that reads snapshots.
 
-A watch is shared with whoever asks for the same one, but may have to be held open by the API server for this binding alone, so a
-binding has at most MAX_WATCHES of them. One that begins with more fails; namespaces that come to match later and do not fit any
-more are logged, and followed once there is room.
+A watch is shared with every other subscriber to the same one, but the API server may have to hold it open for this binding
+alone. Therefore a binding has at most MAX_WATCHES watches. A binding that begins with more fails. Namespaces that match
+later and exceed the limit are logged, and followed once there is room.
 
-All changes of all watches come out in one place, :data:`~wharfinger.cluster.api.raw_object.OnRawChange`, in the order of each.
+All changes of all watches are passed to one :data:`~wharfinger.cluster.api.raw_object.OnRawChange`, in the order of each
+watch.
 """
 
 import logging
@@ -48,9 +49,9 @@ _Unlistable: TypeAlias = ClusterError | ShapeError | TooManyWatchesError
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects: ``namespaces`` by name ("" for all) unless ``namespace_labels`` says which; ``names`` () for any.
+    """The selected objects: ``namespaces`` by name ("" for all) unless ``namespace_labels`` is set; ``names`` () for any.
 
-    ``relist_s``: how often they are listed anew besides being watched.
+    ``relist_s`` is the interval at which they are listed anew, in addition to the watch.
     """
 
     namespaces: tuple[str, ...]
@@ -61,7 +62,7 @@ class Selection:
     relist_s: float | None = None
 
     def field_selectors(self) -> tuple[str, ...]:
-        """One for each watch of a namespace."""
+        """Return one field selector for each watch of a namespace."""
         if not self.names:
             return (self.field_selector,)
         own = [self.field_selector] if self.field_selector else []
@@ -69,7 +70,7 @@ class Selection:
 
 
 def selection(binding: KubernetesBinding, namespace: str | None) -> Selection:
-    """What a binding selects; ``namespace`` is the only one that an Application's hook sees, whatever it asks for."""
+    """Return what a binding selects; ``namespace`` is the only one that an Application's hook sees, whatever it asks for."""
     asked = binding.namespaces
     if namespace is not None:
         asked = NamespaceSelector((namespace,), "")
@@ -86,7 +87,7 @@ def selection(binding: KubernetesBinding, namespace: str | None) -> Selection:
 
 
 def watches(binding: KubernetesBinding, namespace: str | None) -> int:
-    """How many watches a binding needs from the start, as far as its configuration tells; ``namespace`` as in `selection`."""
+    """Return how many watches a binding's configuration needs from the start; ``namespace`` as in `selection`."""
     asked = binding.namespaces.names if binding.namespaces is not None and namespace is None else None
     return len(asked or ("",)) * len(binding.names or ("",))
 
@@ -104,7 +105,7 @@ class _Source:
         self._on_change = on_change
 
     def take(self, change: RawChange) -> None:
-        """Pass a change on, and remember what is there."""
+        """Pass a change on, and remember which objects exist."""
         if self.scope.cancel_called:
             return
         if change.type is WatchType.DELETED:
@@ -114,14 +115,14 @@ class _Source:
         self._on_change(change)
 
     def close(self) -> None:
-        """Tell all that is there as gone, and end."""
+        """Report all objects as deleted, and end."""
         for key in sorted(self._keys):
             self._on_change(RawChange(WatchType.DELETED, key, None))
         self.scope.cancel(reason=f"namespace {self.namespace} is no longer selected")
 
 
 class Sources:
-    """Made by :func:`open_sources`."""
+    """The watches of one binding, made by :func:`open_sources`."""
 
     def __init__(
         self,
@@ -145,11 +146,11 @@ class Sources:
         self._left_out: set[str] = set()
 
     def __len__(self) -> int:
-        """How many watches there are."""
+        """Return the number of watches."""
         return sum(len(sources) for sources in self._sources.values())
 
     async def wait_listed(self) -> None:
-        """Begin; return when everything selected was listed once. Once only.
+        """Begin; return when everything selected was listed once. Call it only once.
 
         Raises the first ClusterError or ShapeError, and TooManyWatchesError.
         """
@@ -203,7 +204,7 @@ class Sources:
     async def _follow_namespaces(
         self, namespaces: ResourceType, *, task_status: trio.TaskStatus[_Unlistable | None]
     ) -> None:
-        """Open and close watches as namespaces match; started with the error where they cannot be listed."""
+        """Open and close watches as namespaces match; report the error as started value if they cannot be listed."""
         labels = self._selection.namespace_labels
         with self._watches.subscribe(namespaces, "", labels, "", self._namespace_changed) as subscription:
             error: _Unlistable | None = await _first_list(subscription)
@@ -219,7 +220,7 @@ class Sources:
             await trio.sleep_forever()
 
     def _namespace_changed(self, change: RawChange) -> None:
-        """A namespace begins to match, is another of the same name, changes, or ceases to match."""
+        """Handle a namespace that begins to match, is recreated, changes, or ceases to match."""
         if change.type is WatchType.DELETED:
             self._matching.discard(change.key.name)
             self._left_out.discard(change.key.name)
@@ -230,7 +231,7 @@ class Sources:
             self._follow()
 
     def _follow(self) -> None:
-        """Open what matches and is not open, as far as there is room."""
+        """Open watches for matching namespaces that have none, as far as there is room."""
         for namespace in sorted(self._matching - self._sources.keys()):
             if self._has_room():
                 self._left_out.discard(namespace)
@@ -252,14 +253,14 @@ class Sources:
 async def open_sources(
     client: ClusterClient, watches: SharedWatches, resource: ResourceType, wanted: Selection, on_change: OnRawChange
 ) -> AsyncGenerator[Sources, None]:
-    """The watches of a binding for as long as the block runs; they begin with :meth:`Sources.wait_listed`."""
+    """Yield the watches of a binding while the block runs; they begin with :meth:`Sources.wait_listed`."""
     async with trio.open_nursery() as nursery:
         yield Sources(client, watches, resource, wanted, on_change, nursery)
         nursery.cancel_scope.cancel()
 
 
 async def _first_list(subscription: WatchSubscription) -> ClusterError | ShapeError | None:
-    """What the first attempt to list failed with."""
+    """Return the error of the first attempt to list, or None."""
     try:
         await subscription.wait_first_list()
     except (ClusterError, ShapeError) as error:

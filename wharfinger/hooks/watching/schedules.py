@@ -1,16 +1,16 @@
-"""When the ``schedule`` bindings of hooks are due: one clock for all packages (spec hook-protocol §5.2).
+"""The ticks of the ``schedule`` bindings of hooks: one clock for all packages (spec hook-protocol §5.2).
 
-The story. A crontab is an *entry*, however many owners (packages) asked for it, and a tick names the crontab only: who has a
-binding to it is for the owners to say. One task sleeps until the next entry is due. What is due is decided by the wall clock,
-because that is what a crontab means; the sleep is by trio's clock, which neither jumps nor counts the time a machine was
-suspended. So the task looks at the wall clock again at least every :data:`LOOK_S`, and judges what it finds:
+The story. A crontab is an *entry*, however many owners (packages) asked for it, and a tick names only the crontab; the
+owners know which bindings have it. One task sleeps until the next entry is due. The wall clock decides what is due, because
+that is what a crontab means. The sleep is by trio's clock, which neither jumps nor counts the time during which a machine
+was suspended. So the task checks the wall clock at least every :data:`LOOK_S`:
 
-* it is later than an entry's time: the entry ticks, *once*, and goes on from now. Times that were missed are not made up, so a
-  machine that wakes on Monday runs its hourly hooks once, not sixty times;
-* it is earlier than when last looked at (the clock was set back): every entry is reckoned anew from now, or they would be silent
-  until the old time comes again.
+* If it is later than an entry's time, the entry ticks *once*, and continues from now. Missed times are not made up, so a
+  machine that wakes on Monday runs its hourly hooks once, not sixty times.
+* If it is earlier than at the last check (the clock was set back), every entry is computed anew from now. Otherwise all
+  entries would be silent until the old time is reached again.
 
-An entry without a next time that could be told (beyond the year 9999) is dropped with a line in the log.
+An entry without a next time that can be represented (beyond the year 9999) is dropped with a line in the log.
 """
 
 import logging
@@ -27,14 +27,14 @@ from wharfinger.formats.cron import Cron, parse_cron
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 30.0
-"""The longest sleep between two looks at the wall clock."""
+"""The longest sleep between two checks of the wall clock."""
 SET_BACK: Final = timedelta(seconds=1)
-"""By how much the clock must have gone back to count as set; less is a clock that is being slowed to the right time."""
+"""The least step back that counts as a clock set back; a smaller one is a clock that is being slowed to the right time."""
 
 
 @dataclass(slots=True)
 class _Entry:
-    """One crontab, who asked for it, and when it is due (UTC)."""
+    """One crontab, its owners, and the time when it is due (UTC)."""
 
     cron: Cron
     due: datetime
@@ -43,7 +43,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleStatistics:
-    """How many crontabs are followed, how many ticks there were, and what comes next."""
+    """The number of crontabs, the number of ticks so far, and the time of the next one."""
 
     crontabs: int
     ticks: int
@@ -51,7 +51,7 @@ class ScheduleStatistics:
 
 
 class Schedules:
-    """Made by :func:`open_schedules`."""
+    """The schedules of all packages, made by :func:`open_schedules`."""
 
     def __init__(self, on_tick: Callable[[str], None], now: Callable[[], datetime], zone: tzinfo) -> None:
         self._on_tick = on_tick
@@ -63,7 +63,7 @@ class Schedules:
         self._looked_at = self._utc()
 
     def add(self, owner: str, crontab: str) -> None:
-        """From now on ``owner`` wants ticks of ``crontab``; asking twice is asking once. Raises CronError."""
+        """Tick for ``owner`` at ``crontab`` from now on; a second call changes nothing. Raises CronError."""
         entry = self._entries.get(crontab)
         if entry is None:
             cron = parse_cron(crontab, zone=self._zone)
@@ -76,14 +76,14 @@ class Schedules:
         entry.owners.add(owner)
 
     def remove(self, owner: str) -> None:
-        """``owner`` wants no more ticks of anything."""
+        """Remove all crontabs of ``owner``."""
         for crontab, entry in list(self._entries.items()):
             entry.owners.discard(owner)
             if not entry.owners:
                 del self._entries[crontab]
 
     def statistics(self) -> ScheduleStatistics:
-        """What it is doing now."""
+        """Return the present statistics."""
         return ScheduleStatistics(len(self._entries), self._ticks, self._next_due())
 
     async def run(self) -> None:
@@ -95,16 +95,16 @@ class Schedules:
                 await self._changed.wait()
 
     def _look(self) -> None:
-        """Tick what is due. A tick may add and remove: each entry is asked whether it is still there."""
+        """Tick for all due entries. A tick may add and remove entries, so each one is checked before it ticks."""
         now = self._utc()
         if now < self._looked_at - SET_BACK:
-            log.warning("the clock was set back from %s to %s: schedules go on from there", self._looked_at, now)
+            log.warning("the clock was set back from %s to %s: schedules continue from there", self._looked_at, now)
             for crontab, entry in list(self._entries.items()):
                 self._put_off(crontab, entry, _after(entry.cron, now))
         self._looked_at = now
         for crontab, entry in list(self._entries.items()):
             if entry.due <= now and self._entries.get(crontab) is entry:
-                # From when it was due, so that intervals do not drift; from now where that is past, too.
+                # Counted from when it was due, so that intervals do not drift; from now if that time has passed, too.
                 following = _after(entry.cron, entry.due)
                 if following is not None and following <= now:
                     following = _after(entry.cron, now)
@@ -127,12 +127,12 @@ class Schedules:
         return LOOK_S if due is None else min(LOOK_S, max(0.0, (due - self._utc()).total_seconds()))
 
     def _utc(self) -> datetime:
-        """Now. In UTC, because times of one zone are compared by their digits, of which some come twice a year."""
+        """Return the time in UTC, because times of one zone are compared by their digits, some of which occur twice a year."""
         return self._now().astimezone(UTC)
 
 
 def _after(cron: Cron, moment: datetime) -> datetime | None:
-    """When it is next due; None where the calendar ends before that."""
+    """Return the next time when it is due; None if the calendar ends before that."""
     try:
         return cron.next_after(moment).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -147,10 +147,10 @@ def _tell_dropped(crontab: str) -> None:
 async def open_schedules(
     on_tick: Callable[[str], None], now: Callable[[], datetime], zone: tzinfo
 ) -> AsyncGenerator[Schedules, None]:
-    """Schedules for as long as the block runs.
+    """Run schedules while the block runs.
 
-    ``on_tick`` is told each crontab that is due and must not block; ``now`` is the wall clock, aware; ``zone`` is where crontabs
-    that name no zone of their own are meant.
+    ``on_tick`` is called with each crontab that is due and must not block; ``now`` is the wall clock, aware; ``zone`` is the
+    zone of crontabs that name none.
     """
     schedules = Schedules(on_tick, now, zone)
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""Programs that ran out of time again and again: they are refused for a while, since each attempt costs a worker. Pure."""
+"""Programs that ran out of time repeatedly: they are refused for a while, because each attempt costs a worker. Pure."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ REFUSED_S: Final = 60.0
 KEPT: Final = 1_024
 
 OwnedProgram: TypeAlias = tuple[str, str]
-"""Who asks, and for which program."""
+"""The owner of a request, and its program."""
 
 
 @dataclass(slots=True)
@@ -19,18 +19,21 @@ class _Late:
 
 
 class SlowPrograms:
-    """What is remembered of programs that were late; at most KEPT, the latest. Moments are those of any one clock, in s."""
+    """The late programs, at most KEPT, the latest. Times are those of any one clock, in seconds."""
 
     def __init__(self) -> None:
         self._late: OrderedDict[OwnedProgram, _Late] = OrderedDict()
 
     def refused(self, program: OwnedProgram, now: float) -> bool:
-        """Whether it is not to be run now. After REFUSED_S it may be tried once, and once more after each time it is late."""
+        """Return whether a program must not run now.
+
+        After REFUSED_S it may be tried once, and once more after each time it is late.
+        """
         known = self._late.get(program)
         return known is not None and now < known.until
 
     def late(self, program: OwnedProgram, now: float) -> None:
-        """It ran out of time."""
+        """Note that a program ran out of time."""
         known = self._late.setdefault(program, _Late())
         self._late.move_to_end(program)
         known.times += 1
@@ -40,5 +43,5 @@ class SlowPrograms:
             self._late.popitem(last=False)
 
     def in_time(self, program: OwnedProgram) -> None:
-        """It ended by itself: nothing is held against it any more."""
+        """Forget the late runs of a program that ended in time."""
         self._late.pop(program, None)

@@ -1,20 +1,20 @@
 # shellcheck shell=bash
 #
-# Reading binding contexts: what a hook asks of $BINDING_CONTEXT_PATH.
+# Functions with which a hook reads the binding contexts in $BINDING_CONTEXT_PATH.
 #
 # A PATH is keys with dots between them: `object.metadata.name`, `objects.0.filterResult`, `labels."app.kubernetes.io/name"`. A key
-# of digits is the index into a list; one in quotes, double or single, is taken as it is. What is not of this form, such as
+# of digits is the index into a list; a key in quotes, double or single, is used literally. Any other form, such as
 # `objects[].filterResult`, is a path for jq, in which keys with a dash need no quotes either.
 #
-# To start jq costs more than all else here. So hook::run has it read the contexts once, and where the file is small, what it
-# found is remembered: a look-up that finds its value there starts nothing. One that misses is no answer;
-# then jq is asked. So nothing depends on how much is remembered, only on the file staying as it was while the hook runs.
+# Starting jq costs more than everything else here. So hook::run reads the contexts with jq once and, if the file is small,
+# caches the values: a look-up that finds its value in the cache starts no process. A look-up that misses asks jq.
+# So the results do not depend on the size of the cache, only on the file not changing while the hook runs.
 
-# INDEX -> the context, as JSON of one line.
+# INDEX -> the context, as one line of JSON.
 declare -gA context__texts=()
-# INDEX and, after a space, the path as JSON -> what is there: s and a string, j and the JSON of an integer, true, false or null, c for a container.
+# INDEX and, after a space, the path as JSON -> its value: s and a string, j and the JSON of an integer, true, false or null, c for a container.
 declare -gA context__values=()
-# Of which file that is.
+# The file that the two caches belong to.
 declare -g context__file=""
 
 # context::global::jq ARGS…: jq over the list of all contexts.
@@ -30,13 +30,13 @@ context::jq() {
   else
     local -a ended=(0 0)
     context::global::jq --compact-output ".[$index]" | jq "$@" || ended=("${PIPESTATUS[@]}")
-    # Who reads nothing (--null-input) or not to the end leaves the other with a broken pipe: that is no failure.
+    # A jq that reads nothing (--null-input), or not to the end, breaks the pipe of the other one: that is not a failure.
     ((ended[0] != 141)) || ended[0]=0
     return "$((ended[1] ? ended[1] : ended[0]))"
   fi
 }
 
-# context::get [--required] PATH: the value, as `jq -r` prints it; null where there is none. With --required that is a failure.
+# context::get [--required] PATH: print the value, as `jq -r` does; null if it is missing. With --required that is a failure.
 context::get() {
   local required="" keys="" path="" found=""
   if [[ "${1:-}" == --required ]]; then
@@ -54,14 +54,14 @@ context::get() {
   fi
 }
 
-# context::has PATH: succeeds where the path exists, whatever is there.
+# context::has PATH: succeed if the path exists, whatever its value.
 context::has() {
   local keys="" path="" found=""
   context::_look_up "${1:-}"
   [[ -n "$found" ]] || context::jq --exit-status "try $(context::_exists) catch false" >/dev/null
 }
 
-# context::is_true, context::is_false, context::is_null PATH: succeed where the value is that; what does not exist is null.
+# context::is_true, context::is_false, context::is_null PATH: succeed if the value is that; a missing value is null.
 context::is_true() { context::_is true "${1:-}"; }
 context::is_false() { context::_is false "${1:-}"; }
 context::is_null() { context::_is null "${1:-}"; }
@@ -76,12 +76,12 @@ context::_is() {
   fi
 }
 
-# The program that tells whether what is at $path exists: its last key is in what has to hold it.
+# The jq program that tells whether $path exists: its last key is in its parent.
 context::_exists() {
   printf '(. as $all | any(path(%s); . as $p | $p == [] or ($all | getpath($p[:-1]) | . != null and has($p[-1]))))' "$path"
 }
 
-# From a PATH: `path`, the program that reads it; `keys`, the path as JSON, "" where it is one for jq; `found`, what is remembered.
+# Set from a PATH: `path`, the program that reads it; `keys`, the path as JSON, "" if it is one for jq; `found`, the cached value.
 context::_look_up() {
   context::_parse "$1"
   if [[ -n "$keys" ]] && context::_remembered; then
@@ -116,7 +116,7 @@ context::_parse() {
   fi
 }
 
-# A path for jq, its keys in double quotes where they are in single ones, or have a dash: `objects[0].with-dash`.
+# A path for jq, with double quotes around keys that have single ones or a dash: `objects[0].with-dash`.
 context::_quoted() {
   local rest="${1//\'/\"}" quoted=""
   local text='^("[^"]*")(.*)$' word='^([^."]+)(.*)$' dashed='^([[:alnum:]_]+(-[[:alnum:]_]+)+)([][|? ].*)?$'

@@ -1,16 +1,16 @@
 # shellcheck shell=bash
 #
-# Running a hook: --config prints what it asks for, all else has each context handled by the function that is named for it.
+# Running a hook: --config prints its configuration; otherwise each context is handled by the function named after it.
 #
-# Which functions may handle a context, the first of them that exists does, is said in one place, the program below. jq is
+# The program below lists the functions that may handle a context; the first one that exists handles it. jq is
 # started once for all contexts.
 
-# How large a file of contexts, in characters, and how many values of it are remembered.
+# The limits of the cache: characters of the file of contexts, and number of values.
 declare -g hook__small=65536 hook__values=1000
 
-# For each context lines that begin with what they are: b and its binding, h and the name of a function; where $small, also t and
-# the context. Then, where $small, a line k with index and path for each value, and a line v with what is there
-# (frameworks/shell/context.sh). What a line cannot hold is left out, as are numbers that jq may print in more ways than one.
+# Prints lines for each context, each with a letter for its kind: b and the binding, h and the name of a function; if $small, also
+# t and the context. Then, if $small, a line k with index and path for each value, and a line v with the value
+# (frameworks/shell/context.sh). Values that do not fit into a line are left out, and numbers that jq may print in several ways.
 declare -g hook__program='
 def text: if . == null then "" else tostring | split("\n") | join(" ") end;
 def version: text | gsub("/"; ".");
@@ -46,7 +46,7 @@ if type != "array" then error("binding contexts are a list, not " + type) else .
 
 # hook::run "$@": the last line of every hook.
 #
-# A handler sees the variables of whoever calls it, so those have names here that a hook does not have.
+# A handler sees the variables of its callers, so they have names here that a hook does not use.
 hook::run() {
   if [[ "${1:-}" == --config ]]; then
     __config__
@@ -55,7 +55,7 @@ hook::run() {
   local -a hook__bindings=() hook__candidates=()
   local hook__index hook__on_error
   hook::_read_contexts
-  # The shell that a handler runs in tells where it failed; this one ends with the same status and need not say it again.
+  # The shell that runs a handler reports where it failed; this one ends with the same status and need not report it again.
   hook__on_error="$(trap -p ERR)"
   for hook__index in "${!hook__bindings[@]}"; do
     export BINDING_CONTEXT_CURRENT_INDEX="$hook__index" BINDING_CONTEXT_CURRENT_BINDING="${hook__bindings[hook__index]}"
@@ -68,7 +68,7 @@ hook::run() {
   done
 }
 
-# The first function of those that $1 names, in lines, that the hook has.
+# Print the first function of those in $1, one in each line, that the hook has.
 hook::_handle() {
   local -a hook__names
   local hook__name
@@ -84,7 +84,7 @@ hook::_handle() {
   return 1
 }
 
-# Fills `hook__bindings` and `hook__candidates`, functions in lines, of every context, and what frameworks/shell/context.sh remembers.
+# Fill `hook__bindings` and `hook__candidates` (functions, one in each line) for every context, and the cache of context.sh.
 hook::_read_contexts() {
   local -
   set -o noglob
@@ -94,7 +94,7 @@ hook::_read_contexts() {
     small=false
   fi
   printed="$(context::global::jq --raw-output --argjson small "$small" --argjson values "$hook__values" "$hook__program")"
-  # Split here, in memory: read and mapfile take single bytes from a pipe.
+  # Split in memory, because read and mapfile read single bytes from a pipe.
   # shellcheck disable=SC2206
   lines=($printed)
   context__texts=() context__values=() context__file="$BINDING_CONTEXT_PATH"
