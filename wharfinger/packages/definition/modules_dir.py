@@ -1,18 +1,18 @@
-"""Directories of module folders, as addon-operator is given them: which modules there are, and what lies beside them.
+"""Directories of module folders, as addon-operator uses them: the modules in them, and the files beside the modules.
 
-Every folder in such a directory is a module, a link to a folder as well; ``values.yaml`` is what the directory itself says
-(spec hook-protocol §5.4 to §5.6)::
+Every folder in such a directory is a module, also a link to a folder. ``values.yaml`` belongs to the directory itself (spec
+hook-protocol §5.4 to §5.6)::
 
     modules/
-      values.yaml          global: …          under all the user's settings, for everybody
+      values.yaml          global: …          under all the user's settings, for all modules
                            sysctlTuner: …     the same, for one module of this directory
                            sysctlTunerEnabled: true
-      002-sysctl-tuner/    values.yaml may say the last two as well: its section counts more, its flag less
+      002-sysctl-tuner/    values.yaml may have the last two as well: its section counts more, its flag less
 
-Of several modules of one name the first counts: earlier directories before later ones, in each by the folders' names. A
-directory that cannot be read, or whose ``values.yaml`` is wrong, is an error of the whole: half of an answer would look as if the
-other modules were gone. What is wrong with one module is a warning; if the module is there and cannot be read, its name is in
-``broken``, so that nobody takes it for removed.
+If several modules have the same name, the first one counts: earlier directories come before later ones, and folders of one
+directory are in the order of their names. If one directory or its ``values.yaml`` cannot be read, no result is returned at
+all, because a partial one would look as if the other modules were gone. A problem of one module is a warning. If the module
+is there and cannot be read, its name is in ``broken``, so that it is not taken for removed.
 """
 
 import os
@@ -41,12 +41,12 @@ from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.files.package_files import open_files
 
 MAX_ENTRIES: Final = 10_000
-"""Of one directory."""
+"""Entries of one directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundModule:
-    """A module's folder: ``folder`` is its name in ``dir``, with the weight that ``name`` is without."""
+    """The folder of a module. ``folder`` is its name in ``dir``, including the weight that ``name`` is without."""
 
     name: str
     weight: int
@@ -55,16 +55,17 @@ class FoundModule:
 
     @property
     def path(self) -> Path:
-        """Where it lies; may be a link."""
+        """The path of the folder; may be a link."""
         return self.dir / self.folder
 
 
 @dataclass(frozen=True, slots=True)
 class ModulesDirs:
-    """What some modules directories hold.
+    """The content of some modules directories.
 
-    ``modules`` in the order of weight, then name. ``static`` and ``enabled`` have what is said of a module, by its name;
-    ``static`` without the module's own ``values.yaml``. ``global_values``: of all directories, the first one's over the others'.
+    ``modules`` are in the order of weight, then name. ``static`` and ``enabled`` have the directories' values and flags by
+    module name; ``static`` excludes the module's own ``values.yaml``. ``global_values`` merges all directories; the first
+    one's values win.
     """
 
     modules: tuple[FoundModule, ...] = ()
@@ -77,12 +78,12 @@ class ModulesDirs:
 
 
 def read_modules_dirs(paths: Sequence[Path]) -> ModulesDirs:
-    """Look through modules directories. Blocking. Raises ArtifactError naming the directory and what is wrong with it."""
+    """Read modules directories. Blocking. Raises ArtifactError naming the directory and its problem."""
     return _Reading(tuple(paths), tuple(_values_of(path) for path in paths)).all()
 
 
 class _Reading:
-    """One look through all directories."""
+    """One pass over all directories."""
 
     def __init__(self, dirs: tuple[Path, ...], values: tuple[JsonObject, ...]) -> None:
         self._dirs = dirs
@@ -137,7 +138,7 @@ class _Reading:
             self._enabled[name] = own_flag
 
     def _flag(self, module: FoundModule, at: int) -> bool | None:
-        """Whether it is on: what its own directory says, then the others, then the module itself."""
+        """Return whether the module is on, by its own directory, then the other directories, then the module itself."""
         for each in (at, *(other for other in range(len(self._dirs)) if other != at)):
             flag = enabled_flag(self._values[each], module.name, str(self._dirs[each] / VALUES_FILE))
             if flag is not None:
@@ -152,7 +153,7 @@ class _Reading:
         return merged
 
     def _warn_of_strangers(self) -> None:
-        """What ``values.yaml`` says of modules that are not there is most often misspelled."""
+        """Warn of keys of ``values.yaml`` for modules that are not there; most often they are misspelled."""
         known = self._found.keys() | self._broken | {GLOBAL_NAME}
         for folder, values in zip(self._dirs, self._values, strict=True):
             strangers = sorted(key for key in values if kebab_name(key.removesuffix(ENABLED_SUFFIX)) not in known)
@@ -162,7 +163,7 @@ class _Reading:
 
 
 def _values_of(folder: Path) -> JsonObject:
-    """What a directory's ``values.yaml`` says, with every flag in it known to be one."""
+    """Return a directory's ``values.yaml``, with every flag in it checked to be a boolean."""
     what = str(folder / VALUES_FILE)
     if not folder.is_dir():
         raise ArtifactError(f"modules directory {folder}: not a folder; name one that is there")
@@ -183,7 +184,7 @@ def _check_name(name: str) -> None:
 
 
 def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
-    """What is in a directory, by name. Raises ArtifactError."""
+    """Return the entries of a directory, sorted by name. Raises ArtifactError."""
     try:
         with os.scandir(folder) as entries:
             found = sorted(islice(entries, MAX_ENTRIES + 1), key=lambda entry: entry.name)

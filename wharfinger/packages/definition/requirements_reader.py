@@ -1,6 +1,6 @@
-"""Requirements as people write them, in ``package.yaml`` and ``module.yaml``.
+"""The reader of requirements in ``package.yaml`` and ``module.yaml``.
 
-Two ways (spec runtime §10.2). The long one has a bucket for each kind of need::
+There are two forms (spec runtime §10.2). The long form has a bucket for each kind of requirement::
 
     requirements:
       kubernetes: {constraint: ">=1.30"}
@@ -14,9 +14,9 @@ Two ways (spec runtime §10.2). The long one has a bucket for each kind of need:
         mandatory: [{name: database, constraint: "^3"}, {name: shared/mail}]
         anyOf: [{name: cache, applications: [{name: redis}, {name: shared/valkey}]}]
 
-The short one, older, says ``kubernetes: ">=1.30"`` and ``modules: {ingress: ">=1.2", metrics: "^2 !optional"}``, where
-``!optional`` makes a need conditional. Which of the two ``modules`` is follows from its values: texts are the short one.
-Applications have the long one only.
+The short form is older. It is ``kubernetes: ">=1.30"`` and ``modules: {ingress: ">=1.2", metrics: "^2 !optional"}``, where
+``!optional`` makes a requirement conditional. If the values of ``modules`` are strings, it is the short form. Applications
+have the long form only.
 """
 
 from collections.abc import Callable
@@ -38,20 +38,20 @@ from wharfinger.packages.definition.requirements import (
 from wharfinger.packages.files.strict_fields import at, closed_object, items, open_object, text
 
 MAX_ENTRIES: Final = 512
-"""Of one list."""
+"""Entries of one list."""
 MAX_GROUP_NAME: Final = 100
 MAX_DESCRIPTION: Final = 300
-"""Characters of what a group is called and what it is: messages about other packages quote both."""
+"""Characters of a group's name and of its description; messages about other packages quote both."""
 OPTIONAL: Final = "!optional"
 
 _BUCKETS: Final = ("mandatory", "conditional", "anyOf", "noneOf")
 
 
 def read_requirements(value: JsonValue, where: str, *, legacy: bool = False, of_module: bool = False) -> Requirements:
-    """Read ``requirements`` in either form; ``where`` is its path. ``legacy``: as ``module.yaml`` has it.
+    """Read ``requirements`` in either form; ``where`` is its path. ``legacy`` reads it as in ``module.yaml``.
 
-    ``of_module``: a module is in no namespace, so it names applications with theirs. Raises ShapeError or ConstraintError with
-    the path of what is wrong.
+    ``of_module`` says that a module has them: a module is in no namespace, so it must name applications with their
+    namespaces. Raises ShapeError or ConstraintError with the path of the problem.
     """
     known = ("kubernetes", "platform", "deckhouse", "modules", "bootstrapped" if legacy else "applications")
     entry = closed_object(value, where, known)
@@ -104,7 +104,7 @@ def _short_form(modules: JsonObject, where: str) -> _Needs:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """How a kind of packages is written: the key of a group's list, and what refuses a name at a path."""
+    """The notation of one kind of packages: the key of a group's list, and the check of a name at a path."""
 
     key: str
     check: Callable[[str, str], None]
@@ -125,7 +125,7 @@ def _long_form(entry: JsonObject, where: str, members: _Members) -> _Needs:
 
 
 def _dependencies(entry: JsonObject, key: str, where: str, members: _Members) -> tuple[Dependency, ...]:
-    """A list of ``{name, constraint?}``; each package once."""
+    """Read a list of ``{name, constraint?}``; each package may appear once."""
     path = at(where, key)
     found: dict[str, Dependency] = {}
     for number, value in enumerate(_bounded(items(entry, key, where), path)):
@@ -172,7 +172,7 @@ def _bounded(found: list[JsonValue], path: str) -> list[JsonValue]:
 
 
 def _version_of(entry: JsonObject, key: str, where: str) -> VersionConstraint | None:
-    """``key: ">=1.30"`` or ``key: {constraint: ">=1.30"}``."""
+    """Read ``key: ">=1.30"`` or ``key: {constraint: ">=1.30"}``."""
     path = at(where, key)
     value = entry.get(key)
     if isinstance(value, str | None):
@@ -183,7 +183,7 @@ def _version_of(entry: JsonObject, key: str, where: str) -> VersionConstraint | 
 
 
 def constraint_at(written: str, path: str) -> VersionConstraint:
-    """A constraint that is written at ``path``; "" allows any version. Raises ConstraintError."""
+    """Read a constraint that is written at ``path``; "" allows any version. Raises ConstraintError."""
     try:
         return parse_constraint(written)
     except ConstraintError as error:
