@@ -126,7 +126,7 @@ class _Calendar:
             self.expression,
             moment.astimezone(zone),
             second_at_beginning=True,
-            implement_cron_bug=True,  # what it calls so is the rule about fields that start with `*`
+            implement_cron_bug=True,  # croniter's name for the rule about fields that start with `*`
             max_years_between_matches=_MAX_YEARS,
         ).get_next(datetime)
         return found.astimezone(UTC)
@@ -152,7 +152,7 @@ class Cron:
         """Return the first due time after ``moment``, which must be aware, in the schedule's own zone."""
         if moment.tzinfo is None:
             raise AssertionError("a moment without a zone is no moment")
-        return self._rule.after(moment.astimezone(UTC))  # or adding to it would count hours on the wall
+        return self._rule.after(moment.astimezone(UTC))  # otherwise adding to it would count wall-clock hours
 
     def __str__(self) -> str:
         return self.text

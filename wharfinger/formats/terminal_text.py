@@ -9,8 +9,8 @@ from typing import Final
 _UNSAFE: Final = re.compile(
     "["
     "\x00-\x1f\x7f-\x9f"  # C0, DEL, C1 (0x9b begins an escape sequence on its own)
-    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # separators, what hides and what reorders text
-    "\ud800-\udfff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff"  # surrogates, interlinear marks, what is none, tags
+    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # separators, characters that hide or reorder text
+    "\ud800-\udfff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff"  # surrogates, interlinear marks, non-characters, tags
     "]"
 )
 

@@ -112,7 +112,7 @@ def _empty_folder(into: Path) -> Iterator[int]:
     into.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
     root = os.open(into, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        if os.listdir(root):  # noqa: PTH208 - of the open folder, not of whatever has its name
+        if os.listdir(root):  # noqa: PTH208 - lists the open folder, not another one of the same name
             raise FileExistsError(f"{into}: not empty; an archive is unpacked into an empty folder")
         yield root
     finally:
@@ -192,7 +192,7 @@ class _Extraction:
             return
         path = "/".join(placed.path)
         if placed.is_there:
-            # The later one counts. The old name goes first, so that a file linked to it keeps what it has.
+            # The later entry counts. The old name is removed first, so that a file linked to it keeps its content.
             os.unlink(path, dir_fd=self._root)
         else:
             self._made[entry.kind] += 1

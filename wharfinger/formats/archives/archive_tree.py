@@ -86,7 +86,7 @@ class ArchiveTree:
     def place(self, entry: Entry) -> Placed:
         """Admit one entry, and return its place."""
         path = self._split(entry.name, entry)
-        # A hard link is one more name of a file, and on the disk nothing else.
+        # A hard link is another name of a file; on the disk it is a file.
         kind = Kind.FILE if entry.kind is Kind.HARD_LINK else entry.kind
         if not path and kind is not Kind.DIRECTORY:
             raise self._refusal(entry, "has no name")
@@ -150,7 +150,7 @@ class ArchiveTree:
                 path = (*folder, name)
                 end = ends.get(path, path)
                 node = self._nodes.get(end)
-                # The kernel follows so many links for one path, so that a link to a folder around it ends too.
+                # The kernel has this limit for one path too, so a link to a folder around it ends as well.
                 deeper = hops + (path in ends)
                 if node is not None and node.kind is Kind.DIRECTORY and deeper <= _MOST_HOPS:
                     pending.append((end, deeper))

@@ -63,7 +63,7 @@ class _Extensions:
 _KINDS: Final = {
     b"0": Kind.FILE,
     b"\0": Kind.FILE,
-    b"7": Kind.FILE,  # contiguous: a file that wished for a place on the disk
+    b"7": Kind.FILE,  # contiguous: a file with a preferred place on the disk
     b"5": Kind.DIRECTORY,
     b"2": Kind.SYMLINK,
     b"1": Kind.HARD_LINK,
@@ -116,7 +116,7 @@ class TarReader:
     def _next_header(self, found: _Extensions) -> _Header | None:
         block = self._stream.read_up_to(BLOCK)
         if not block and self._stream.is_gzip and found == _Extensions():
-            return None  # no end mark; the gzip trailer has said that nothing is missing
+            return None  # no end mark; the gzip trailer has proved that nothing is missing
         if len(block) < BLOCK:
             raise ArchiveError(f"{self._what}: truncated: it ends without an end mark")
         if not block.strip(b"\0"):

@@ -108,7 +108,7 @@ def compile_expression(text: str, *, self_type: str, result: str, optional_old: 
         old_type = "dyn" if optional_old else declared
         compiled = _compiled(_environment(declared, with_indexes, (("oldSelf", old_type),)), text)
     if uses_old and optional_old:
-        # It stands alone as well (above), so it cannot end the parentheses it is put in here.
+        # The text has compiled alone (above), so it cannot close the parentheses around it here.
         names = (("old__", "dyn"), ("hasOld__", "bool"))
         compiled = _compiled(_environment(declared, with_indexes, names), _OPTIONAL_OLD % text)
     if compiled.return_type().name().lower() not in {result, "dyn"}:

@@ -100,7 +100,7 @@ def as_float(value: Tagged) -> float:
     return float(_amount(value))
 
 
-def version(text: str, normalize: bool = False) -> Tagged:  # noqa: FBT001, FBT002 - as the function of the language has it
+def version(text: str, normalize: bool = False) -> Tagged:  # noqa: FBT001, FBT002 - the signature of CEL's function
     """Implement ``semver('1.2.3')``; with true, also for ``v1.2`` and ``01.2.3``. Build metadata does not count."""
     if len(text) > 256:
         raise ValueError("not a semantic version")

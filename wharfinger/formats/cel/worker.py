@@ -35,7 +35,7 @@ class Schemas:
     """A cache of compiled rules, by schema; it keeps those that were used last."""
 
     def __init__(self) -> None:
-        # The daemon imports this module for its name alone, and must not pay for the library.
+        # The daemon imports this module only for its name, and must not load the library.
         from wharfinger.formats.cel.rules import CompiledRules, compile_rules  # noqa: PLC0415
 
         self._compile = compile_rules
@@ -104,7 +104,7 @@ def main() -> None:
     """Serve stdin and stdout within the limits."""
     _limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
-        os.dup2(2, 1)  # whatever the library may print is no answer
+        os.dup2(2, 1)  # the library's own output is no answer
         serve(sys.stdin.buffer, answers, int(sys.argv[1]) if len(sys.argv) > 1 else CPU_S)
 
 

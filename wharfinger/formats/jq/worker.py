@@ -78,7 +78,7 @@ class Programs:
     """A cache of compiled programs; it keeps those that were used last."""
 
     def __init__(self) -> None:
-        # The daemon imports this module for its name alone, and must not pay for libjq.
+        # The daemon imports this module only for its name, and must not load libjq.
         from jq import compile as compile_jq  # noqa: PLC0415
 
         self._compile = compile_jq
@@ -101,9 +101,9 @@ class Programs:
             compiled: CompiledProgram = self._compile(f"{_PRELUDE} (\n{program}\n) | tojson")
         except ValueError:
             if not any(word in program for word in ("import", "include", "module")):
-                self._compile(program)  # its message is about the program as it was written
+                self._compile(program)  # its message is about the original program
             raise
-        self._compile(program)  # that it stands alone: `1) | (2` compiles only between parentheses
+        self._compile(program)  # check it alone: `1) | (2` compiles only between parentheses
         return compiled
 
 
@@ -189,7 +189,7 @@ def main() -> None:
     """Serve stdin and stdout within the limits."""
     _limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
-        os.dup2(2, 1)  # whatever libjq may print is no answer
+        os.dup2(2, 1)  # libjq's own output is no answer
         serve(sys.stdin.buffer, answers)
 
 

@@ -66,7 +66,7 @@ def _check_depth(data: bytes, what: str) -> None:
     The count is exact for JSON. For anything else it may be off, and the decoder's own guard against recursion applies.
     """
     if len(data.split(b"[", MAX_DEPTH)) + len(data.split(b"{", MAX_DEPTH)) - 2 < MAX_DEPTH:
-        return  # the splits look for the next bracket many bytes at once, which counting does not
+        return  # splitting scans for the next bracket many bytes at once, counting does not
     bare = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
     brackets = b"".join(bare.translate(None, _ALL_BUT_QUOTES_AND_BRACKETS).split(b'"')[::2])
     if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH:

@@ -108,7 +108,7 @@ class TextRedactor:
         return self._without_known(text)
 
     def _without_known(self, text: str) -> str:
-        # What a mark and its neighbours spell may be a secret again; every round makes the text shorter.
+        # A mark and the text beside it may spell a secret again; every round makes the text shorter.
         before = ""
         while before != text:
             before = text
@@ -187,7 +187,7 @@ def _is_an_error(text: str, pair: re.Match[str], *, is_line: bool) -> bool:
     if text[max(0, pair.start() - 1) : pair.start()] == "/" and _SYSTEM_CALL.match(text, pair.end()):
         return True
     error = _FILE_ERROR.match(text, pair.end())
-    # On a line of its own a value may go on behind these words.
+    # On a separate line a value may continue after these words.
     return error is not None and (not is_line or _END_OF_LINE.match(text, error.end()) is not None)
 
 

@@ -54,7 +54,7 @@ def size(value: JsonValue, most: int) -> int:
         elif isinstance(item, dict):
             count += sum(map(len, item)) // _TEXT_PER_PART
             pending += item.values()
-    # What was not looked at is at least one part each.
+    # Every value that was not visited counts as at least one part.
     return count + len(pending)
 
 
@@ -71,7 +71,7 @@ def _widths(schema: JsonValue) -> tuple[int, int]:
         here += branch_here
         inside += branch_inside
     if schema.get("uniqueItems") is True:
-        inside += _UNIQUE  # every part inside is looked at once more, to be compared
+        inside += _UNIQUE  # every part inside is visited once more, to be compared
     return here, inside
 
 
@@ -83,7 +83,7 @@ def _inside(schema: JsonObject) -> int:
     ones += prefix if isinstance(prefix, list) else []
     inside = max((max(_widths(one)) for one in ones), default=0)
     if isinstance(by_pattern, dict):
-        # Each name is matched against each pattern, and again to know whether it is an additional one.
+        # Each name is matched against each pattern, and again to find additional properties.
         inside += sum(2 * _PATTERN + max(_widths(one)) for one in by_pattern.values())
     return inside
 

@@ -151,7 +151,7 @@ def _findings(error: jsonschema_rs.ValidationError, value: JsonValue, schema: Js
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
         unknown = error.kind.unexpected
     elif isinstance(instance, dict) and [*error.schema_path][-1:] == ["additionalProperties"]:
-        unknown = list(instance)  # a closed schema without properties is said to be false
+        unknown = list(instance)  # the engine reports a closed schema without properties as false
     if unknown:
         return [Finding(path, "additionalProperties", expected, instance, inner, name) for name in unknown]
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Required):

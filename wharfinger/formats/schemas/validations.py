@@ -111,7 +111,7 @@ class _Reading:
         if isinstance(others, dict):
             self.put(out, "additionalProperties", others, path, correlated=correlated, typed=typed)
         if "additionalProperties" in out and properties(schema):
-            # What is declared is no additional property, also where there is nothing to know of it.
+            # A declared property is no additional one, even if a worker needs nothing of its schema.
             out["properties"] = {name: members.get(name, {}) for name in properties(schema)}
         self.put_items(schema, out, path, correlated=correlated, typed=typed)
         branches = schema.get("allOf")

@@ -279,7 +279,7 @@ class _SecretSearch:
         return result
 
     def of_item(self, applying: _Applying, index: int) -> _Applying:
-        place = min(index, applying.listed)  # behind the longest list of schemas all items are alike
+        place = min(index, applying.listed)  # after the longest list of schemas all items have the same schemas
         if place not in applying.items:
             self.spend(len(applying.schemas))
             of_item = (item_schema(schema, place) for schema in applying.schemas)

@@ -147,7 +147,7 @@ def _documents(
     except yaml.reader.ReaderError as error:
         line, column = _place(raw, error.position)
         raise YamlError(what, str(error.reason), line, column) from error
-    except UnicodeDecodeError as error:  # a tag's %-escapes may spell what is no UTF-8
+    except UnicodeDecodeError as error:  # a tag's %-escapes may spell invalid UTF-8
         raise YamlError(what, f"a tag is not UTF-8: {error.reason}") from error
 
 

@@ -136,7 +136,7 @@ def as_value(found: Resolved) -> Scalar:
     if not math.isfinite(value):
         raise ScalarError(f"{float_key(value)} has no JSON form")
     if value.is_integer() and abs(value) < 2.0**64:
-        # JSON carries the shortest digits that read back as the float; the integer is what they say.
+        # JSON has the shortest digits that read back as the float; the integer has the same digits.
         whole = int(Decimal(repr(value)))
         if _INT64_MIN <= whole <= _INT64_MAX:
             return whole
@@ -218,7 +218,7 @@ def _binary(text: str) -> str:
     text = text.replace("\n", "").replace("\r", "")
     if not _BASE64.fullmatch(text):
         raise ScalarError("!!binary is not base64")
-    # JSON has text only: each byte that is no UTF-8 becomes one replacement character.
+    # JSON has only text: each invalid UTF-8 byte becomes one replacement character.
     decoded = base64.b64decode(text).decode("utf-8", "surrogateescape")
     return re.sub("[\udc80-\udcff]", "\N{REPLACEMENT CHARACTER}", decoded)
 

@@ -127,7 +127,7 @@ class TreeBuilder:
         untagged = resolve(text, old_booleans=self._old_booleans) if plain else Resolved(Kind.STR, text)
         found = untagged if tag is None else tagged(tag, text)
         if anchor is not None:
-            # The value may have no JSON form and yet be a good key: it is asked for where it is used.
+            # The value may have no JSON form and still be a valid key, so it is converted when it is used.
             self._anchors[anchor] = _Anchor(None, found, is_mapping=False, nodes=1, characters=len(text), height=0)
         if self._wants_key():
             merges = text == "<<" and ((plain and tag in {None, "!"}) or tag == CORE + "merge")
@@ -218,7 +218,7 @@ class TreeBuilder:
         if top.written is None:
             top.written = set(container)
         for source in _sources(value, is_mapping=is_mapping, aliased=aliased):
-            self._charge(len(source), 0)  # merges nested in merges copy the same keys again and again
+            self._charge(len(source), 0)  # nested merges copy the same keys repeatedly
             container.update(source)
 
     def _charge(self, nodes: int, characters: int) -> None:

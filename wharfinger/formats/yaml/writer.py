@@ -23,7 +23,7 @@ _NO_FOLDING: Final = 2**31 - 1
 _OTHER_READERS: Final = re.compile(
     r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"  # sexagesimal
     r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?"  # dates
-    r"|[-+]?[0-9.][0-9_.]*(?:[eE][-+]?[0-9_]+)?"  # whatever else looks like a number
+    r"|[-+]?[0-9.][0-9_.]*(?:[eE][-+]?[0-9_]+)?"  # everything else that looks like a number
     r"|=|<<",
     re.ASCII | re.DOTALL,
 )
@@ -120,7 +120,7 @@ def _plain(value: Scalar) -> str:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise YamlError(_WHAT, f"{value} has no JSON form")
-        # A whole float reads back as an integer: written by its digits it is the same integer, not the shortest like it.
+        # A whole float reads back as an integer: with all its digits it is the same integer, not only the nearest short one.
         return str(int(value)) if value.is_integer() and abs(value) < 2.0**63 else repr(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise YamlError(_WHAT, "an integer beyond 64 bits")

@@ -32,7 +32,7 @@ def report_json(report: CheckReport) -> str:
             {"severity": each.severity.value, "where": each.where, "message": each.message} for each in report.findings
         ],
     }
-    return json.dumps(document, indent=2)  # in ASCII: nothing in it that a terminal would obey
+    return json.dumps(document, indent=2)  # in ASCII, without characters that control a terminal
 
 
 def _summary(report: CheckReport) -> str:

@@ -44,7 +44,7 @@ _ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
 }
 """Files that belong to a package even if ``.helmignore`` lists them; that only keeps them from Helm."""
 
-# What Masterminds/semver's NewVersion takes, as Helm does for charts: a leading v, leading zeros and missing parts are allowed.
+# The versions that Masterminds/semver's NewVersion accepts, as Helm does: with a leading v, leading zeros, or missing parts.
 _PRERELEASE: Final = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"
 _VERSION: Final = re.compile(
     rf"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-{_PRERELEASE}(?:\.{_PRERELEASE})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?\Z",

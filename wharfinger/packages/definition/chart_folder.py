@@ -52,7 +52,7 @@ def make_chart_folder(package: Path, chart_file: JsonObject, into: Path) -> None
     Blocking. Raises RenderError.
     """
     try:
-        source = package.resolve(strict=True)  # `package` may be a link that is about to lead elsewhere
+        source = package.resolve(strict=True)  # `package` may be a link that is about to change
         left_out = LEFT_OUT if (source / CHART_FILE).exists() else LEFT_OUT | NOT_IN_SYNTHETIC
         into.mkdir(mode=0o700)
         (into / CHART_FILE).write_text(write_yaml(chart_file))

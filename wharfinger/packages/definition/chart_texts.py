@@ -89,7 +89,7 @@ def _is_archive(path: tuple[str, ...]) -> bool:
 
 def _found(chart: Path, *, is_package: bool) -> Iterator[tuple[tuple[str, ...], Path]]:
     root = os.fspath(chart)
-    # A circle of links ends where there are too many files, or the name gets too long.
+    # A circle of links ends at the limit of files, or when the name gets too long.
     for here, folders, files in os.walk(root, followlinks=True):
         above = () if here == root else Path(here).relative_to(chart).parts
         if not above and is_package:

@@ -148,7 +148,7 @@ class _Reading:
     def _globals(self) -> JsonObject:
         merged: JsonObject = {}
         for folder, values in reversed(tuple(zip(self._dirs, self._values, strict=True))):
-            # No file's reader lets through what is nested too deeply to be merged.
+            # Every reader refuses values that are nested too deeply to be merged.
             merged = overlaid(merged, section_of(values, GLOBAL_NAME, str(folder / VALUES_FILE)))
         return merged
 

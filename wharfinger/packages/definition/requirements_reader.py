@@ -58,7 +58,7 @@ def read_requirements(value: JsonValue, where: str, *, legacy: bool = False, of_
     if entry.get("platform") is not None and entry.get("deckhouse") is not None:
         raise ShapeError(f"{at(where, 'deckhouse')}: the same as platform, which is there too; keep one of them")
     modules = open_object(entry.get("modules"), at(where, "modules"))
-    # A bucket is never a text; a module's constraint in the short form is nothing else.
+    # A bucket is never a string; a module's constraint in the short form always is.
     has_texts = any(isinstance(each, str) for each in modules.values())
     has_lists = any(isinstance(each, list | dict) for each in modules.values())
     short = not has_lists and (has_texts or modules.keys().isdisjoint(_BUCKETS))

@@ -55,7 +55,7 @@ class PackageFiles:
         if path is None:
             return None
         try:
-            # A pipe would wait for somebody to write to it; the tree is ours by now, so nobody makes one between these lines.
+            # Opening a pipe would wait for a writer. The tree is ours, so no process makes one between these lines.
             if not stat.S_ISREG(path.stat().st_mode):
                 raise ArtifactError(f"{name}: not a file")
             with path.open("rb") as file:

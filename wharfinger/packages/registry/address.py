@@ -170,7 +170,7 @@ def _split_scheme(text: str) -> tuple[Scheme | None, str]:
     rest = text.removeprefix(prefix)
     _, at, host = rest.rpartition("://")[2].partition("/")[0].rpartition("@")
     if at and not host.startswith("sha256"):
-        # Not repeated: messages end up in logs and in a resource's status.
+        # The text is not quoted: messages are written to logs and a resource's status.
         raise AddressError("an address with a user name or password; give them apart from it")
     if "://" in rest:
         raise AddressError(f"{_shown(text)}: unknown scheme; use oci://, https://, http:// or none")

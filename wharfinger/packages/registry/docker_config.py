@@ -111,7 +111,7 @@ def _place(key: str) -> _Place | None:
         return None
     port = "" if match["port"] in {None, str(_HTTPS)} else match["port"]
     path = (match["path"] or "").strip("/")
-    # The version of a registry's API, which old clients wrote into the key; no repository is named so.
+    # The version of a registry's API, which old clients wrote into the key; no repository has such a name.
     return _Place(match["host"].lower(), port, "" if path in {"v1", "v2"} else path)
 
 

@@ -84,7 +84,7 @@ class FolderRegistry:
     async def _pack(self, repository: str) -> Package:
         if not is_repository(repository):
             raise AddressError(f"{repository[:200]!r} is no repository")
-        self._packed = None  # two of them may be large
+        self._packed = None  # free it first: two packages may be large
         package = await trio.to_thread.run_sync(_pack, self._root, repository)
         self._packed = repository, package
         return package

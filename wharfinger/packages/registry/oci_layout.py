@@ -142,7 +142,7 @@ def _write_blob(folder: Path, digest: Digest, data: bytes) -> None:
     marker = folder / LAYOUT_FILE
     if not marker.exists():
         with _written(folder, encode_json(_VERSION)) as temporary, suppress(FileExistsError):
-            # Linked, not renamed: whoever holds its lock must go on holding that of the file everybody sees.
+            # Linked, not renamed: a process that holds the lock must keep holding that of the visible file.
             marker.hardlink_to(temporary)
     if not _is_there(path, digest, len(data)):
         with _written(folder, data) as temporary:

@@ -141,7 +141,7 @@ def _chart(chart: Chart, archive: bytes) -> Package:
     config = Blob(HELM_CONFIG, encode_json(chart.metadata))
     layer = Blob(HELM_CHART, archive)
     home, source = find(chart.metadata, "home"), find(chart.metadata, "sources", 0)
-    # Those that Helm writes, save the time.
+    # The annotations that Helm writes, without the time.
     said = {
         _TITLE: chart.name,
         _VERSION: chart.version,

@@ -277,7 +277,7 @@ class Wire:
         token = read_token(data, url.host)
         if len(self._tokens) >= MAX_TOKENS:
             self._tokens.clear()
-        # Used for 90 % of its life, so that it does not expire on the way; the first use follows at once in any case.
+        # Used for 90 % of its life, so that it does not expire in transit; the first use follows at once anyway.
         self._tokens[(ask.repository, ask.write)] = (token.header(), asked_at + max(token.lifetime * 0.9, 1.0))
 
 

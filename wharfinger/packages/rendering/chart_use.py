@@ -146,7 +146,7 @@ def _default_texts(file: ChartFile) -> Iterator[str]:
     try:
         yield from _strings(read_yaml(file.data, what=VALUES_FILE))
     except FormatError:
-        yield file.text  # Helm says what is wrong with it
+        yield file.text  # Helm will report the error
 
 
 def _read(found: TemplateUse, text: str, *, builds: bool) -> None:

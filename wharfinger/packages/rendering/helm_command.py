@@ -81,9 +81,9 @@ def helm_environment(work: Path, memory_bytes: int, kubeconfig: JsonObject | Non
         "HTTP_PROXY": _NOWHERE,
         "HTTPS_PROXY": _NOWHERE,
         "LC_ALL": "C.UTF-8",
-        "GOTRACEBACK": "none",  # the reason is the first line; a megabyte of stacks would push it out
+        "GOTRACEBACK": "none",  # the reason is the first line; a megabyte of stack traces would displace it
         "GOGC": str(_GOGC),
-        "GOMEMLIMIT": str(memory_bytes // 2),  # from there on as careful as it would be without GOGC
+        "GOMEMLIMIT": str(memory_bytes // 2),  # above it, the collector runs as often as without GOGC
     }
     server = find(kubeconfig, "clusters", 0, "cluster", "server")
     host = urlsplit(server).hostname if isinstance(server, str) else None

@@ -173,19 +173,19 @@ class HelmRenderer:
         try:
             return use.looks(request.values)
         except ShapeError:
-            return False  # values that cannot be given to helm are refused where they are written
+            return False  # such values are refused when they are written for helm
 
     async def _run(
         self, arguments: list[str], work: Path, request: RenderRequest, kubeconfig: JsonObject | None
     ) -> Outcome:
-        # There is nothing to clean up, and a Helm that waits for a cluster is deaf to SIGTERM.
+        # Helm has nothing to clean up, and ignores SIGTERM while it waits for a cluster.
         limits = Limits(wall_s=self._limits.wall_s, stdout_bytes=self._limits.output_bytes, term_grace_s=TERM_GRACE_S)
         try:
             return await self._helm.run(arguments, work, limits, kubeconfig)
         except ProcessError as error:
             raise RenderError(
                 f"release {request.release}: {error}", transient=True
-            ) from error  # helm is ours, not the chart's
+            ) from error  # transient: the chart is not at fault
 
     @asynccontextmanager
     async def _workspace(self) -> AsyncIterator[Path]:
@@ -202,7 +202,7 @@ class HelmRenderer:
             yield work
         finally:
             with trio.move_on_after(REMOVE_S, shield=True):
-                # What takes longer, a full disk say, is emptied with the scratch folder when the daemon starts.
+                # If it takes longer (a full disk, say), the scratch folder is emptied when the daemon starts.
                 remove = partial(shutil.rmtree, work, ignore_errors=True)
                 await trio.to_thread.run_sync(remove, limiter=self._removals, abandon_on_cancel=True)
 

@@ -44,7 +44,7 @@ def has_notes(chart: Path) -> bool:
     except FileNotFoundError:
         return True
     except (OSError, ArtifactError):
-        return False  # Helm will say what is wrong with it
+        return False  # Helm will report the error
     return not any(
         is_ignored(rules, path, is_folder=path == TEMPLATES_FOLDER)
         for path in (TEMPLATES_FOLDER, f"{TEMPLATES_FOLDER}/{NOTES_FILE}")

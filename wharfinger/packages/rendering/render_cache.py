@@ -108,7 +108,7 @@ class CachingRenderer:
         try:
             return entry_key(request, identity)
         except FormatError:
-            return ""  # values that are none; the inner renderer says what is wrong with them
+            return ""  # invalid values; the inner renderer reports the error
 
     async def _found(self, key: str) -> Rendered | None:
         packed = self._memory.get(key)

@@ -63,7 +63,7 @@ def pack_rendered(rendered: Rendered) -> bytes:
     text = encode_json(whole)
     if len(text) > MAX_TEXT:
         raise EntryError(f"{len(text)} bytes are more than {MAX_TEXT}")
-    decode_json(text, max_bytes=MAX_TEXT, what="a render")  # what cannot be read again, as it is too deep, is not kept
+    decode_json(text, max_bytes=MAX_TEXT, what="a render")  # a render that is too deep to be read again is not cached
     return zlib.compress(text, _LEVEL)
 
 

@@ -178,7 +178,7 @@ class RenderFolder:
             self._faults += 1
             self._last_fault = error.strerror or str(error)
             if isinstance(error, FileNotFoundError):
-                self._sizes = None  # somebody removed the folder; it is made again when it is next asked for
+                self._sizes = None  # the folder was removed; it is made again on the next use
 
 
 def _content(descriptor: int, size: int) -> bytes:

@@ -45,7 +45,7 @@ _CONTAINER_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 _RESOURCE_NAME: Final = re.compile(
     r"(?:[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-._A-Za-z0-9]{0,61}[A-Za-z0-9])?\Z"
 )
-# Kubernetes' resource.Quantity, not below nothing.
+# Kubernetes' resource.Quantity, not below zero.
 _QUANTITY: Final = re.compile(
     r"\+?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3}|[numkMGTPE]|[KMGTPE]i)?\Z"
 )
@@ -256,7 +256,7 @@ def _quantities(value: JsonValue, where: str) -> JsonObject:
     for name, amount in amounts.items():
         if not _RESOURCE_NAME.match(name):
             raise ShapeError(f"{at(where, name)}: not the name of a resource, such as cpu or example.com/device")
-        # bool is an int in Python; YAML's `yes` is no amount of anything.
+        # bool is an int in Python, but YAML's `yes` is no quantity.
         written = str(amount) if isinstance(amount, str | int | float) and not isinstance(amount, bool) else ""
         if not _QUANTITY.match(written):
             raise ShapeError(f"{at(where, name)}: expected a quantity such as 100m, 0.5 or 1Gi, found {_shown(amount)}")

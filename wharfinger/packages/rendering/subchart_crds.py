@@ -115,7 +115,7 @@ def _enabled(node: _Node, values: JsonObject, prefix: str) -> Iterator[_Node]:
     dependencies = node.dependencies
     known = {chart.name: chart for _, chart in sorted(node.charts.items())}
     if not dependencies:
-        # Helm looks no deeper then: everything below is on.
+        # Then Helm does not check deeper levels: everything below is enabled.
         for chart in known.values():
             yield chart
             yield from _all(chart)

@@ -146,7 +146,7 @@ class CelPool:
         async for job in self._taken:
             try:
                 await self._serve_from(job)
-            except ProcessError as error:  # the worker could not be started, or would not die
+            except ProcessError as error:  # the worker could not be started or killed
                 job.finish(RulesError(f"no process for the rules of the settings: {error}", transient=error.transient))
             finally:
                 job.shut_down()
@@ -232,7 +232,7 @@ class _Talk:
                 raise trio.BrokenResourceError
             *lines, rest = (bytes(self._pending) + chunk).split(b"\n")
             self._pending[:] = rest
-            # Of the rules that it has been at, only the last counts; and an answer is the last line there is.
+            # Only the last reported rule counts; the answer is always the last line.
             said = decode_line(lines[-1]) if lines else ""
             if isinstance(said, tuple):
                 return said

@@ -48,6 +48,6 @@ class SettingsChecker:
             return SettingsReport(error.problems, report.warnings, settings)
         after = await check_values_rules(definition, values, before, self.rules)
         problems = tuple(Problem(each.path, f"{each.message} (in the values)") for each in after.problems)
-        # A values schema that extends the settings schema says its warnings once more.
+        # A values schema that extends the settings schema repeats its warnings.
         warnings = dict.fromkeys([*report.warnings, *after.warnings])
         return SettingsReport(problems, tuple(warnings), report.settings)

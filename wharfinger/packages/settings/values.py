@@ -101,7 +101,7 @@ def merged_values(definition: Definition, settings: JsonObject) -> JsonObject:
     """
     values = _defaulted(definition.settings_schema, definition.static_values, "values")
     values = _bounded(_merged(values, settings), "values")
-    # The settings' again: in what the user brought, nothing has been filled in yet.
+    # The settings' defaults again: the user's own settings have none yet.
     for schema in (definition.settings_schema, definition.values_schema):
         values = _defaulted(schema, values, "values")
     return _bounded(values, "values")

@@ -97,7 +97,7 @@ class DiskStore:
 
     async def download(self, registry: Registry, repository: str, manifest: Manifest) -> None:
         """Download the manifest's blobs. Raises PackageError; complete blobs are kept."""
-        package_layers(manifest)  # what cannot be unpacked is not brought here
+        package_layers(manifest)  # refuse what cannot be unpacked before it is downloaded
         blobs = blobs_of(manifest)
         total = sum(blob.size for blob in blobs)
         if total > self._limits.package_bytes:
@@ -201,7 +201,7 @@ class DiskStore:
         tree = self._trees / manifest.descriptor.digest.hex
         with closing(self._opened_layers(manifest, layers)) as opened:
             build_tree(opened, manifest, temporary, self._limits.archive, should_stop=_cancelled)
-        # One that is there was found damaged, but packages run from it: it goes when the new one is in its place.
+        # An existing tree is damaged, but packages run from it: it is removed when the new one replaces it.
         replace_tree(temporary, tree, replaced)
 
     def _opened_layers(
