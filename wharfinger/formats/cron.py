@@ -170,7 +170,7 @@ def parse_cron(text: str, *, zone: tzinfo) -> Cron:
         return Cron(text, _Every(_interval(rest.removeprefix("@every "), text), zone))
     if rest.startswith("@"):
         if rest.rstrip() not in _DESCRIPTORS:
-            raise CronError(f"schedule {text!r}: there is no {rest!r}; there are {', '.join(_DESCRIPTORS)} and @every")
+            raise CronError(f"schedule {text!r}: unknown {rest!r}; known: {', '.join(_DESCRIPTORS)} and @every 1h30m")
         rest = _DESCRIPTORS[rest.rstrip()]
     rule = _calendar(rest, text, zone)
     try:

@@ -124,7 +124,7 @@ def _refuse_unplanned(expression: Expression, sample: JsonValue) -> None:
         expression.evaluate(sample, sample)
     except CelError as error:
         if isinstance(error.__cause__, RuntimeError) and "reference resolve step" in str(error.__cause__):
-            raise CelError("uses a macro or function that is not known here") from error
+            raise CelError("uses an unknown macro or function") from error
 
 
 def _compiled(environment: _Environment, text: str) -> _Compiled:
@@ -174,7 +174,7 @@ def error_text(said: str, expression: str) -> str:
         return "index out of range"
     if "for 'self'" in said or "for 'oldSelf'" in said:
         return "the value is not of the type that the schema says, or too large a number"
-    return next((text for text in _HARMLESS if text in said), "a function was given what it cannot take")
+    return next((text for text in _HARMLESS if text in said), "a function was given an invalid argument")
 
 
 @cache
@@ -236,7 +236,7 @@ def _asked(text: str, count: int) -> _Function:
         value = compiled.eval(data={f"a{index}": argument for index, argument in enumerate(arguments)})
         plain = value.plain_value()
         if value.type().name() == "ERROR":
-            raise ValueError("given what it cannot take")
+            raise ValueError("invalid arguments")
         return plain
 
     return run

@@ -130,8 +130,8 @@ def _rule(said: JsonObject, kind: str) -> _Rule:
         )
         if expression.uses_old and not optional and find(said, "uncorrelated") is True:
             wrong = (
-                "uses oldSelf inside a list that is no map (x-kubernetes-list-type), so that nobody knows which item was "
-                "which before; move the rule above the list"
+                "uses oldSelf inside a list that is no map (x-kubernetes-list-type), so old and new items cannot be "
+                "matched; move the rule above the list"
             )
     except CelError as error:
         wrong = f"does not compile: {error}"

@@ -137,7 +137,7 @@ def encode_request(request: JqRequest) -> bytes:
                 request.text.decode()
             _TEXT.decode(request.text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise JqProtocolError(f"jq: what it is to be run on is no JSON: {error}") from error
+            raise JqProtocolError(f"jq: its input is no JSON: {error}") from error
     text = msgspec.UNSET if request.text is None else msgspec.Raw(request.text)
     try:
         return msgspec.json.encode(_Request(request.program, text, request.whole or msgspec.UNSET))

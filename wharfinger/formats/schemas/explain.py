@@ -39,9 +39,7 @@ def explain(
     try:
         found = explanation.of_errors(explaining_validator(converted.schema, MAX_WORK).iter_errors(quiet(value)))
     except WorkError:
-        return (
-            Problem("", "does not fit the schema; with so many alternatives, where it fits best is not looked for"),
-        )
+        return (Problem("", "does not fit the schema, which has too many alternatives to find the one that fits best"),)
     return found or explanation.of_decisions(validator.iter_errors(value), value)
 
 
@@ -117,7 +115,7 @@ class _Explanation:
     def said(self, finding: Finding) -> Problem | None:
         path, shown = self.visible(finding.path)
         if not shown and path != finding.path and finding.keyword == "required":
-            return Problem(path_text(path), "misses a required member")
+            return Problem(path_text(path), "lacks a required member")
         visible = Finding(path, finding.keyword, finding.expected, finding.instance, finding.schema, finding.name)
         return problem_of(visible, shown=shown, patterns=self.patterns)
 

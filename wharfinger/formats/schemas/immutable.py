@@ -54,7 +54,7 @@ def _has(schema: JsonObject, path: ValuePath, what: str) -> bool:
         if isinstance(inner, dict) and _is_marked(inner):
             place = path_text((*path, keyword))
             raise SchemaError(
-                f"{what}: {place}: has {IMMUTABLE} in it, which would not be looked at there; move it out of {keyword}"
+                f"{what}: {place}: has {IMMUTABLE} in it, which would not be checked there; move it out of {keyword}"
             )
     found = schema.get(IMMUTABLE) is True
     for name, inner in properties(schema).items():

@@ -41,7 +41,7 @@ def _has(schema: JsonObject, path: ValuePath, what: str) -> bool:
     if kind is not None and kind not in ("atomic", "set", "map"):
         raise SchemaError(f"{what}: {path_text((*path, LIST_TYPE))}: is not one of atomic, set, map")
     if kind == "map" and not (isinstance(keys, list) and keys and all(isinstance(key, str) for key in keys)):
-        raise SchemaError(f"{what}: {path_text((*path, MAP_KEYS))}: a list of type map names its keys here")
+        raise SchemaError(f"{what}: {path_text((*path, MAP_KEYS))}: required for a list of type map; name its keys")
     found = kind in ("set", "map") or schema.get(EMBEDDED) is True
     for name, inner in properties(schema).items():
         found = _has(inner, (*path, "properties", name), what) or found
@@ -61,7 +61,7 @@ def list_problems(value: JsonValue, schema: JsonObject, limit: int) -> tuple[Pro
     except _WorkError:
         return (
             *search.found[: limit - 1],
-            Problem("", f"has more than {MAX_LOOKED_AT} parts to be checked for doubles"),
+            Problem("", f"has more than {MAX_LOOKED_AT} parts to be checked for duplicates"),
         )
     return tuple(search.found)
 

@@ -69,7 +69,7 @@ class Schema:
             if self._has_lists and len(found) < limit:
                 found += list_problems(value, self.document, limit - len(found))
         except (ValueError, ShapeError):
-            return (Problem("", "has something in it that has no form in JSON"),)
+            return (Problem("", "contains a value that has no JSON form"),)
         return found
 
     @property
@@ -82,7 +82,7 @@ class Schema:
         try:
             return immutable_problems(value, old, self.document) if self._has_immutable else ()
         except ShapeError:
-            return (Problem("", "has something in it that has no form in JSON"),)
+            return (Problem("", "contains a value that has no JSON form"),)
 
     def warnings(self, value: JsonValue) -> tuple[Problem, ...]:
         """Return warnings of the deprecated parts of a value without defaults."""

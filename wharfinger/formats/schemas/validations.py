@@ -192,7 +192,7 @@ class _Reading:
                 (*path, key), "is required" if found is None else f"expected text, found {type_name(found)}"
             )
         if not found.strip():
-            raise self.error((*path, key), "is empty; say something, or leave it out")
+            raise self.error((*path, key), "is empty; write a text, or leave it out")
         if len(found) > most:
             raise self.error((*path, key), f"has {len(found)} characters; at most {most} are read")
         return found
@@ -259,7 +259,7 @@ class _Reading:
             others = inner.get("additionalProperties") if isinstance(inner, dict) else None
             inner = properties(inner).get(name, others) if isinstance(inner, dict) else None
             if not isinstance(inner, dict):
-                raise self.error(here, f"leads to no field of the schema: there is no {name[:80]!r}")
+                raise self.error(here, f"names no field of the schema: there is no {name[:80]!r}")
             steps.append(name)
             at = match.end()
         return steps
