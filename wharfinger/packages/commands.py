@@ -88,8 +88,8 @@ def add_package(parser: argparse.ArgumentParser) -> None:
     push.set_defaults(handler=_push)
     inspect = actions.add_parser(
         "inspect",
-        help="show what a registry has under a reference",
-        description="Show what a registry has under a reference.",
+        help="show the artifact that a reference names",
+        description="Show the artifact that a reference names: its digest, type, metadata and layers.",
     )
     inspect.add_argument(
         "reference",
@@ -107,11 +107,10 @@ def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     """Add ``package check``. ``open_jq`` and ``check_hooks`` are defaults of the parser, set by the composition root."""
     check = actions.add_parser(
         "check",
-        help="look a package's folder over, as the daemon would",
-        description="Read a package as the daemon does when it loads one: what it says of itself, schemas and their rules, "
-        "conversions of settings, which files are hooks; convert the examples that it brings "
-        "(openapi/conversions/testcases.yaml); and, with --settings, check settings against it. Exit code 0 without errors, "
-        "else 1. Hooks are not run.",
+        help="check a package's folder, as the daemon would",
+        description="Read a package as the daemon does when it loads one: its description, schemas and their rules, "
+        "conversions of settings, and the files of hooks. Convert the package's examples (openapi/conversions/testcases.yaml) "
+        "and, with --settings, check settings against it. The exit code is 0 without errors, else 1. Hooks are not run.",
     )
     check.add_argument("folder", type=Path, metavar="FOLDER", help="the package's folder")
     check.add_argument(
@@ -122,7 +121,7 @@ def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         type=_version,
         default=0,
         metavar="N",
-        help="the version of the schema that they are written for (default: the newest)",
+        help="the version of the schema that the settings are written for (default: the newest)",
     )
     check.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
     check.set_defaults(handler=_check)
@@ -132,12 +131,17 @@ def _add_registry_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plain-http",
         action="store_true",
-        help="speak http instead of https (loopback registries are spoken to so anyway)",
+        help="use http instead of https (the default for loopback registries)",
     )
     parser.add_argument(
-        "--ca", "--ca-file", type=Path, metavar="FILE", dest="ca", help="more certificate authorities to trust, PEM"
+        "--ca",
+        "--ca-file",
+        type=Path,
+        metavar="FILE",
+        dest="ca",
+        help="additional certificate authorities to trust, PEM",
     )
-    parser.add_argument("--username", metavar="NAME", help="who asks")
+    parser.add_argument("--username", metavar="NAME", help="user name for the registry")
     parser.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
     parser.add_argument(
         "--token-realm",
@@ -150,7 +154,7 @@ def _add_registry_arguments(parser: argparse.ArgumentParser) -> None:
         "--docker-config",
         type=Path,
         metavar="FILE",
-        help="logins, as `docker login` writes them; without it, $DOCKER_CONFIG/config.json or ~/.docker/config.json, if there",
+        help="logins, as `docker login` writes them (default: $DOCKER_CONFIG/config.json or ~/.docker/config.json, if it exists)",
     )
 
 
@@ -203,7 +207,7 @@ def _given(path: Path, version: int) -> GivenSettings:
 def _version(text: str) -> int:
     """Return the version in an argument. Raises ArgumentTypeError."""
     if len(text) > MAX_DIGITS or not text.isascii() or not text.isdigit() or not 0 < int(text) <= MAX_VERSION:
-        raise argparse.ArgumentTypeError(f"{text[:MAX_SHOWN]!r} is no version: a number from 1 to {MAX_VERSION}")
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to {MAX_VERSION}, found {text[:MAX_SHOWN]!r}")
     return int(text)
 
 
@@ -242,11 +246,11 @@ async def _push_async(args: argparse.Namespace) -> list[str]:
 def _tag_to_push(package: Package, target: "_Target", *, force: bool) -> str:
     """Return the given tag, or that of the package's version. Raises AddressError if there is neither, or if they differ."""
     if not target.tag and not package.tag:
-        raise AddressError(f"{target}: {package.name} says no version; give a tag, such as {target}:1.0.0")
+        raise AddressError(f"{target}: {package.name} has no version; give a tag, such as {target}:1.0.0")
     if target.tag and package.tag and target.tag != package.tag and not force:
         raise AddressError(
-            f"{target}: {package.name} says that it is version {package.version}, which is pushed as {package.tag}: give that "
-            "tag or none, correct the version, or push it under this tag all the same with --force"
+            f"{target}: {package.name} has version {package.version}, which is pushed as {package.tag}; give that tag "
+            "or none, correct the version, or push it under the given tag with --force"
         )
     return target.tag or package.tag
 

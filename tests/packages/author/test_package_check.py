@@ -60,7 +60,7 @@ async def test_what_is_odd_about_a_chart_is_a_warning(tmp_path: Path) -> None:
             "requirements: {applications: {mandatroy: []}}",
             "applications.mandatroy: unknown key; did you mean 'mandatory'",
         ),
-        ("subscriptions: [a, a]", "subscriptions[1]: a is there twice"),
+        ("subscriptions: [a, a]", "subscriptions[1]: a is listed twice"),
         (
             "licensing: {editions: {ee: {avaliable: true}}}",
             "editions.ee.avaliable: unknown key; did you mean 'available'",
@@ -146,7 +146,7 @@ async def test_traps_for_whoever_changes_it_next(tmp_path: Path) -> None:
     silent = {**GOOD, "openapi/settings.yaml": "type: object", "openapi/values.yaml": "type: object"}
     report = await check(tmp_path / "silent", silent)
     assert told(report) == [
-        "warning: the settings schema: says no x-config-version, and conversions lead to 2; say so, beside its type"
+        "warning: the settings schema: has no x-config-version, but conversions lead to version 2; add it beside its type"
     ]
 
 

@@ -42,7 +42,7 @@ from wharfinger.packages.settings.values import MAX_VALUES, check_package_rules
 
 _SCHEMA: Final = "the settings schema"
 _CHECKED_BY_HELM: Final = (
-    "of a plain chart, they are Helm's to check (values.schema.json) when it renders; nothing was checked here"
+    "Helm checks the settings of a plain chart (values.schema.json) when it renders; nothing was checked here"
 )
 
 
@@ -210,7 +210,7 @@ def _untested(definition: Definition, cases: tuple[ConversionCase, ...]) -> Iter
     """Yield a finding for each part that works, but is likely to break with the next change."""
     chain = definition.conversions
     if not chain.declared:
-        message = f"says no {X_CONFIG_VERSION}, and conversions lead to {chain.current}; say so, beside its type"
+        message = f"has no {X_CONFIG_VERSION}, but conversions lead to version {chain.current}; add it beside its type"
         yield CheckFinding(Severity.WARNING, _SCHEMA, message)
     for conversion in chain.conversions:
         if not any(case.from_version < conversion.version <= case.to_version for case in cases):

@@ -201,7 +201,7 @@ def _check(chart: Chart) -> None:
                 f"dependencies: {each.name[:100]}: alias: {each.alias[:50]!r} has other characters than letters, digits, '-', '_'"
             )
         if (name := each.alias or each.name) in seen:
-            raise ShapeError(f"dependencies: {name[:100]!r} is there twice; give one of them an alias")
+            raise ShapeError(f"dependencies: {name[:100]!r} is listed twice; give one of them an alias")
         seen.add(name)
 
 
@@ -272,7 +272,7 @@ def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Itera
             mode = path.stat().st_mode
             if stat.S_ISDIR(mode):
                 if path in chain:
-                    raise ArtifactError(f"{entry.path}: a link to a folder it lies in; remove it")
+                    raise ArtifactError(f"{entry.path}: a link to a folder that contains it; remove it")
                 pending.append((name + "/", path, (*chain, path)))
             elif stat.S_ISREG(mode):
                 yield name, path
@@ -292,9 +292,9 @@ def _inside(path: Path, root: Path) -> Path:
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        raise ArtifactError(f"{path}: a link to nothing; remove it") from error
+        raise ArtifactError(f"{path}: a broken link; remove it") from error
     if not real.is_relative_to(root):
-        raise ArtifactError(f"{path}: a link that leaves the chart's folder; copy what it points to into the chart")
+        raise ArtifactError(f"{path}: a link that leaves the chart's folder; copy its target into the chart")
     return real
 
 

@@ -119,7 +119,7 @@ def read_conversions(files: PackageFiles, schema: JsonObject, schema_file: str) 
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
         why = f"{schema_file} has {X_CONFIG_VERSION}: {said}" if said else f"v{current}.yaml is there"
         raise ArtifactError(
-            f"{CONVERSIONS_FOLDER}: {names}{more} missing: {why}, and settings are converted from every version before; add it"
+            f"{CONVERSIONS_FOLDER}: {names}{more} missing: {why}, and settings of every older version must be converted; add it"
         )
     if max(found, default=1) > current:
         raise ArtifactError(
@@ -209,7 +209,7 @@ async def _run(chain: ConversionChain, jq: JqRunner, settings: JsonObject, versi
                     f"{where}: {_one_line(error)}", transient=error.transient, late=error.late
                 ) from error
             if not isinstance(found, dict):
-                raise ConversionError(f"{where}: it gave {type_name(found)}, and settings are an object")
+                raise ConversionError(f"{where}: expected an object as its result, found {type_name(found)}")
             settings = found
     return settings
 
@@ -231,7 +231,7 @@ def _read_file(files: PackageFiles, name: str) -> Conversion | None:
         return None
     match = _FILE.match(name)
     if match is None:
-        raise ArtifactError(f"{path}: a conversion is called by the version that it leads to: v2.yaml, v3.yaml, …")
+        raise ArtifactError(f"{path}: a conversion is named after the version that it leads to: v2.yaml, v3.yaml, …")
     document = files.read_object(path) or {}
     try:
         return _read_document(document, int(match[1]))
@@ -245,14 +245,14 @@ def _read_document(document: JsonObject, named: int) -> Conversion:
     if version is None:
         raise ShapeError("version: required")
     if version != named:
-        raise ShapeError(f"version: {version}, and the file is called v{named}; rename one of them")
+        raise ShapeError(f"version: {version}, but the file is called v{named}; rename one of them")
     if version < 2:
-        raise ShapeError("version: 1 is what settings begin with; the first conversion leads to 2")
+        raise ShapeError("version: settings begin with version 1, so the first conversion leads to 2")
     entries = items(document, "conversions", "")
     if not entries:
-        raise ShapeError("conversions: expected a list of jq programs, and there is none; '.' changes nothing")
+        raise ShapeError("conversions: expected a list of jq programs, found none; use '.' to change nothing")
     if len(entries) > MAX_PROGRAMS:
-        raise ShapeError(f"conversions: {len(entries)} programs, and at most {MAX_PROGRAMS} are taken")
+        raise ShapeError(f"conversions: expected at most {MAX_PROGRAMS} programs, found {len(entries)}")
     programs = tuple(_program(entry, at("conversions", index)) for index, entry in enumerate(entries))
     languages = open_object(document.get("description"), "description")
     description = {language: text(languages, language, "description") for language in languages}
@@ -263,7 +263,7 @@ def _program(value: JsonValue, where: str) -> str:
     if not isinstance(value, str):
         raise ShapeError(f"{where}: expected a jq program, found {type_name(value)}; put it in quotes")
     if not value.strip():
-        raise ShapeError(f"{where}: an empty program; '.' changes nothing")
+        raise ShapeError(f"{where}: an empty program; use '.' to change nothing")
     if len(value) > MAX_PROGRAM:
-        raise ShapeError(f"{where}: {len(value)} characters, and at most {MAX_PROGRAM} are taken")
+        raise ShapeError(f"{where}: expected at most {MAX_PROGRAM} characters, found {len(value)}")
     return value

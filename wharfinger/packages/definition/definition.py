@@ -163,7 +163,7 @@ def read_definition(tree: Path, *, name: str, version: str, in_modules_dir: bool
     if files.has_file(CHART_FILE):
         return _plain_chart(files)
     raise ArtifactError(
-        f"package {name[:80]!r}: nothing says what it is: expected {PACKAGE_FILE}, a Helm chart ({CHART_FILE}), or a module "
+        f"package {name[:80]!r}: it is no package: expected {PACKAGE_FILE}, a Helm chart ({CHART_FILE}), or a module "
         f"folder ({HOOKS_FOLDER}/, openapi/, {ENABLED_SCRIPT}, {TEMPLATES_FOLDER}/ or {CRDS_FOLDER}/); add a {PACKAGE_FILE}"
     )
 
@@ -194,7 +194,7 @@ def _plain_chart(files: PackageFiles) -> Definition:
 
 def _package(files: PackageFiles, said: PackageFile, what: str, name: str, version: str) -> Definition:
     if not is_package_name(name):
-        raise ArtifactError(f"package {name[:80]!r}: no name of a package: lower-case letters, digits and '-'")
+        raise ArtifactError(f"package {name[:80]!r}: expected a name of lower-case letters, digits and '-'")
     if said.name and said.name != name:
         raise ArtifactError(f"{what}: name: {said.name} was published as {name!r}; rename one of them")
     own_chart = _own_chart(files) if files.has_file(CHART_FILE) else None

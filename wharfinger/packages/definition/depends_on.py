@@ -36,15 +36,15 @@ def read_depends_on(value: JsonValue, *, own: str, namespace: str, where: str = 
     if not isinstance(entries, list):
         raise ShapeError(f"{where}: expected a list, found {type_name(entries)}")
     if len(entries) > MAX_DEPENDS_ON:
-        raise ShapeError(f"{where}: {len(entries)} entries, and at most {MAX_DEPENDS_ON} are taken")
+        raise ShapeError(f"{where}: expected at most {MAX_DEPENDS_ON} entries, found {len(entries)}")
     found: dict[str, DependsOn] = {}
     for index, entry in enumerate(entries):
         here = at(where, index)
         one = _read_one(closed_object(entry, here, _KEYS), namespace, here)
         if one.package == own:
-            raise ShapeError(f"{here}: it is this {one.kind} itself; nothing can depend on itself")
+            raise ShapeError(f"{here}: this is the {one.kind} itself; a package cannot depend on itself")
         if one.package in found:
-            raise ShapeError(f"{here}: {one} is there twice; join its versions with a comma")
+            raise ShapeError(f"{here}: {one} is listed twice; join its versions with a comma")
         found[one.package] = one
     return tuple(found.values())
 

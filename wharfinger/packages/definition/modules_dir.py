@@ -114,9 +114,9 @@ class _Reading:
             return
         if not _is_folder(entry):
             if not _is_broken_link(entry):
-                self._warnings.append(f"{path}: neither a module's folder nor {VALUES_FILE}; it is not looked at")
+                self._warnings.append(f"{path}: neither a module's folder nor {VALUES_FILE}; it is ignored")
                 return
-            self._warnings.append(f"{path}: a link to nothing; remove it, or bring back what it points to")
+            self._warnings.append(f"{path}: a broken link; remove it, or restore its target")
             self._broken.update({split_weight(entry.name)[1]} - self._found.keys())
             return
         weight, name = split_weight(entry.name)
@@ -124,7 +124,7 @@ class _Reading:
             _check_name(name)
             module = FoundModule(name, UNNUMBERED_WEIGHT if weight is None else weight, entry.name, self._dirs[at])
             if (first := self._found.get(name)) is not None:
-                self._warnings.append(f"{path}: module {name} is in {first.path} as well, and that one counts")
+                self._warnings.append(f"{path}: module {name} is in {first.path} as well, and that one is used")
                 return
             own_flag = self._flag(module, at)
         except ArtifactError as error:
@@ -166,7 +166,7 @@ def _values_of(folder: Path) -> JsonObject:
     """Return a directory's ``values.yaml``, with every flag in it checked to be a boolean."""
     what = str(folder / VALUES_FILE)
     if not folder.is_dir():
-        raise ArtifactError(f"modules directory {folder}: not a folder; name one that is there")
+        raise ArtifactError(f"modules directory {folder}: not a folder; name an existing one")
     try:
         values = open_files(folder, str(folder)).read_object(VALUES_FILE) or {}
     except ArtifactError as error:
@@ -180,7 +180,7 @@ def _values_of(folder: Path) -> JsonObject:
 def _check_name(name: str) -> None:
     check_module_name(name)
     if name == GLOBAL_NAME:
-        raise ArtifactError(f"module {name!r}: that is the key of what all modules see; rename it")
+        raise ArtifactError(f"module {name!r}: the name is reserved for the values of all modules; rename it")
 
 
 def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:

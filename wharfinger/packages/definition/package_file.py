@@ -153,7 +153,7 @@ def _type(written: str) -> PackageType:
 def _refuse_module_keys(entry: JsonObject) -> None:
     for key in _ONLY_MODULES:
         if entry.get(key) not in (None, False, ""):
-            raise ShapeError(f"{key}: only a Module has it; remove it, or say type: Module")
+            raise ShapeError(f"{key}: only a Module has it; remove it, or set type: Module")
 
 
 def _name(entry: JsonObject) -> str:
@@ -204,7 +204,7 @@ def _subscriptions(entry: JsonObject) -> tuple[str, ...]:
             )
         package = package_of(name, "") if slash else name
         if package in found:
-            raise ShapeError(f"{where}: {name} is there twice; keep one of them")
+            raise ShapeError(f"{where}: {name} is listed twice; keep one of them")
         found[package] = None
     return tuple(found)
 
@@ -222,7 +222,7 @@ def _batch_hooks(entry: JsonObject) -> tuple[str, ...]:
         if first != HOOKS_FOLDER or not steps or not {"", ".", ".."}.isdisjoint(steps) or not path.isprintable():
             raise ShapeError(f"{where}: {path[:130]!r} is no path of a hook; write one such as {HOOKS_FOLDER}/main")
         if path in written[:index]:
-            raise ShapeError(f"{where}: {path} is there twice; keep one of them")
+            raise ShapeError(f"{where}: {path} is listed twice; keep one of them")
     return tuple(str(path) for path in written)
 
 
@@ -236,7 +236,7 @@ def _bundles(value: JsonValue) -> frozenset[tuple[str, str]]:
     for name, edition in editions.items():
         where = at("licensing.editions", name)
         if not name.strip():
-            raise ShapeError(f"{where}: an edition has a name")
+            raise ShapeError(f"{where}: expected the name of an edition, found none")
         entry = closed_object(edition, where, ("available", "enabledInBundles"))
         bundles = _bundle_names(entry, where)
         if flag(entry, "available", where):
@@ -253,7 +253,7 @@ def _bundle_names(edition: JsonObject, where: str) -> tuple[str, ...]:
         if not isinstance(bundle, str):
             raise ShapeError(f"{at(where, index)}: expected a string, found {type_name(bundle)}")
         if not bundle.strip():
-            raise ShapeError(f"{at(where, index)}: a bundle has a name")
+            raise ShapeError(f"{at(where, index)}: expected the name of a bundle, found none")
         found.append(bundle.strip())
     return tuple(found)
 

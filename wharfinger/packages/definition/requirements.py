@@ -188,7 +188,7 @@ def check_buckets(
         for name in names:
             other = places.setdefault(name, bucket)
             if other != bucket:
-                raise ShapeError(f"{at(where, bucket)}: {name} is in {other} too; a package is in one of them")
+                raise ShapeError(f"{at(where, bucket)}: {name} is in {other} too; keep it in one of them")
 
 
 def _check_once(where: str, *lists: tuple[str, Iterable[Dependency]]) -> None:

@@ -56,7 +56,7 @@ def read_requirements(value: JsonValue, where: str, *, legacy: bool = False, of_
     known = ("kubernetes", "platform", "deckhouse", "modules", "bootstrapped" if legacy else "applications")
     entry = closed_object(value, where, known)
     if entry.get("platform") is not None and entry.get("deckhouse") is not None:
-        raise ShapeError(f"{at(where, 'deckhouse')}: the same as platform, which is there too; keep one of them")
+        raise ShapeError(f"{at(where, 'deckhouse')}: the same as platform, which is set too; keep one of them")
     modules = open_object(entry.get("modules"), at(where, "modules"))
     # A bucket is never a string; a module's constraint in the short form always is.
     has_texts = any(isinstance(each, str) for each in modules.values())
@@ -117,7 +117,7 @@ def _long_form(entry: JsonObject, where: str, members: _Members) -> _Needs:
     for number, each in enumerate(conditional):
         if not each.constraint.text:
             path = at(at(where, "conditional"), number)
-            raise ShapeError(f"{path}.constraint: required for {each.name}: without one the need says nothing")
+            raise ShapeError(f"{path}.constraint: required for {each.name}: without one it has no effect")
     any_of = _groups(entry, "anyOf", where, members)
     none_of = _groups(entry, "noneOf", where, members)
     check_buckets(where, mandatory, conditional, any_of, none_of)
@@ -147,12 +147,12 @@ def _groups(entry: JsonObject, key: str, where: str, members: _Members) -> tuple
         group = closed_object(value, here, ("name", "description", members.key))
         name = text(group, "name", here)
         if not name:
-            raise ShapeError(f"{here}.name: required; messages call the group by it")
+            raise ShapeError(f"{here}.name: required; messages name the group by it")
         _check_length(name, MAX_GROUP_NAME, f"{here}.name")
         description = text(group, "description", here)
         _check_length(description, MAX_DESCRIPTION, f"{here}.description")
         if name in found:
-            raise ShapeError(f"{here}.name: a second group {name!r} in {key}; give each its own name")
+            raise ShapeError(f"{here}.name: a second group {name!r} in {key}; give each a different name")
         named = _dependencies(group, members.key, here, members)
         if not named:
             raise ShapeError(f"{here}.{members.key}: at least one is needed")
@@ -162,7 +162,9 @@ def _groups(entry: JsonObject, key: str, where: str, members: _Members) -> tuple
 
 def _check_length(written: str, most: int, path: str) -> None:
     if len(written) > most:
-        raise ShapeError(f"{path}: {len(written)} characters, and at most {most} are taken; it begins {written[:40]!r}")
+        raise ShapeError(
+            f"{path}: expected at most {most} characters, found {len(written)}; the text begins {written[:40]!r}"
+        )
 
 
 def _bounded(found: list[JsonValue], path: str) -> list[JsonValue]:

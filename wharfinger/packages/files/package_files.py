@@ -95,9 +95,9 @@ class PackageFiles:
         try:
             real = path.resolve(strict=True)
         except (OSError, RuntimeError) as error:
-            raise ArtifactError(f"{name}: a link to nothing; remove it") from error
+            raise ArtifactError(f"{name}: a broken link; remove it") from error
         if not real.is_relative_to(self.root):
-            raise ArtifactError(f"{name}: a link that leaves the package; put what it points to into the package")
+            raise ArtifactError(f"{name}: a link that leaves the package; copy its target into the package")
         return real
 
 

@@ -30,7 +30,7 @@ def closed_object(value: JsonValue, where: str, known: Collection[str]) -> JsonO
     for key in found:
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1, cutoff=0.6) if len(key) <= _LONGEST_GUESS else []
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+            hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(known)}"
             raise ShapeError(f"{at(where, key)}: unknown key; {hint}")
     return found
 

@@ -171,7 +171,7 @@ def _split_scheme(text: str) -> tuple[Scheme | None, str]:
     _, at, host = rest.rpartition("://")[2].partition("/")[0].rpartition("@")
     if at and not host.startswith("sha256"):
         # The text is not quoted: messages are written to logs and a resource's status.
-        raise AddressError("an address with a user name or password; give them apart from it")
+        raise AddressError("an address with a user name or password; give them separately")
     if "://" in rest:
         raise AddressError(f"{_shown(text)}: unknown scheme; use oci://, https://, http:// or none")
     return _SCHEMES.get(prefix), rest

@@ -70,8 +70,8 @@ def network_failure(what: str, error: Exception) -> RegistryError:
         )
     if _cause(error, ssl.SSLError) is not None:
         return RegistryError(
-            f"{what}: TLS failed: {_words(error)}; if the registry speaks plain HTTP, say so: "
-            "spec.registry.scheme: HTTP in a PackageRepository, --plain-http on the command line",
+            f"{what}: TLS failed: {_words(error)}; if the registry uses plain HTTP, set "
+            "spec.registry.scheme: HTTP in a PackageRepository, or --plain-http on the command line",
             transient=True,
         )
     if isinstance(error, httpx.TimeoutException):

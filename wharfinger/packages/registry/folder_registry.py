@@ -44,8 +44,8 @@ class FolderRegistry:
         package = await self._pack(repository)
         if package.tag not in {tag, ""}:
             raise ArtifactNotFoundError(
-                f"{self._root / repository}: not version {tag}; what is there is version {package.tag}: "
-                "ask for that one, or change the version it says"
+                f"{self._root / repository}: not version {tag}; the folder has version {package.tag}; "
+                "request that one, or change the version in its files"
             )
         return package.manifest.descriptor
 
@@ -71,7 +71,7 @@ class FolderRegistry:
             if one.descriptor.digest == blob.digest:
                 yield VerifiedBlob(ReadChunks(partial(_next_chunk, io.BytesIO(one.data))), blob, what)
                 return
-        raise ArtifactNotFoundError(f"{what}: not found; the folder's files have changed, ask for the package again")
+        raise ArtifactNotFoundError(f"{what}: not found: the folder's files have changed; request the package again")
 
     async def tags(self, repository: str) -> tuple[str, ...]:
         """Return the package's version; () if it has none."""

@@ -74,7 +74,7 @@ def read_manifest(data: bytes, descriptor: Descriptor) -> Manifest:
         raise ArtifactError(f"{what}: {len(data)} bytes is over the limit of {MAX_MANIFEST}")
     if len(data) != descriptor.size or digest_of(data) != descriptor.digest:
         raise DigestError(
-            f"{what}: the {len(data)} bytes received are not the {descriptor.size} it promises", transient=True
+            f"{what}: received {len(data)} bytes, expected {descriptor.size} with that digest", transient=True
         )
     try:
         return _read(as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="document"), "document"), descriptor)
@@ -181,9 +181,9 @@ def _read(document: JsonObject, descriptor: Descriptor) -> Manifest:
     if media_type in INDEXES or ("manifests" in document and "layers" not in document):
         raise ArtifactError("an index where one image is expected; name the image by its digest")
     if media_type not in READABLE:
-        raise ArtifactError(f"{media_type[:200]!r} is not a manifest type that is read here")
+        raise ArtifactError(f"{media_type[:200]!r} is not a supported type of manifest")
     if descriptor.media_type not in {"", media_type}:
-        raise ArtifactError(f"announced as {descriptor.media_type[:200]!r}, but it says {media_type!r}")
+        raise ArtifactError(f"announced as {descriptor.media_type[:200]!r}, but it is {media_type!r}")
     return _manifest(document, Descriptor(media_type, descriptor.digest, descriptor.size))
 
 

@@ -111,7 +111,7 @@ class OciRegistry:
         )
         location = start.headers.get("location", "")
         if not location:
-            raise RegistryError(f"{what}: the registry gave no place to upload to", transient=True)
+            raise RegistryError(f"{what}: the registry gave no location for the upload", transient=True)
         place = self._wire.own_url(location, what).copy_merge_params({"digest": descriptor.digest.text})
         await self._wire.ask(
             Ask("PUT", place, repository, what, write=True, accepted=(201,), content=data, content_type=_BYTES),

@@ -69,8 +69,8 @@ class VerifiedBlob:
                 chunk = await anext(self._chunks, None)
         except trio.TooSlowError as error:
             raise RegistryError(
-                f"{self._what}: the transfer is too slow: {self._size} of {self._blob.size} bytes so far, {least}; look at "
-                "the registry and at the way to it, or lower --download-least-speed",
+                f"{self._what}: the transfer is too slow: {self._size} of {self._blob.size} bytes so far, {least}; check "
+                "the registry and the network, or lower --download-least-speed",
                 transient=True,
             ) from error
         self._waited += trio.current_time() - began

@@ -221,9 +221,9 @@ class Wire:
         try:
             target = url.join(location)
         except (httpx.InvalidURL, ValueError) as error:
-            raise RegistryError(f"{what}: redirected to what is no URL", transient=False) from error
+            raise RegistryError(f"{what}: redirected to an invalid URL", transient=False) from error
         if target.scheme not in {"http", "https"} or not _HOST.match(target.host) or not location or target.userinfo:
-            raise RegistryError(f"{what}: redirected to what is no http(s) URL", transient=False)
+            raise RegistryError(f"{what}: redirected to a URL that is not http(s)", transient=False)
         if url.scheme == "https" and target.scheme != "https":
             raise RegistryError(
                 f"{what}: redirected from https to plain http ({target.host[:200]}); refused, correct the registry's set-up",

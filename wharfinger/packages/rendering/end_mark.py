@@ -51,7 +51,7 @@ def read_written(out: Path, stdout: str, max_bytes: int) -> str:
     for place in _WROTE.findall(stdout):
         path = Path(place)
         if not path.is_relative_to(out):
-            raise RenderError(f"helm wrote {path.name} where it was not told to")
+            raise RenderError(f"helm wrote an unexpected {path.name}")
         name = path.relative_to(out).as_posix()
         if name not in files:
             with path.open("rb") as file:
@@ -61,10 +61,10 @@ def read_written(out: Path, stdout: str, max_bytes: int) -> str:
                 raise RenderError(f"the chart renders to more than {max_bytes} bytes; make it render less")
             files[name] = _documents(name, data.decode())
         if not files[name]:
-            raise RenderError(f"{name}: helm wrote fewer documents than it says")
+            raise RenderError(f"{name}: helm wrote fewer documents than it reported")
         found.append(files[name].pop(0))
     if any(files.values()):
-        raise RenderError("helm wrote more documents than it says")
+        raise RenderError("helm wrote more documents than it reported")
     return "".join(found)
 
 

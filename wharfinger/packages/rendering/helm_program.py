@@ -88,4 +88,4 @@ class HelmProgram:
 
 def _not_run(why: str) -> RenderError:
     """Return the error for a Helm that cannot be run. It is transient, because the chart is not at fault."""
-    return RenderError(f"helm cannot be run: {why}; look at --helm", transient=True)
+    return RenderError(f"helm cannot be run: {why}; check --helm", transient=True)

@@ -195,7 +195,7 @@ class HelmRenderer:
             work = Path(tempfile.mkdtemp(prefix="render-", dir=self._scratch.absolute()))
         except OSError as error:
             raise RenderError(
-                f"{self._scratch}: no folder to render in: {error.strerror}; look at the disk and at the owner of the folder",
+                f"{self._scratch}: no folder to render in: {error.strerror}; check the disk and the owner of the folder",
                 transient=True,
             ) from error
         try:
@@ -238,7 +238,7 @@ def _prepare(work: Path, request: RenderRequest, kubeconfig: JsonObject | None) 
             _write(work / "kubeconfig", encode_json(kubeconfig))
     except OSError as error:
         raise RenderError(
-            f"release {request.release}: the values cannot be written: {error.strerror}; look at the disk",
+            f"release {request.release}: the values cannot be written: {error.strerror}; check the disk",
             transient=True,
         ) from error
     prepared = _prepare_chart(work / "chart", request)
@@ -272,7 +272,7 @@ def _prepare_chart(made: Path, request: RenderRequest) -> _Prepared:
 
 
 def _no_room(error: OSError) -> RenderError:
-    return RenderError(f"the chart cannot be laid out for helm: {error.strerror}; look at the disk", transient=True)
+    return RenderError(f"the chart cannot be laid out for helm: {error.strerror}; check the disk", transient=True)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -298,7 +298,7 @@ def _read(
 
 
 def _no_text(request: RenderRequest, error: UnicodeDecodeError) -> RenderError:
-    return RenderError(f"release {request.release}: the chart renders to what is not UTF-8 (byte {error.start})")
+    return RenderError(f"release {request.release}: the rendered chart is not UTF-8 (byte {error.start})")
 
 
 def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: dict[str, str]) -> str:
@@ -312,7 +312,7 @@ def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: 
         raise RenderError(f"{release}: the chart renders to more than {limits.output_bytes} bytes; make it render less")
     if outcome.returncode in NOT_RUN:
         said = clean_message(outcome.stderr.decode(errors="replace"), hide)
-        raise RenderError(f"{release}: helm cannot be run: {said}; look at --helm", transient=True)
+        raise RenderError(f"{release}: helm cannot be run: {said}; check --helm", transient=True)
     if not outcome.ok and _OUT_OF_MEMORY.search(outcome.stderr):
         most = limits.memory_bytes // 1024**2
         raise RenderError(f"{release}: the chart takes more than {most} MiB of memory to render; make it smaller")

@@ -101,7 +101,7 @@ def read_entry(key: str, data: bytes) -> bytes:
         raise EntryError("the file of another render")
     packed = data[header.end() :]
     if len(packed) != int(header[4]) or hashlib.sha256(packed).hexdigest().encode() != header[3]:
-        raise EntryError("damaged: its digest says so")
+        raise EntryError("damaged: its digest does not match")
     return packed
 
 

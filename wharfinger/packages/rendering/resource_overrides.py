@@ -102,12 +102,12 @@ def read_overrides(obj: JsonValue, where: str = FIELD) -> tuple[WorkloadOverride
     if not isinstance(entries, list):
         raise ShapeError(f"{where}: expected a list, found {type_name(entries)}")
     if len(entries) > MAX_WORKLOADS:
-        raise ShapeError(f"{where}: {len(entries)} workloads, and at most {MAX_WORKLOADS} are taken")
+        raise ShapeError(f"{where}: expected at most {MAX_WORKLOADS} workloads, found {len(entries)}")
     found: dict[tuple[str, str], WorkloadOverride] = {}
     for index, entry in enumerate(entries):
         one = _read_workload(entry, at(where, index))
         if (one.kind, one.name) in found:
-            raise ShapeError(f"{at(where, index)}: {one} is there twice; put both into one entry")
+            raise ShapeError(f"{at(where, index)}: {one} is listed twice; put both into one entry")
         found[one.kind, one.name] = one
     return tuple(found.values())
 
@@ -218,15 +218,17 @@ def _read_workload(value: JsonValue, where: str) -> WorkloadOverride:
     containers = items(entry, "containers", where)
     if len(containers) > MAX_CONTAINERS:
         raise ShapeError(
-            f"{at(where, 'containers')}: {len(containers)} entries, and at most {MAX_CONTAINERS} are taken"
+            f"{at(where, 'containers')}: expected at most {MAX_CONTAINERS} entries, found {len(containers)}"
         )
     if replicas is None and not containers:
-        raise ShapeError(f"{where}: {kind} {name}: neither replicas nor containers; say what to change, or remove it")
+        raise ShapeError(
+            f"{where}: {kind} {name}: neither replicas nor containers; set one of them, or remove the workload"
+        )
     found: dict[str, ContainerOverride] = {}
     for index, each in enumerate(containers):
         one = _read_container(each, at(at(where, "containers"), index))
         if one.name in found:
-            raise ShapeError(f"{at(at(where, 'containers'), index)}: container {one.name} is there twice; keep one")
+            raise ShapeError(f"{at(at(where, 'containers'), index)}: container {one.name} is listed twice; keep one")
         found[one.name] = one
     return WorkloadOverride(kind, name, replicas, tuple(found.values()))
 
@@ -242,7 +244,7 @@ def _read_container(value: JsonValue, where: str) -> ContainerOverride:
         if amounts:
             resources[key] = amounts
     if not resources:
-        raise ShapeError(f"{path}: neither requests nor limits; say what to change, or remove the container")
+        raise ShapeError(f"{path}: neither requests nor limits; set one of them, or remove the container")
     return ContainerOverride(name, resources)
 
 
@@ -251,7 +253,7 @@ def _quantities(value: JsonValue, where: str) -> JsonObject:
         return {}
     amounts = as_object(value, where)
     if len(amounts) > MAX_QUANTITIES:
-        raise ShapeError(f"{where}: {len(amounts)} quantities, and at most {MAX_QUANTITIES} are taken")
+        raise ShapeError(f"{where}: expected at most {MAX_QUANTITIES} quantities, found {len(amounts)}")
     found: JsonObject = {}
     for name, amount in amounts.items():
         if not _RESOURCE_NAME.match(name):

@@ -70,7 +70,7 @@ def subchart_crds(chart: Path, values: JsonObject, *, is_package: bool) -> tuple
     try:
         top = _tree(chart_files(chart, is_package=is_package))
     except TooMuchTextError:
-        raise RenderError("the charts in the chart are too large to be looked through for CRDs") from None
+        raise RenderError("the sub-charts are too large to be searched for CRDs") from None
     if is_package and (chart / CHART_FILE).is_file():
         top.files[CHART_FILE] = (chart / CHART_FILE).read_bytes()
     return tuple(obj for node in _enabled(top, values, "") for obj in _crds(node))

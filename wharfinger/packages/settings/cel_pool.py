@@ -147,7 +147,11 @@ class CelPool:
             try:
                 await self._serve_from(job)
             except ProcessError as error:  # the worker could not be started or killed
-                job.finish(RulesError(f"no process for the rules of the settings: {error}", transient=error.transient))
+                job.finish(
+                    RulesError(
+                        f"no process for the rules of the settings could be started: {error}", transient=error.transient
+                    )
+                )
             finally:
                 job.shut_down()
 

@@ -85,7 +85,11 @@ def effective_settings(definition: Definition, settings: JsonObject) -> JsonObje
     if schema is None:
         if settings and definition.layout is Layout.PACKAGE:
             raise SettingsError(
-                [Problem("", f"package {definition.name} has no settings schema, so it takes no settings; remove them")]
+                [
+                    Problem(
+                        "", f"package {definition.name} has no settings schema, so it accepts no settings; remove them"
+                    )
+                ]
             )
         return _bounded(settings, "spec.settings")
     effective = _defaulted(schema, _bounded(settings, "spec.settings"), "spec.settings")
@@ -186,7 +190,7 @@ def helm_values(
         return hook_values(definition, global_values, values)
     taken = sorted(_RUNTIMES & values.keys())
     if taken:
-        why = "a name that the runtime uses for what it tells templates; choose another"
+        why = "a name that is reserved for the runtime's data for templates; choose another"
         raise SettingsError([Problem(key, why) for key in taken], subject="values for the templates")
     if definition.type is PackageType.APPLICATION:
         told = _application(definition, context, settings)

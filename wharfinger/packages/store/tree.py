@@ -102,17 +102,15 @@ def sound_record(tree: Path, should_stop: Callable[[], bool] = lambda: False) ->
     record = read_record(tree)
     if record is None:
         if tree.exists():
-            log.warning(
-                "package sha256:%s: its tree has no record that can be read; it will be unpacked again", tree.name
-            )
+            log.warning("package sha256:%s: its tree has no readable record; it will be unpacked again", tree.name)
         return None
     if record.content == content_digest(tree / PACKAGE_FOLDER, should_stop):
         return record
     changed = changed_since(tree / PACKAGE_FOLDER, tree / RECORD_FILE)
     log.warning(
-        "package sha256:%s: its files are not those that were unpacked; it will be unpacked again. Changed since: %s%s",
+        "package sha256:%s: its files have changed since they were unpacked; it will be unpacked again. Changed since: %s%s",
         tree.name,
-        ", ".join(map(repr, changed[:MAX_LOGGED])) or "nothing that still shows",
+        ", ".join(map(repr, changed[:MAX_LOGGED])) or "unknown",
         f" and {len(changed) - MAX_LOGGED} more" if len(changed) > MAX_LOGGED else "",
     )
     return None
