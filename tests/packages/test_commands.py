@@ -118,10 +118,10 @@ async def test_push_with_a_tag_of_its_own_and_a_password(
         (["inspect", "127.0.0.1:1/web:1", "--docker-config", "/dev/null"], "/dev/null: docker config: document"),
         (
             ["push", str(WEB_SERVICE), "127.0.0.1:1/web:9.9.9"],
-            f"which is pushed as {WEB_VERSION}: give that tag or none",
+            f"which is pushed as {WEB_VERSION}; give that tag or none",
         ),
         (["push", str(WEB_SERVICE / "Chart.yaml"), "127.0.0.1:1/web"], "Chart.yaml: not an archive"),
-        (["push", str(WEB_SERVICE.parent), "127.0.0.1:1/web"], "nothing says what it is"),
+        (["push", str(WEB_SERVICE.parent), "127.0.0.1:1/web"], "it is no package"),
         (["inspect", "oci-layout:/nonexistent/web:1"], "there is no /nonexistent/web/index.json"),
         (
             ["inspect", "oci-layout:/nonexistent/web"],
@@ -158,7 +158,7 @@ async def test_a_package_through_a_layout(tmp_path: Path, capsys: pytest.Capture
             assert re.search("^kind +Module$", out, re.MULTILINE)
             assert re.search(r"^layer +sha256:.*application/vnd\.oci\.image\.layer\.v1\.tar\+gzip$", out, re.MULTILINE)
     assert await run_beside("push", str(folder), f"{target}:2.0.0") == 1
-    assert "tuner says that it is version 1.0.0" in capsys.readouterr().err
+    assert "tuner has version 1.0.0" in capsys.readouterr().err
     assert await run_beside("push", str(folder), f"{target}:2.0.0", "--force") == 0
 
 
@@ -175,7 +175,7 @@ async def test_a_package_without_a_version_needs_a_tag(tmp_path: Path, capsys: p
     folder = write(tmp_path / "tuner", {"hooks/run.sh": "#!/bin/sh\n"})
     target = f"oci-layout:{tmp_path}/shelf/tuner"
     assert await run_beside("push", str(folder), target) == 1
-    assert f"tuner says no version; give a tag, such as {target}:1.0.0" in capsys.readouterr().err
+    assert f"tuner has no version; give a tag, such as {target}:1.0.0" in capsys.readouterr().err
     assert await run_beside("push", str(folder), f"{target}:1.0.0") == 0
 
 
@@ -350,7 +350,7 @@ def test_check_takes_versions_that_there_can_be(version: str, capsys: pytest.Cap
     with pytest.raises(SystemExit):
         run("check", "a", f"--settings-version={version}")
     said = capsys.readouterr().err
-    assert "is no version: a number from 1 to 1000" in said
+    assert "expected a number from 1 to 1000, found" in said
     assert len(said) < 1000
 
 

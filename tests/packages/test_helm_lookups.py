@@ -344,7 +344,7 @@ async def test_a_helm_without_a_version(tmp_path: Path) -> None:
         return {}
 
     renderer = HelmRenderer(Path("/nonexistent/helm"), tmp_path / "scratch", access=given(access))
-    with pytest.raises(RenderError, match=r"helm cannot be run: .*; look at --helm") as caught:
+    with pytest.raises(RenderError, match=r"helm cannot be run: .*; check --helm") as caught:
         await renderer.render(asked(folder))
     assert caught.value.transient
 

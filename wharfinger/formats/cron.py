@@ -1,23 +1,23 @@
-"""When a hook's schedule is due (spec hook-protocol §1.4.2): the crontab dialect of robfig/cron v2, with the time passed in.
+"""Schedules of hooks (spec hook-protocol §1.4.2): the crontab dialect of robfig/cron v2, with the time passed in.
 
 Five fields (minute, hour, day of month, month, day of week) or six with seconds first; ``*``, ``?``, lists, ranges, steps,
 names of months and days; ``@hourly``, ``@daily`` or ``@midnight``, ``@weekly``, ``@monthly``, ``@yearly`` or ``@annually``;
-``@every 1h30m``; a zone before all of it, ``TZ=Area/City`` or ``CRON_TZ=``. Sunday may be 7 as well; a step of 0 and a date that
-never comes (``0 0 31 2 *``) are refused when the schedule is read, not found out by waiting.
+``@every 1h30m``; a zone before everything else, ``TZ=Area/City`` or ``CRON_TZ=``. Sunday may be 7 as well. A step of 0 and a
+date that does not exist (``0 0 31 2 *``) are refused when the schedule is read.
 
-**Days.** Where both day fields are restricted, either is enough: ``0 0 13 * 5`` is every Friday and every 13th. A field that
-starts with ``*`` does not count as restricted, a step notwithstanding: ``0 0 */2 * 1`` is the Mondays with an odd number.
+**Days.** If both day fields are restricted, either is enough: ``0 0 13 * 5`` is every Friday and every 13th. A field that
+starts with ``*`` does not count as restricted, even with a step: ``0 0 */2 * 1`` is the Mondays with an odd number.
 
-**Clock changes.** Where the hour field is not ``*``, the schedule means times on the wall: a time that does not exist on the
-day the clock goes forward runs at the first moment after the gap (once, however many times fell into it), and a time that
-occurs twice when it goes back runs at the first of the two. Where it is ``*``, the schedule means every hour that passes:
-nothing is made up for, and both passes of a repeated hour count, or of half an hour (Lord Howe Island).
+**Clock changes.** If the hour field is not ``*``, the schedule means wall-clock times. A time that does not exist on the day
+the clock goes forward runs at the first moment after the gap, once even if several times are in the gap. A time that occurs
+twice when the clock goes back runs at the first of the two. If the hour field is ``*``, the schedule means every hour that
+passes: no run is made up for, and both passes of a repeated hour (or half an hour, on Lord Howe Island) count.
 
-**@every** counts from the moment it is asked about: ``next_after(moment)`` is one interval later, in whole seconds, at least one;
-whoever keeps the schedule asks with the time of the last run.
+**@every** counts from the given moment: ``next_after(moment)`` is one interval later, in whole seconds, at least one; the
+caller passes the time of the last run.
 
-The calendar's arithmetic is croniter's, behind a grammar of our own: by itself it also takes random and hashed fields, years, and
-ranges that run backwards. Pure but for looking up a zone's name when a schedule is read.
+The calendar's arithmetic is croniter's, behind a separate grammar, because croniter also accepts random and hashed fields,
+years, and ranges that run backwards. Pure, except that a zone's name is looked up when a schedule is read.
 """
 
 import re
@@ -33,7 +33,7 @@ from wharfinger.formats.errors import FormatError
 
 MAX_CHARACTERS: Final = 256
 _MAX_YEARS: Final = 50
-"""29 February on a certain day of the week may take forty years, across 2100."""
+"""Years to search: 29 February on a certain day of the week may take forty years, across 2100."""
 _SECOND: Final = timedelta(seconds=1)
 _PROBE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -54,7 +54,7 @@ _ITEM: Final = re.compile(r"(?:[*?]|(?P<low>\w{1,3})(?:-(?P<high>\w{1,3}))?)(?:/
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One of the six: what it is called, the numbers it may have, and what words stand for them."""
+    """One of the six fields: its name, its numbers, and the words for them."""
 
     name: str
     lowest: int
@@ -62,7 +62,7 @@ class _Field:
     words: tuple[str, ...] = ()
 
     def number(self, text: str) -> int:
-        """Raises ValueError with the reason."""
+        """Return the number of a word or digits. Raises ValueError with the reason."""
         if text.isdecimal():
             value = int(text)
         elif text.lower() in self.words:
@@ -91,7 +91,7 @@ class CronError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class _Calendar:
-    """Times on the wall, as six fields that croniter reads."""
+    """Wall-clock times, as six fields that croniter reads."""
 
     expression: str
     hour_fixed: bool
@@ -108,9 +108,9 @@ class _Calendar:
         return due
 
     def _as_time_passes(self, moment: datetime) -> datetime:
-        """The next match as if the clock never changed; where it does change before that, the next from then on.
+        """Return the next match as if the clock never changed; after a clock change, search again from there.
 
-        Sound because every hour counts: no day that matches can hide between two changes.
+        This is correct because every hour counts: no matching day can be hidden between two changes.
         """
         since, offset = moment, _offset(moment, self.zone)
         while True:
@@ -121,12 +121,12 @@ class _Calendar:
             moment, offset = since - _SECOND, _offset(since, self.zone)
 
     def _match(self, moment: datetime, zone: tzinfo) -> datetime:
-        """Raises CroniterError where there is none for _MAX_YEARS."""
+        """Return the next match in a zone. Raises CroniterError if there is none for _MAX_YEARS."""
         found: datetime = croniter(
             self.expression,
             moment.astimezone(zone),
             second_at_beginning=True,
-            implement_cron_bug=True,  # what it calls so is the rule about fields that start with `*`
+            implement_cron_bug=True,  # croniter's name for the rule about fields that start with `*`
             max_years_between_matches=_MAX_YEARS,
         ).get_next(datetime)
         return found.astimezone(UTC)
@@ -143,23 +143,23 @@ class _Every:
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A schedule that was read; ``text`` is as it was written."""
+    """A schedule; ``text`` is as it was written."""
 
     text: str
     _rule: _Calendar | _Every = field(repr=False)
 
     def next_after(self, moment: datetime) -> datetime:
-        """The first time it is due after ``moment``, which must be aware; in the schedule's own zone."""
+        """Return the first due time after ``moment``, which must be aware, in the schedule's own zone."""
         if moment.tzinfo is None:
             raise AssertionError("a moment without a zone is no moment")
-        return self._rule.after(moment.astimezone(UTC))  # or adding to it would count hours on the wall
+        return self._rule.after(moment.astimezone(UTC))  # otherwise adding to it would count wall-clock hours
 
     def __str__(self) -> str:
         return self.text
 
 
 def parse_cron(text: str, *, zone: tzinfo) -> Cron:
-    """Read a schedule; ``zone`` is what it means where it does not name one itself. Raises CronError."""
+    """Read a schedule; ``zone`` is used if it does not name one itself. Raises CronError."""
     if len(text) > MAX_CHARACTERS:
         raise CronError(f"a schedule of {len(text)} characters is over the limit of {MAX_CHARACTERS}")
     rest = text
@@ -170,7 +170,7 @@ def parse_cron(text: str, *, zone: tzinfo) -> Cron:
         return Cron(text, _Every(_interval(rest.removeprefix("@every "), text), zone))
     if rest.startswith("@"):
         if rest.rstrip() not in _DESCRIPTORS:
-            raise CronError(f"schedule {text!r}: there is no {rest!r}; there are {', '.join(_DESCRIPTORS)} and @every")
+            raise CronError(f"schedule {text!r}: unknown {rest!r}; known: {', '.join(_DESCRIPTORS)} and @every 1h30m")
         rest = _DESCRIPTORS[rest.rstrip()]
     rule = _calendar(rest, text, zone)
     try:
@@ -211,7 +211,7 @@ def _calendar(rest: str, text: str, zone: tzinfo) -> _Calendar:
 
 
 def _read_field(which: _Field, written: str) -> str:
-    """The field with numbers for names and ``*`` for ``?``. Raises ValueError with the reason."""
+    """Return the field with numbers for names and ``*`` for ``?``. Raises ValueError with the reason."""
     items: list[str] = []
     for item in written.split(","):
         found = _ITEM.fullmatch(item)
@@ -234,7 +234,7 @@ def _offset(moment: datetime, zone: tzinfo) -> timedelta:
 
 
 def _first_of_other_offset(before: datetime, after: datetime, offset: timedelta, zone: tzinfo) -> datetime:
-    """The second at which the clock changes, ``before`` having this offset and ``after`` another."""
+    """Return the second at which the clock changes; ``before`` has this offset, and ``after`` another."""
     before = before.replace(microsecond=0)
     while after - before > _SECOND:
         middle = before + (after - before) // 2 // _SECOND * _SECOND
@@ -246,13 +246,13 @@ def _first_of_other_offset(before: datetime, after: datetime, offset: timedelta,
 
 
 def _repeated(moment: datetime, zone: tzinfo) -> timedelta | None:
-    """How long ago the clock on the wall showed the same time already; None when it did not."""
+    """Return how long ago the clock showed the same time already; None if it did not."""
     local = moment.astimezone(zone)
     return moment - local.replace(fold=0).astimezone(UTC) if local.fold else None
 
 
 def _last_repeated(moment: datetime, length: timedelta, zone: tzinfo) -> datetime:
-    """The last second of the repeated time that ``moment`` is in, which lasts no longer than ``length``."""
+    """Return the last second of the repeated time that contains ``moment`` and is at most ``length`` long."""
     inside, beyond = moment, moment + length
     while beyond - inside > _SECOND:
         middle = inside + (beyond - inside) // 2 // _SECOND * _SECOND

@@ -1,11 +1,11 @@
 """Durations as Go writes and reads them (``time.ParseDuration``, ``Duration.String``): ``1h30m``, ``2.5s``, ``300ms``.
 
-Kubernetes objects, hook settings and ``@every`` schedules carry them. Decimal numbers, each with a unit, one after the
-other; the units are ns, us (µs with either of the two letters mu), ms, s, m, h; days and weeks there are none, since
-they vary in length. A bare ``0`` needs no unit. What Go refuses is refused: more than 64 bits of nanoseconds hold (about 292
-years), white space, and a number without a unit.
+Kubernetes objects, hook settings and ``@every`` schedules have them. They are decimal numbers, each with a unit, one after
+the other. The units are ns, us (µs with either of the two letters mu), ms, s, m, h; there are no days and weeks, because
+they vary in length. A bare ``0`` needs no unit. What Go refuses is refused: more than fits into 64 bits of nanoseconds
+(about 292 years), white space, and a number without a unit.
 
-A :class:`~datetime.timedelta` counts microseconds, so what is finer is cut off, toward zero. Pure.
+A :class:`~datetime.timedelta` counts microseconds, so finer parts are cut off, toward zero. Pure.
 """
 
 import re
@@ -34,7 +34,7 @@ class DurationError(FormatError):
 
 
 def parse_duration(text: str, *, negative: bool = False) -> timedelta:
-    """Read a duration. Raises DurationError; for one below zero too, unless ``negative`` ones make sense to the caller."""
+    """Read a duration. Raises DurationError, also for a negative one unless ``negative`` is set."""
     if len(text) > MAX_CHARACTERS:
         raise DurationError(f"a duration of {len(text)} characters is over the limit of {MAX_CHARACTERS}")
     below = text.startswith("-")
@@ -66,7 +66,10 @@ def _nanoseconds(rest: str, text: str) -> int:
 
 
 def format_duration(duration: timedelta) -> str:
-    """As Go prints it: ``1h0m0s``, ``1.5s``, ``20ms``, ``0s``; below a second in the largest unit that gives a whole part."""
+    """Format a duration as Go prints it: ``1h0m0s``, ``1.5s``, ``20ms``, ``0s``.
+
+    Below a second, the unit is the largest one that gives a whole part.
+    """
     microseconds = duration // timedelta(microseconds=1)
     sign = "-" if microseconds < 0 else ""
     microseconds = abs(microseconds)
@@ -85,6 +88,6 @@ def format_duration(duration: timedelta) -> str:
 
 
 def _decimal(value: int, unit: int) -> str:
-    """``value / unit`` exactly, without trailing zeros; ``unit`` is a power of ten."""
+    """Return ``value / unit`` exactly, without trailing zeros; ``unit`` is a power of ten."""
     whole, part = divmod(value, unit)
     return f"{whole}.{part:0{len(str(unit)) - 1}d}".rstrip("0").rstrip(".") if part else str(whole)

@@ -1,16 +1,16 @@
-"""Bytes and characters of others as text that can be shown.
+"""Foreign bytes and characters as text that can be shown.
 
-Text for a terminal or a pipe whose encoding has not all characters: that is no reason to say nothing.
+A terminal or a pipe may have an encoding that lacks some characters; the rest of the text must still be printed.
 """
 
 
 def encodable(text: str, encoding: str) -> str:
-    r"""``text`` with each character that ``encoding`` does not have written as an escape: ``\u2713``."""
+    r"""Return ``text`` with each character that ``encoding`` lacks as an escape: ``\u2713``."""
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def quoted(data: bytes, most: int) -> str:
-    """The first ``most`` bytes for a message: text in quotes, anything else as ``bytes that are no text (e0 30)``."""
+    """Quote the first ``most`` bytes for a message: text in quotes, anything else as ``bytes that are no text (e0 30)``."""
     shown = data[:most]
     try:
         return repr(shown.decode())

@@ -1,11 +1,11 @@
-"""What every reader in this part raises: bad input is a :class:`FormatError`, and always permanent.
+"""The errors of every reader in this part: bad input is a :class:`FormatError`, and always permanent.
 
-A reader that lets anything else out has a bug. Trying again does not help; changed input does.
+A reader that raises anything else has a bug. A retry does not help; changed input does.
 """
 
 
 class FormatError(Exception):
-    """Foreign data was refused; the message says what it was, where, and why."""
+    """Foreign data was refused; the message names it, the place, and the reason."""
 
 
 class ArchiveError(FormatError):
@@ -13,10 +13,11 @@ class ArchiveError(FormatError):
 
 
 class ProgramError(Exception):
-    """A foreign program (a jq filter, a conversion) gave no result; its runner's own error is a kind of this.
+    """A foreign program (a jq filter, a conversion) gave no result; its runner's own error is a subclass of this.
 
-    ``transient``: trying again without a change can help, as where the worker that ran it died. ``late``: it ran out of time,
-    which is transient too, as the machine may have been busy, but is more likely the program's fault.
+    ``transient`` is True if a retry without a change can help, as after the death of the worker that ran it. ``late`` is
+    True if it ran out of time. That is transient too, because the machine may have been busy, but is more likely the
+    program's fault.
     """
 
     transient: bool = False

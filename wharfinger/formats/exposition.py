@@ -1,11 +1,11 @@
-"""Prometheus' text exposition format, version 0.0.4: what a scraper of metrics reads. Pure: numbers in, text out.
+"""Prometheus' text exposition format, version 0.0.4, which scrapers of metrics read. Pure: numbers in, text out.
 
-A family is a name with a kind, and lines of samples below its header; all lines of one family stand together, and no sample
-has its name and labels twice. Whoever writes one keeps that; here each piece is made so that nothing a stranger put into a name
-or a label can end a line or a quotation: names are checked by :func:`is_metric_name` and :func:`is_label_name`, label values
-and help texts are escaped as the format says (backslash, line feed, and in labels the quote).
+A family is a name with a kind, and lines of samples below its header. All lines of one family are together, and no sample
+has its name and labels twice; the caller must ensure that. Here each piece is made so that foreign text in a name or a label
+cannot end a line or a quotation: names are checked by :func:`is_metric_name` and :func:`is_label_name`, label values and
+help texts are escaped as the format requires (backslash, line feed, and in labels the quote).
 
-Numbers are written as Go writes them where readers compare texts: the bound of a bucket is ``le="1"``, never ``le="1.0"``.
+Numbers are written as Go writes them if readers compare texts: the bound of a bucket is ``le="1"``, never ``le="1.0"``.
 """
 
 import math
@@ -18,7 +18,7 @@ from typing import Final
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 HISTOGRAM_SUFFIXES: Final = ("_bucket", "_sum", "_count")
-"""The samples of a histogram are named with these; no other family may be called so."""
+"""The suffixes of a histogram's samples; no other family may have a name with one of them."""
 
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*", re.ASCII)
 _LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
@@ -29,7 +29,7 @@ _EXACT: Final = 1e15
 
 
 class MetricKind(StrEnum):
-    """What kind of metric a family is, as its header says."""
+    """The kind of a metric family in its header."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -48,17 +48,17 @@ class Description:
 
 
 def is_metric_name(name: str) -> bool:
-    """Whether a metric may be called so."""
+    """Return whether this is a valid name of a metric."""
     return _METRIC_NAME.fullmatch(name) is not None
 
 
 def is_label_name(name: str) -> bool:
-    """Whether a label may be called so; two leading underscores are Prometheus' own."""
+    """Return whether this is a valid name of a label; two leading underscores are reserved for Prometheus."""
     return _LABEL_NAME.fullmatch(name) is not None and not name.startswith("__")
 
 
 def number_text(value: float) -> str:
-    """A number as the format has it."""
+    """Return a number in the format's notation."""
     if isinstance(value, int):
         return str(value)
     if math.isfinite(value):
@@ -67,35 +67,41 @@ def number_text(value: float) -> str:
 
 
 def plain_text(text: str) -> str:
-    """A text that can be written: what is no character (half a surrogate pair, a byte of a file's name) is spelt out.
+    """Return a text that can be written: invalid characters (half a surrogate pair, a byte of a file's name) are escaped.
 
-    For the values of labels before they are compared: two that differ must not be written alike.
+    Apply it to the values of labels before they are compared: two different values must not be written alike.
     """
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def labels_text(pairs: Iterable[tuple[str, str]]) -> str:
-    """Labels as they stand between the braces. Values that are not as :func:`plain_text` has them lose what is no character."""
+    """Return labels in the form between the braces.
+
+    Values that :func:`plain_text` has not escaped lose their invalid characters.
+    """
     text = ",".join(f'{name}="{value.translate(_LABEL_ESCAPES)}"' for name, value in pairs)
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def header_lines(name: str, kind: MetricKind, help_text: str = "") -> Iterator[str]:
-    """The lines that begin a family; nothing is said of what has no help."""
+    """Yield the lines that begin a family; without a help text there is no help line."""
     if help_text:
         yield f"# HELP {name} {help_text.translate(_HELP_ESCAPES)}"
     yield f"# TYPE {name} {kind}"
 
 
 def sample_line(name: str, labels: str, value: float) -> str:
-    """One sample; ``labels`` as :func:`labels_text` makes them."""
+    """Return one sample; ``labels`` come from :func:`labels_text`."""
     return f"{name}{{{labels}}} {number_text(value)}" if labels else f"{name} {number_text(value)}"
 
 
 def histogram_lines(
     name: str, labels: str, bounds: Sequence[float], counts: Sequence[int], total: float
 ) -> Iterator[str]:
-    """The samples of one histogram. ``counts`` has how many fell into each bucket alone, and last those above all bounds."""
+    """Yield the samples of one histogram.
+
+    ``counts`` has the number in each bucket alone, and last the number above all bounds.
+    """
     before = f"{labels}," if labels else ""
     reached = list(accumulate(counts))
     for bound, count in zip((*bounds, math.inf), reached, strict=True):
@@ -105,7 +111,10 @@ def histogram_lines(
 
 
 def family_lines(family: Description, rows: Iterable[tuple[Sequence[str], float]]) -> Iterator[str]:
-    """A whole family of counters or gauges; a row has the values of its labels, in order, and the number. No rows: nothing."""
+    """Yield a whole family of counters or gauges, or nothing without rows.
+
+    A row has the values of its labels, in order, and the number.
+    """
     begun = False
     for values, number in rows:
         if not begun:
@@ -115,6 +124,6 @@ def family_lines(family: Description, rows: Iterable[tuple[Sequence[str], float]
 
 
 def exposition(lines: Iterable[str]) -> str:
-    """The text of all lines, the last one ended as well; nothing where there is none."""
+    """Return the text of all lines, each with a line end; empty if there are none."""
     text = "\n".join(lines)
     return f"{text}\n" if text else ""

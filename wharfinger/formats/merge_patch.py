@@ -1,17 +1,17 @@
-"""JSON merge patch (RFC 7396): what ``application/merge-patch+json`` means.
+"""JSON merge patch (RFC 7396): the meaning of ``application/merge-patch+json``.
 
 A patch is a document of the target's shape: an object in it is merged member by member, ``null`` removes a member, and
-everything else, lists included, replaces what was there. So a list can never be merged and a ``null`` never stored,
-which is why the formats that Kubernetes adds beside this one exist.
+everything else, lists included, replaces what was there. So a list can never be merged and a ``null`` never stored, which is
+why Kubernetes adds further formats.
 
-:func:`overlaid` is the same for layers of settings, where a null is a value like any other and removes nothing.
+:func:`overlaid` does the same for layers of settings, except that a null is a value like any other and removes nothing.
 """
 
 from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, ShapeError, canonical_json
 
 
 def merge_patch(target: JsonValue, patch: JsonValue) -> JsonValue:
-    """The target with the patch applied, as a new value; neither argument is changed, nor shared with the result.
+    """Return the target with the patch applied, as a new value; arguments are not changed, nor shared with the result.
 
     Follows RFC 7396 section 2 to the letter: an object patch of something that is no object starts from an empty one,
     and nulls inside an object that is new to the target are dropped too.
@@ -32,9 +32,9 @@ def merge_patch(target: JsonValue, patch: JsonValue) -> JsonValue:
 
 
 def diff_merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
-    """The smallest merge patch that makes ``new`` of ``old``; {} where they are equal.
+    """Return the smallest merge patch from ``old`` to ``new``; {} if they are equal.
 
-    A null in ``new`` cannot be said by a merge patch: it reads as the member's absence.
+    A merge patch cannot express a null in ``new``: it means the member's absence.
     """
     patch: JsonObject = {name: None for name in old if new.get(name) is None and old[name] is not None}
     for name, value in new.items():
@@ -49,9 +49,9 @@ def diff_merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
 
 
 def overlaid(below: JsonObject, above: JsonObject) -> JsonObject:
-    """``above`` over ``below``: objects merged member by member, everything else, lists and nulls included, replaced.
+    """Merge ``above`` over ``below``: objects member by member; everything else, lists and nulls included, is replaced.
 
-    The result shares parts with both; neither is changed. Raises ShapeError where both are nested beyond MAX_DEPTH.
+    The result shares parts with both; neither is changed. Raises ShapeError if both are nested beyond MAX_DEPTH.
     """
     return _overlaid(below, above, 0)
 

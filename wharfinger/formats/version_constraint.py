@@ -1,19 +1,20 @@
-"""Which versions a package asks for: the constraint dialect of Masterminds/semver v3, as package authors write it for Helm.
+"""Constraints on versions: the dialect of Masterminds/semver v3, as package authors write it for Helm.
 
 ``>=1.2, <2 || ^3.1``: comparators joined by a comma or white space must all hold, ``||`` separates alternatives. A version
-may be partial or have wildcards (``1.2``, ``1.x``, ``*``), and a part that is not given widens what it stands for:
-``=1.2`` is any 1.2.z, ``>1.2`` starts at 1.3.0. ``1.2 - 2.3`` is ``>=1.2 <=2.3``; the white space around the hyphen
-tells it from a prerelease. The empty text stands for any version.
+may be partial or have wildcards (``1.2``, ``1.x``, ``*``), and a part that is not given widens what it stands for: ``=1.2``
+is any 1.2.z, ``>1.2`` starts at 1.3.0. ``1.2 - 2.3`` is ``>=1.2 <=2.3``; the white space around the hyphen distinguishes it
+from a prerelease. The empty text stands for any version.
 
-One rule is this runtime's own (spec runtime §4.2): the *installed* version is looked at without its prerelease and build
-metadata, so that 1.2.0-rc1 satisfies ``>=1.2.0``, and does not satisfy ``<1.2.0``. What is left of comparing then is an
-interval: every comparator becomes one half-open interval of release numbers, or the outside of one. A prerelease that the
-*constraint* names lies just below its release.
+One rule is this runtime's own (spec runtime §4.2): the *installed* version is compared without its prerelease and build
+metadata, so that 1.2.0-rc1 satisfies ``>=1.2.0``, and does not satisfy ``<1.2.0``. So a comparison is a matter of intervals:
+every comparator becomes one half-open interval of release numbers, or the outside of one. A prerelease that the *constraint*
+names lies just below its release.
 
-Held against Helm's own ``semverCompare`` in the tests. One difference is wanted: an operator before a bare wildcard means what
-it says (``<=*`` and ``^*`` are anything, ``>*``, ``<*`` and ``!=*`` nothing), where the first implementation compares with 0.0.0.
+The tests compare it with Helm's own ``semverCompare``. One difference is intended: an operator before a bare wildcard is
+taken literally (``<=*`` and ``^*`` are anything, ``>*``, ``<*`` and ``!=*`` nothing), where the first implementation
+compares with 0.0.0.
 
-Pure. Text is bounded before it is looked at, and every pattern matches in linear time.
+Pure. Text is bounded before it is read, and every pattern matches in linear time.
 """
 
 import re
@@ -25,12 +26,12 @@ import semver
 from wharfinger.formats.errors import FormatError
 
 MAX_CHARACTERS: Final = 1024
-"""Of one constraint."""
+"""Characters of one constraint."""
 MAX_COMPARATORS: Final = 64
-"""In one constraint, over all alternatives; a hyphen range counts as one."""
+"""Comparators in one constraint, over all alternatives; a hyphen range counts as one."""
 MAX_VERSION_CHARACTERS: Final = 256
 _LARGEST: Final = 2**64 - 1
-"""What a part of a version may be at most, as in the dialect's first implementation."""
+"""The largest part of a version, as in the dialect's first implementation."""
 
 Point: TypeAlias = tuple[int, int, int, int]
 """A place on the line of versions: major, minor, patch, and 0 for a prerelease of it, 1 for the release, 2 right after."""
@@ -60,7 +61,7 @@ class ConstraintError(FormatError):
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
-    """The versions from ``low`` up to, not including, ``high``; or all others."""
+    """The versions from ``low`` up to, not including, ``high``; or all other versions."""
 
     low: Point
     high: Point
@@ -72,15 +73,15 @@ class _Interval:
 
 @dataclass(frozen=True, slots=True)
 class VersionConstraint:
-    """A parsed constraint; ``text`` is as it was written, and two with the same text are equal."""
+    """A parsed constraint; ``text`` is as it was written, and two constraints with the same text are equal."""
 
     text: str
     _alternatives: tuple[tuple[_Interval, ...], ...] = field(repr=False, compare=False)
 
     def allows(self, version: str | semver.Version) -> bool:
-        """Whether an installed version satisfies it, looked at without its prerelease and build metadata.
+        """Return whether an installed version satisfies the constraint, without its prerelease and build metadata.
 
-        Raises ConstraintError where a text is no version.
+        Raises ConstraintError for a text that is no version.
         """
         parsed = parse_version(version) if isinstance(version, str) else version
         point = (parsed.major, parsed.minor, parsed.patch, 1)
@@ -93,7 +94,7 @@ class VersionConstraint:
 def parse_constraint(text: str) -> VersionConstraint:
     """Read a constraint; the empty text allows any version.
 
-    Raises ConstraintError for more than MAX_CHARACTERS or MAX_COMPARATORS, and for what is no constraint.
+    Raises ConstraintError for more than MAX_CHARACTERS or MAX_COMPARATORS, and for anything that is no constraint.
     """
     if len(text) > MAX_CHARACTERS:
         raise ConstraintError(f"a version constraint of {len(text)} characters is over the limit of {MAX_CHARACTERS}")
@@ -106,7 +107,7 @@ def parse_constraint(text: str) -> VersionConstraint:
 
 
 def both(first: VersionConstraint, second: VersionConstraint) -> VersionConstraint:
-    """What allows a version where both do; its text is for people where either has alternatives."""
+    """Return a constraint that allows a version if both do; its text is for users only if either has alternatives."""
     if not second.text.strip() or first.text == second.text:
         return first
     if not first.text.strip():
@@ -136,7 +137,7 @@ def parse_version(text: str) -> semver.Version:
 
 
 def _together(part: str, text: str) -> tuple[_Interval, ...]:
-    """The comparators of one alternative, all of which must hold."""
+    """Return the intervals of the comparators of one alternative, all of which must hold."""
     intervals: list[_Interval] = []
     position = 0
     while True:
@@ -161,7 +162,7 @@ def _together(part: str, text: str) -> tuple[_Interval, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """The version in a comparator: how many of its parts were given, and where it starts."""
+    """The version in a comparator: the number of its given parts, and its lowest point."""
 
     parts: int
     point: Point
@@ -182,7 +183,7 @@ class _Bound:
         return _Bound(len(given), (major, minor, patch, 1 if found["pre"] is None else 0))
 
     def after(self, parts: int) -> Point:
-        """The first point that differs from this one in its first ``parts`` parts and lies above it."""
+        """Return the first point above this one that differs from it in its first ``parts`` parts."""
         major, minor, patch, release = self.point
         match parts:
             case 0:
@@ -229,14 +230,17 @@ def _at_most(bound: _Bound) -> _Interval:
 
 
 def _tilde(bound: _Bound) -> _Interval:
-    """Patches may differ; minor versions too where only the major one is given. ~0.0.0 is anything, as ~* is."""
+    """Return the interval in which patches may differ; minor versions too if only the major one is given.
+
+    ~0.0.0 is anything, as ~* is.
+    """
     if bound.parts == 3 and bound.point[:3] == (0, 0, 0):
         return _at_least(bound)
     return _Interval(bound.point, bound.after(min(bound.parts, 2)))
 
 
 def _caret(bound: _Bound) -> _Interval:
-    """What is to the right of the first given part that is not zero may differ, of given parts the last at most."""
+    """Return the interval in which parts to the right of the first given non-zero part (at most the last given) may differ."""
     leading_zeros = next((index for index, part in enumerate(bound.point[:3]) if part), 2)
     parts = min(leading_zeros + 1, bound.parts)
     if parts == 3:  # 0.0.z is alone with its prereleases

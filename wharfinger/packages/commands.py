@@ -1,4 +1,4 @@
-"""``wharfinger package push``, ``inspect`` and ``check``: the author's side of packages."""
+"""``wharfinger package push``, ``inspect`` and ``check``: the commands for authors of packages."""
 
 import argparse
 import os
@@ -42,12 +42,12 @@ from wharfinger.packages.settings.values import MAX_VALUES
 
 LAYOUT: Final = "oci-layout:"
 OpenJq: TypeAlias = Callable[[], AbstractAsyncContextManager[JqRunner]]
-"""Where `check` has jq run: the daemon's pool is above this part, and is given by who puts the command line together."""
+"""A function that opens the jq runner of `check`. The daemon's pool is above this part, so the composition root passes it."""
 
 MAX_PASSWORD: Final = 64 * 1024
 MAX_DIGITS: Final = 9
 MAX_SHOWN: Final = 100
-"""Characters of a wrong argument, where it is named."""
+"""Characters of a wrong argument that an error message quotes."""
 
 _SHOWN: Final = {
     "name": "name",
@@ -60,15 +60,15 @@ _SHOWN: Final = {
 
 
 class AddAction(Protocol):
-    """Adds an action to `wharfinger package` that is offered by a part above this one."""
+    """A function that adds an action to `wharfinger package` for a part above this one."""
 
     def __call__(self, actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None: ...
 
 
 def add_package(parser: argparse.ArgumentParser) -> None:
-    """``package push PATH REFERENCE``, ``package inspect REFERENCE``, ``package check FOLDER``, and what others bring.
+    """Add ``package push PATH REFERENCE``, ``package inspect REFERENCE``, ``package check FOLDER``, and further actions.
 
-    ``more_actions`` is a default of the parser, set by who puts the command line together: each adds an action of its own.
+    ``more_actions`` is a default of the parser, set by the composition root: each adds an action of its own.
     """
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
     push = actions.add_parser(
@@ -88,8 +88,8 @@ def add_package(parser: argparse.ArgumentParser) -> None:
     push.set_defaults(handler=_push)
     inspect = actions.add_parser(
         "inspect",
-        help="show what a registry has under a reference",
-        description="Show what a registry has under a reference.",
+        help="show the artifact that a reference names",
+        description="Show the artifact that a reference names: its digest, type, metadata and layers.",
     )
     inspect.add_argument(
         "reference",
@@ -104,14 +104,13 @@ def add_package(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """``open_jq`` and ``check_hooks`` are defaults of the parser, set by who knows where jq runs and what a hook is."""
+    """Add ``package check``. ``open_jq`` and ``check_hooks`` are defaults of the parser, set by the composition root."""
     check = actions.add_parser(
         "check",
-        help="look a package's folder over, as the daemon would",
-        description="Read a package as the daemon does when it loads one: what it says of itself, schemas and their rules, "
-        "conversions of settings, which files are hooks; convert the examples that it brings "
-        "(openapi/conversions/testcases.yaml); and, with --settings, check settings against it. Exit code 0 without errors, "
-        "else 1. Hooks are not run.",
+        help="check a package's folder, as the daemon would",
+        description="Read a package as the daemon does when it loads one: its description, schemas and their rules, "
+        "conversions of settings, and the files of hooks. Convert the package's examples (openapi/conversions/testcases.yaml) "
+        "and, with --settings, check settings against it. The exit code is 0 without errors, else 1. Hooks are not run.",
     )
     check.add_argument("folder", type=Path, metavar="FOLDER", help="the package's folder")
     check.add_argument(
@@ -122,7 +121,7 @@ def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         type=_version,
         default=0,
         metavar="N",
-        help="the version of the schema that they are written for (default: the newest)",
+        help="the version of the schema that the settings are written for (default: the newest)",
     )
     check.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
     check.set_defaults(handler=_check)
@@ -132,12 +131,17 @@ def _add_registry_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plain-http",
         action="store_true",
-        help="speak http instead of https (loopback registries are spoken to so anyway)",
+        help="use http instead of https (the default for loopback registries)",
     )
     parser.add_argument(
-        "--ca", "--ca-file", type=Path, metavar="FILE", dest="ca", help="more certificate authorities to trust, PEM"
+        "--ca",
+        "--ca-file",
+        type=Path,
+        metavar="FILE",
+        dest="ca",
+        help="additional certificate authorities to trust, PEM",
     )
-    parser.add_argument("--username", metavar="NAME", help="who asks")
+    parser.add_argument("--username", metavar="NAME", help="user name for the registry")
     parser.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
     parser.add_argument(
         "--token-realm",
@@ -150,7 +154,7 @@ def _add_registry_arguments(parser: argparse.ArgumentParser) -> None:
         "--docker-config",
         type=Path,
         metavar="FILE",
-        help="logins, as `docker login` writes them; without it, $DOCKER_CONFIG/config.json or ~/.docker/config.json, if there",
+        help="logins, as `docker login` writes them (default: $DOCKER_CONFIG/config.json or ~/.docker/config.json, if it exists)",
     )
 
 
@@ -180,7 +184,7 @@ def _check(args: argparse.Namespace) -> int:
 async def _check_async(
     folder: Path, open_jq: OpenJq, given: GivenSettings | None, hooks: HookCheck
 ) -> CheckReport | PackageError:
-    """The report, or why there is none: what is raised between the pools would come out of their nurseries wrapped."""
+    """Return the report, or the error: an error raised inside the pools would come out of their nurseries wrapped."""
     async with open_jq() as jq, open_cel_pool(None, workers=1) as rules:
         try:
             return await check_package(folder, SettingsChecker(jq, rules), given, hooks=hooks)
@@ -201,9 +205,9 @@ def _given(path: Path, version: int) -> GivenSettings:
 
 
 def _version(text: str) -> int:
-    """An argument's value. Raises ArgumentTypeError."""
+    """Return the version in an argument. Raises ArgumentTypeError."""
     if len(text) > MAX_DIGITS or not text.isascii() or not text.isdigit() or not 0 < int(text) <= MAX_VERSION:
-        raise argparse.ArgumentTypeError(f"{text[:MAX_SHOWN]!r} is no version: a number from 1 to {MAX_VERSION}")
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to {MAX_VERSION}, found {text[:MAX_SHOWN]!r}")
     return int(text)
 
 
@@ -240,13 +244,13 @@ async def _push_async(args: argparse.Namespace) -> list[str]:
 
 
 def _tag_to_push(package: Package, target: "_Target", *, force: bool) -> str:
-    """The tag asked for, or that of the package's version. Raises AddressError where there is neither, or they differ."""
+    """Return the given tag, or that of the package's version. Raises AddressError if there is neither, or if they differ."""
     if not target.tag and not package.tag:
-        raise AddressError(f"{target}: {package.name} says no version; give a tag, such as {target}:1.0.0")
+        raise AddressError(f"{target}: {package.name} has no version; give a tag, such as {target}:1.0.0")
     if target.tag and package.tag and target.tag != package.tag and not force:
         raise AddressError(
-            f"{target}: {package.name} says that it is version {package.version}, which is pushed as {package.tag}: give that "
-            "tag or none, correct the version, or push it under this tag all the same with --force"
+            f"{target}: {package.name} has version {package.version}, which is pushed as {package.tag}; give that tag "
+            "or none, correct the version, or push it under the given tag with --force"
         )
     return target.tag or package.tag
 
@@ -265,7 +269,7 @@ async def _inspect_async(args: argparse.Namespace) -> list[str]:
 
 
 async def _metadata(registry: Registry, repository: str, manifest: Manifest) -> JsonObject:
-    """What the config of a chart or package says; nothing for other artifacts. Raises PackageError."""
+    """Return the config of a chart or package; {} for other artifacts. Raises PackageError."""
     if manifest.config.media_type not in {HELM_CONFIG, PACKAGE_CONFIG}:
         return {}
     what = f"config {manifest.config.digest}"
@@ -295,7 +299,7 @@ def _described(target: "_Target", manifest: Manifest, metadata: JsonObject) -> l
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a command's REFERENCE names: a place in a registry, or in a folder of OCI layouts."""
+    """The target of a command's REFERENCE: a place in a registry, or in a folder of OCI layouts."""
 
     place: RepositoryAddress | Path
     repository: str
@@ -377,5 +381,5 @@ def _read(path: Path, limit: int) -> bytes:
 
 
 def _printable(text: str) -> str:
-    """Text of others for a terminal: one line, no control characters."""
+    """Return foreign text for a terminal: one line, no control characters."""
     return "".join(character if character.isprintable() else " " for character in text)

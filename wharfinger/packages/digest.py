@@ -1,4 +1,4 @@
-"""Content digests: ``sha256:<64 hex>``, checked where they enter."""
+"""Content digests: ``sha256:<64 hex>``, checked when they are read."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ class Digest:
     text: str
 
     def __post_init__(self) -> None:
-        """Refuse what is not a sha256 digest."""
+        """Raise DigestError for anything but a sha256 digest."""
         if not _SHA256.match(self.text):
             raise DigestError(f"digest {self.text[:100]!r} is not of the form sha256:<64 hex digits>")
 
@@ -27,10 +27,10 @@ class Digest:
         return self.text.removeprefix("sha256:")
 
     def __str__(self) -> str:
-        """The whole digest, algorithm included."""
+        """Return the whole digest, algorithm included."""
         return self.text
 
 
 def digest_of(data: bytes) -> Digest:
-    """The digest of some bytes."""
+    """Return the digest of some bytes."""
     return Digest("sha256:" + hashlib.sha256(data).hexdigest())

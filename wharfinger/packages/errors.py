@@ -1,23 +1,23 @@
-"""What bringing a package here can raise.
+"""The errors of this part: fetching, reading, configuring and rendering packages.
 
 ::
 
-    PackageError                  base; .transient says whether trying again without a change can help
+    PackageError                  base; .transient says whether a retry without a change can help
     ├── RegistryError             the registry failed or refused: .transient by status
     │   └── ArtifactNotFoundError no such repository, tag or digest; permanent until it is pushed or the name changes
-    ├── DigestError               bytes are not what their digest promises
+    ├── DigestError               bytes do not match their digest
     ├── AddressError              an address that cannot be read
     ├── ArtifactError             the artifact is not a package (media types, broken archive, no Chart.yaml)
     ├── StoreError                the disk failed
     ├── RulesError                the rules of a schema could not be evaluated, through no fault of theirs
     ├── RenderError               helm refused the chart or the values
     │   └── LookupRefusedError    a template looked up what it may not read
-    └── ConversionError           settings of an older version could not be brought to the newest
+    └── ConversionError           settings of an older version could not be converted to the newest
 """
 
 
 class PackageError(Exception):
-    """Base of all errors of this part."""
+    """The base of all errors of this part."""
 
     transient: bool = False
 
@@ -38,7 +38,7 @@ class ArtifactNotFoundError(RegistryError):
 
 
 class DigestError(PackageError):
-    """Bytes that do not match their digest, or a digest that is none. Transient on the way (a broken transfer)."""
+    """Bytes that do not match their digest, or an invalid digest. Transient in a transfer, which may have been broken."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class DigestError(PackageError):
 
 
 class AddressError(PackageError):
-    """An address (registry, repository, tag) that cannot be read."""
+    """An invalid address (registry, repository, tag)."""
 
 
 class ArtifactError(PackageError):
@@ -54,7 +54,7 @@ class ArtifactError(PackageError):
 
 
 class StoreError(PackageError):
-    """The store on disk failed: full, not writable, damaged. Transient, as somebody may make room; not so for a bad name."""
+    """The store on disk failed: full, not writable, damaged. Transient, as space may be freed; but not for a bad name."""
 
     def __init__(self, message: str, *, transient: bool = True) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ class StoreError(PackageError):
 
 
 class RenderError(PackageError):
-    """The chart could not be rendered with these values. Transient where helm did not get to say so (killed, too slow)."""
+    """The chart could not be rendered with these values. Transient if helm was cut off (killed, too slow)."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -70,16 +70,16 @@ class RenderError(PackageError):
 
 
 class LookupRefusedError(RenderError):
-    """A template looked up something that its release may not read; permanent until that is allowed, or the chart changes."""
+    """A template looked up something that its release may not read. Permanent until that is allowed or the chart changes."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, transient=False)
 
 
 class ConversionError(PackageError):
-    """Settings could not be converted to the newest version. Transient where jq did not get to say so (killed, too slow).
+    """Settings could not be converted to the newest version. Transient if jq was cut off (killed, too slow).
 
-    ``late``: too slow, which whoever looks a package over takes for a fault of its programs.
+    ``late`` is True if it took too long; `package check` reports that as a fault of the programs.
     """
 
     def __init__(self, message: str, *, transient: bool = False, late: bool = False) -> None:

@@ -31,7 +31,7 @@ def decided(document: JsonObject, value: JsonValue, limit: int = 20) -> list[str
         (
             {"properties": {"a": {"writeOnly": True, "additionalProperties": {"required": ["b"]}}}},
             {"a": {"key": {}}},
-            "a: misses a required member",
+            "a: lacks a required member",
         ),
         (
             {"properties": {"a": {"writeOnly": True, "additionalProperties": {"type": "string"}}}},

@@ -136,7 +136,7 @@ def test_where_it_would_not_be_looked_at_it_is_refused(schema: JsonObject, place
         compile_schema(schema, what="s")
     keyword = place.rpartition(".")[2]
     assert str(caught.value) == (
-        f"s: {place}: has x-deckhouse-immutable in it, which would not be looked at there; move it out of {keyword}"
+        f"s: {place}: has x-deckhouse-immutable in it, which would not be checked there; move it out of {keyword}"
     )
 
 
@@ -150,7 +150,7 @@ def test_what_did_not_change_is_never_too_large(monkeypatch: pytest.MonkeyPatch)
 def test_what_is_too_large_or_has_no_form(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = compile_schema(SCHEMA, what="s")
     assert [str(problem) for problem in schema.changes({"a": "\ud800"}, {"a": "x"})] == [
-        "has something in it that has no form in JSON"
+        "contains a value that has no JSON form"
     ]
     monkeypatch.setattr(schema_immutable, "MAX_COMPARED", 5)
     (problem,) = schema.changes({"b": 1, "map": {str(i): i for i in range(9)}}, {"map": {str(i): i for i in range(9)}})

@@ -69,8 +69,11 @@ def test_with_other_problems() -> None:
     [
         ({"x-kubernetes-list-type": "bag"}, "s: x-kubernetes-list-type: is not one of atomic, set, map"),
         ({"x-kubernetes-list-type": []}, "is not one of"),
-        ({"items": {"x-kubernetes-list-type": "map"}}, "s: items.x-kubernetes-list-map-keys: a list of type map names"),
-        ({"properties": {"a": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [1]}}}, "names its keys"),
+        (
+            {"items": {"x-kubernetes-list-type": "map"}},
+            "s: items.x-kubernetes-list-map-keys: required for a list of type map",
+        ),
+        ({"properties": {"a": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [1]}}}, "name its keys"),
     ],
 )
 def test_what_is_refused(schema: JsonObject, why: str) -> None:
@@ -83,12 +86,12 @@ def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     many: JsonValue = [[1, 1]] * 50
     assert len(schema.problems(many)) == 20
     assert len(schema.problems(many, limit=3)) == 3
-    assert schema.problems([["\ud800"]])[0].message.endswith("no form in JSON")
+    assert schema.problems([["\ud800"]])[0].message.endswith("no JSON form")
     monkeypatch.setattr(schema_lists, "MAX_LOOKED_AT", 10)
     assert [str(problem) for problem in schema.problems(many)] == [
         "[0][1]: is equal to item 0; each may be there once",
         "[1][1]: is equal to item 0; each may be there once",
         "[2][1]: is equal to item 0; each may be there once",
-        "has more than 10 parts to be checked for doubles",
+        "has more than 10 parts to be checked for duplicates",
     ]
     assert [problem.path for problem in schema.problems(many, limit=2)] == ["[0][1]", ""]

@@ -215,7 +215,7 @@ def test_what_no_reader_lets_through_is_a_problem_too() -> None:
     patterns = compile_schema({"pattern": "a", "items": {"pattern": "a"}, "uniqueItems": True}, what="schema")
     broken = ["\ud800", ["b", "\ud800"], ["b", float("nan"), "b"]]
     for value in broken:
-        assert patterns.problems(value) == (Problem("", "has something in it that has no form in JSON"),)
+        assert patterns.problems(value) == (Problem("", "contains a value that has no JSON form"),)
     assert schema.problems(float("nan")) == (Problem("", "expected an object, found a number"),)
     with pytest.raises(ShapeError, match="nested deeper"):
         schema.defaulted(deep)
@@ -232,7 +232,7 @@ def test_a_large_value_under_many_alternatives_is_not_explained_for_ever() -> No
     assert said(before, {"all": fitting, "n": 3}) == []
     assert said(before, {"all": fitting, "n": 4}) == ["n: must be at most 3, found 4"]
     (problem,) = said(behind, {"all": fitting, "n": 4})
-    assert problem == "does not fit the schema; with so many alternatives, where it fits best is not looked for"
+    assert problem == "does not fit the schema, which has too many alternatives to find the one that fits best"
     assert len(said(behind, {"all": [{}] * 2_000})) == 20
 
 

@@ -71,7 +71,7 @@ def test_programs_get_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ("hooks/b.sh", 1, "error"),
         ("package.yaml", 3, "error"),
     ]
-    assert found["findings"][1]["message"].startswith("zzz: unknown key; known are apiVersion, ")
+    assert found["findings"][1]["message"].startswith("zzz: unknown key; known keys: apiVersion, ")
 
 
 def test_settings_are_checked_and_rendered_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,7 @@ def test_the_hooks_of_a_folder(tmp_path: Path) -> None:
     assert len(files.warnings) == 1
     lone = tmp_path / "global-hooks"
     lone.mkdir()
-    with pytest.raises(PackageError, match="nothing says what it is"):
+    with pytest.raises(PackageError, match="it is no package"):
         hook_files_of(lone)
     assert hook_files_of(lone, HookScope.GLOBAL).hooks == ()
 

@@ -60,7 +60,7 @@ async def test_what_is_odd_about_a_chart_is_a_warning(tmp_path: Path) -> None:
             "requirements: {applications: {mandatroy: []}}",
             "applications.mandatroy: unknown key; did you mean 'mandatory'",
         ),
-        ("subscriptions: [a, a]", "subscriptions[1]: a is there twice"),
+        ("subscriptions: [a, a]", "subscriptions[1]: a is listed twice"),
         (
             "licensing: {editions: {ee: {avaliable: true}}}",
             "editions.ee.avaliable: unknown key; did you mean 'available'",
@@ -147,7 +147,7 @@ async def test_traps_for_whoever_changes_it_next(tmp_path: Path) -> None:
     silent = {**GOOD, **schemas, "values.yaml": "{}"}
     report = await check(tmp_path / "silent", silent)
     assert told(report) == [
-        "warning: the settings schema: says no x-config-version, and conversions lead to 2; say so, beside its type"
+        "warning: the settings schema: has no x-config-version, but conversions lead to version 2; add it beside its type"
     ]
 
 
@@ -242,7 +242,7 @@ VALUES_SCHEMA = (
             "README",
             "{Platform: {}}",
             [
-                "error: values.yaml: Platform: a name that the runtime uses for what it tells templates; choose another",
+                "error: values.yaml: Platform: a name that is reserved for the runtime's data for templates; choose another",
             ],
         ),
     ],

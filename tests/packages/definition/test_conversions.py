@@ -67,7 +67,7 @@ def test_a_package_reads_it(tmp_path: Path) -> None:
     plain = {"hooks/a.sh": "", "openapi/config-values.yaml": "{type: object}"}
     assert read_definition(write(tmp_path / "b", plain), name="web", version="1.0.0").conversions == NO_CONVERSIONS
     broken = {**files, "openapi/conversions/v2.yaml": "version: 3"}
-    with pytest.raises(ArtifactError, match=r"openapi/conversions/v2\.yaml: version: 3, and the file is called v2"):
+    with pytest.raises(ArtifactError, match=r"openapi/conversions/v2\.yaml: version: 3, but the file is called v2"):
         read_definition(write(tmp_path / "c", broken), name="web", version="1.0.0")
 
 
@@ -96,29 +96,33 @@ def test_a_schema_that_says_no_version_has_the_newest(tmp_path: Path) -> None:
         ({"v2.yaml": V2, "v3.yaml": V3}, 2, "v3.yaml: leads beyond x-config-version: 2 of openapi/config-values.yaml"),
         ({"v2.yaml": V2}, 1, "v2.yaml: leads beyond x-config-version: 1"),
         ({"v2.yaml": V2, "v2.yml": V2}, 2, "v2.yml: version 2 is there twice; keep one file"),
-        ({"second.yaml": V2}, 2, "openapi/conversions/second.yaml: a conversion is called by the version"),
-        ({"v02.yaml": V2}, 2, "v02.yaml: a conversion is called by the version"),
-        ({"v1.yaml": "{version: 1, conversions: [.]}"}, 1, "v1.yaml: version: 1 is what settings begin with"),
+        ({"second.yaml": V2}, 2, "openapi/conversions/second.yaml: a conversion is named after the version"),
+        ({"v02.yaml": V2}, 2, "v02.yaml: a conversion is named after the version"),
+        ({"v1.yaml": "{version: 1, conversions: [.]}"}, 1, "v1.yaml: version: settings begin with version 1"),
         ({"v2.yaml": "conversions: [.]"}, 2, "v2.yaml: version: required"),
         ({"v2.yaml": ""}, 2, "v2.yaml: version: required"),
         ({"v2.yaml": "version: '2'"}, 2, "v2.yaml: version: expected an integer from 0 to 1000"),
-        ({"v2.yaml": "version: 2"}, 2, "v2.yaml: conversions: expected a list of jq programs, and there is none"),
+        ({"v2.yaml": "version: 2"}, 2, "v2.yaml: conversions: expected a list of jq programs, found none"),
         ({"v2.yaml": "{version: 2, conversions: .}"}, 2, "v2.yaml: conversions: expected a list, found a string"),
         (
             {"v2.yaml": "{version: 2, conversions: [., {a: .b}]}"},
             2,
             "conversions[1]: expected a jq program, found an object",
         ),
-        ({"v2.yaml": "{version: 2, conversions: ['  ']}"}, 2, "conversions[0]: an empty program; '.' changes nothing"),
+        (
+            {"v2.yaml": "{version: 2, conversions: ['  ']}"},
+            2,
+            "conversions[0]: an empty program; use '.' to change nothing",
+        ),
         (
             {"v2.yaml": f"{{version: 2, conversions: ['{'.' * (MAX_PROGRAM + 1)}']}}"},
             2,
-            f"conversions[0]: {MAX_PROGRAM + 1} characters",
+            f"conversions[0]: expected at most {MAX_PROGRAM} characters, found {MAX_PROGRAM + 1}",
         ),
         (
             {"v2.yaml": f"{{version: 2, conversions: [{'., ' * (MAX_PROGRAMS + 1)}]}}"},
             2,
-            f"conversions: {MAX_PROGRAMS + 1} programs, and at most",
+            f"conversions: expected at most {MAX_PROGRAMS} programs, found {MAX_PROGRAMS + 1}",
         ),
         ({"v2.yaml": "{version: 2, conversion: [.]}"}, 2, "conversion: unknown key; did you mean 'conversions'?"),
         ({"v2.yaml": "{version: 2, conversions: [.], description: {en: 1}}"}, 2, "description.en: expected a string"),
@@ -161,10 +165,10 @@ async def test_a_version_that_the_package_does_not_have(version: int) -> None:
 @pytest.mark.parametrize(
     ("program", "says"),
     [
-        ("[.]", "it gave a list, and settings are an object"),
-        ("empty", "it gave null, and"),
-        (".a", "it gave an integer, and"),
-        ("., .", "it gave a list, and"),
+        ("[.]", "expected an object as its result, found a list"),
+        ("empty", "expected an object as its result, found null"),
+        (".a", "expected an object as its result, found an integer"),
+        ("., .", "expected an object as its result, found a list"),
         (".a.b", "Cannot index"),
         ('error("boom")', "the program failed on this object"),
     ],

@@ -239,9 +239,9 @@ def test_images(images: str, tmp_path: Path) -> None:
     [
         (
             {},
-            "^package 'web-shop': nothing says what it is: expected package.yaml, a Helm chart .* add a package.yaml$",
+            "^package 'web-shop': it is no package: expected package.yaml, a Helm chart .* add a package.yaml$",
         ),
-        ({"README.md": ""}, "nothing says what it is"),
+        ({"README.md": ""}, "it is no package"),
         ({"package.yaml": "a: ["}, "^package.yaml: line"),
         ({"package.yaml": "nmae: a"}, "^package.yaml: nmae: unknown key; did you mean 'name'"),
         ({"package.yaml": "name: shop"}, "^package.yaml: name: shop was published as 'web-shop'; rename one of them$"),
@@ -289,9 +289,9 @@ def test_what_is_wrong_is_said_with_its_file(files: dict[str, str], why: str, tm
 @pytest.mark.parametrize(
     ("files", "name", "why"),
     [
-        ({"package.yaml": "{}"}, "Web", "no name of a package"),
+        ({"package.yaml": "{}"}, "Web", "expected a name of lower-case letters"),
         ({"hooks/a": ""}, "web-1", "kebab-case that can be restored"),
-        ({"module.yaml": "{}"}, "a_b", "no name of a package"),
+        ({"module.yaml": "{}"}, "a_b", "expected a name of lower-case letters"),
     ],
 )
 def test_names_that_cannot_be(files: dict[str, str], name: str, why: str, tmp_path: Path) -> None:

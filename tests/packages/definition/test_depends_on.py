@@ -51,7 +51,7 @@ def test_a_module_says_where_an_application_is() -> None:
         ("[{kind: Module, nam: a}]", r"dependsOn\[0\]\.nam: unknown key; did you mean 'name'"),
         (
             "[{kind: Module, name: a, constraint: '1'}]",
-            r"dependsOn\[0\]\.constraint: unknown key; known are kind, name",
+            r"dependsOn\[0\]\.constraint: unknown key; known keys: kind, name",
         ),
         ("[{name: a}]", r"dependsOn\[0\]\.kind: '' is neither Application nor Module"),
         ("[{kind: module, name: a}]", r"dependsOn\[0\]\.kind: 'module' is neither Application nor Module"),
@@ -71,17 +71,17 @@ def test_a_module_says_where_an_application_is() -> None:
         ("[{kind: Module, name: a, version: new}]", r"dependsOn\[0\]\.version: version constraint 'new'"),
         (
             "[{kind: Module, name: a}, {kind: Module, name: a}]",
-            r"dependsOn\[1\]: Module a is there twice; join its versions",
+            r"dependsOn\[1\]: Module a is listed twice; join its versions",
         ),
         (
             "[{kind: Application, name: a}, {kind: Application, name: a, namespace: prod}]",
-            r"dependsOn\[1\]: Application prod/a is there twice",
+            r"dependsOn\[1\]: Application prod/a is listed twice",
         ),
         (
             "[{kind: Application, name: web}]",
-            r"dependsOn\[0\]: it is this Application itself; nothing can depend on itself",
+            r"dependsOn\[0\]: this is the Application itself; a package cannot depend on itself",
         ),
-        ("[{kind: Application, name: web, namespace: prod}]", r"dependsOn\[0\]: it is this Application itself"),
+        ("[{kind: Application, name: web, namespace: prod}]", r"dependsOn\[0\]: this is the Application itself"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_path(text: str, why: str) -> None:
@@ -90,7 +90,7 @@ def test_what_is_wrong_is_said_with_its_path(text: str, why: str) -> None:
 
 
 def test_a_module_does_not_depend_on_itself() -> None:
-    with pytest.raises(FormatError, match=r"dependsOn\[0\]: it is this Module itself"):
+    with pytest.raises(FormatError, match=r"dependsOn\[0\]: this is the Module itself"):
         read("[{kind: Module, name: web}]", own="web", namespace="")
     assert read("[{kind: Module, name: web}]")[0].package == "web"
 
@@ -98,7 +98,7 @@ def test_a_module_does_not_depend_on_itself() -> None:
 def test_the_list_has_an_end() -> None:
     many: list[JsonValue] = [{"kind": "Module", "name": f"m{number}"} for number in range(MAX_DEPENDS_ON + 1)]
     assert len(read_depends_on(many[1:], own="a", namespace="")) == MAX_DEPENDS_ON
-    with pytest.raises(FormatError, match=f"{MAX_DEPENDS_ON + 1} entries, and at most {MAX_DEPENDS_ON} are taken"):
+    with pytest.raises(FormatError, match=f"expected at most {MAX_DEPENDS_ON} entries, found {MAX_DEPENDS_ON + 1}"):
         read_depends_on(many, own="a", namespace="")
 
 

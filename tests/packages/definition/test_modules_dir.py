@@ -52,10 +52,10 @@ def test_links_to_folders_are_modules_and_other_things_are_told(tmp_path: Path) 
     assert folders(found) == ["001-linked"]
     assert found.broken == {"gone", "round"}
     assert found.warnings == (
-        f"{modules}/002-gone: a link to nothing; remove it, or bring back what it points to",
-        f"{modules}/003-round: a link to nothing; remove it, or bring back what it points to",
-        f"{modules}/README.md: neither a module's folder nor values.yaml; it is not looked at",
-        f"{modules}/file: neither a module's folder nor values.yaml; it is not looked at",
+        f"{modules}/002-gone: a broken link; remove it, or restore its target",
+        f"{modules}/003-round: a broken link; remove it, or restore its target",
+        f"{modules}/README.md: neither a module's folder nor values.yaml; it is ignored",
+        f"{modules}/file: neither a module's folder nor values.yaml; it is ignored",
     )
 
 
@@ -85,8 +85,8 @@ def test_of_several_of_one_name_the_first_counts(tmp_path: Path) -> None:
     assert found.enabled == {"web": True}  # a flag may be in any directory
     assert found.broken == frozenset()
     assert found.warnings == (
-        f"{tmp_path}/one/030-web: module web is in {tmp_path}/one/020-web as well, and that one counts",
-        f"{tmp_path}/two/010-web: module web is in {tmp_path}/one/020-web as well, and that one counts",
+        f"{tmp_path}/one/030-web: module web is in {tmp_path}/one/020-web as well, and that one is used",
+        f"{tmp_path}/two/010-web: module web is in {tmp_path}/one/020-web as well, and that one is used",
     )
 
 
@@ -131,7 +131,7 @@ def test_what_is_wrong_with_a_directory_is_an_error_of_all(values: str, message:
 def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for name in ("none", "file"):
-        with pytest.raises(ArtifactError, match=f"modules directory .*/{name}: not a folder; name one that is there"):
+        with pytest.raises(ArtifactError, match=f"modules directory .*/{name}: not a folder; name an existing one"):
             look(tmp_path / name)
 
 

@@ -145,7 +145,7 @@ def test_module_yaml_knows_no_applications() -> None:
         ("{kubernetes: 'new'}", r"requirements\.kubernetes: version constraint 'new'"),
         ("{platform: '>1', deckhouse: '>1'}", r"requirements\.deckhouse: the same as platform"),
         ("{modules: []}", r"requirements\.modules: expected an object"),
-        ("{modules: {a: '>1', b: [x]}}", r"requirements\.modules\.a: unknown key; known are mandatory"),
+        ("{modules: {a: '>1', b: [x]}}", r"requirements\.modules\.a: unknown key; known keys: mandatory"),
         ("{modules: {mandatroy: [{name: a}]}}", r"modules\.mandatroy: unknown key; did you mean 'mandatory'"),
         ("{modules: {a: 1.5, b: '1'}}", r"modules\.a: expected a string, found a number; put it in quotes"),
         ("{modules: {a: 'x y z'}}", r"modules\.a: version constraint"),
@@ -190,7 +190,7 @@ def test_module_yaml_knows_no_applications() -> None:
             r"noneOf: a is in anyOf too",
         ),
         ("{applications: []}", r"requirements\.applications: expected an object"),
-        ("{applications: {db: '>1'}}", r"applications\.db: unknown key; known are mandatory"),
+        ("{applications: {db: '>1'}}", r"applications\.db: unknown key; known keys: mandatory"),
         ("{application: {}}", r"requirements\.application: unknown key; did you mean 'applications'"),
         ("{applications: {mandatory: [{}]}}", r"applications\.mandatory\[0\]\.name: required"),
         ("{applications: {mandatory: [{name: A}]}}", r"mandatory\[0\]\.name: 'A' cannot be an application; write"),
@@ -201,12 +201,15 @@ def test_module_yaml_knows_no_applications() -> None:
         (f"{{applications: {{mandatory: [{{name: {'a' * 54}}}]}}}}", r"cannot be an application"),
         ("{applications: {mandatory: [{name: a}, {name: a}]}}", r"mandatory\[1\]\.name: a is named twice"),
         ("{applications: {conditional: [{name: a}]}}", r"conditional\[0\]\.constraint: required for a"),
-        ("{applications: {anyOf: [{name: g, modules: [{name: a}]}]}}", r"anyOf\[0\]\.modules: unknown key; known are"),
+        (
+            "{applications: {anyOf: [{name: g, modules: [{name: a}]}]}}",
+            r"anyOf\[0\]\.modules: unknown key; known keys:",
+        ),
         ("{modules: {anyOf: [{name: g, applications: [{name: a}]}]}}", r"anyOf\[0\]\.applications: unknown key"),
         ("{applications: {anyOf: [{name: g}]}}", r"anyOf\[0\]\.applications: at least one"),
         (
             "{applications: {mandatory: [{name: a}], noneOf: [{name: g, applications: [{name: a}]}]}}",
-            r"applications\.noneOf: a is in mandatory too; a package is in one of them",
+            r"applications\.noneOf: a is in mandatory too; keep it in one of them",
         ),
     ],
 )
@@ -239,9 +242,9 @@ def test_what_messages_quote_of_a_group_has_an_end(kind: str, bucket: str) -> No
 
     read_requirements(group(MAX_GROUP_NAME, MAX_DESCRIPTION), "r")
     with pytest.raises(
-        ShapeError, match=rf"^r\.{kind}\.{bucket}\[0\]\.name: 900000 characters, and at most 100"
+        ShapeError, match=rf"^r\.{kind}\.{bucket}\[0\]\.name: expected at most 100 characters, found 900000"
     ) as caught:
         read_requirements(group(900_000, 0), "r")
     assert len(str(caught.value)) < 200
-    with pytest.raises(ShapeError, match=rf"{bucket}\[0\]\.description: 301 characters, and at most 300"):
+    with pytest.raises(ShapeError, match=rf"{bucket}\[0\]\.description: expected at most 300 characters, found 301"):
         read_requirements(group(1, MAX_DESCRIPTION + 1), "r")

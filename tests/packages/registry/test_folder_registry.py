@@ -51,7 +51,7 @@ async def test_another_version_is_not_there_and_the_error_says_which_is(tmp_path
     assert await registry.tags("web") == ("1.0.0_a",)
     await registry.resolve("web", "1.0.0_a")
     with pytest.raises(
-        ArtifactNotFoundError, match=r"web: not version 2\.0\.0; what is there is version 1\.0\.0_a"
+        ArtifactNotFoundError, match=r"web: not version 2\.0\.0; the folder has version 1\.0\.0_a"
     ) as caught:
         await registry.resolve("web", "2.0.0")
     assert not caught.value.transient
@@ -93,7 +93,7 @@ async def test_what_was_handed_out_can_be_read_to_its_end(tmp_path: Path) -> Non
     assert new.digest != old.digest
     with pytest.raises(ArtifactNotFoundError, match=f"the folder's files have the digest {new.digest} now"):
         await registry.manifest("web", old.digest)
-    with pytest.raises(ArtifactNotFoundError, match="have changed, ask for the package again"):
+    with pytest.raises(ArtifactNotFoundError, match="have changed; request the package again"):
         await read(registry, manifest.layers[0], "web")
     # Another look begins at the folder, and needs no tag.
     fresh = FolderRegistry(tmp_path)
@@ -105,7 +105,7 @@ async def test_what_was_handed_out_can_be_read_to_its_end(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("files", "why"),
     [
-        ({"README": ""}, "nothing says what it is"),
+        ({"README": ""}, "it is no package"),
         ({"package.yaml": "type: Nothing\n"}, r"package\.yaml: type"),
         ({"package.yaml": "type: Application\nname: other\n"}, "was published as 'web'"),
         ({"Chart.yaml": "a: [\n"}, r"Chart\.yaml"),

@@ -100,7 +100,7 @@ def test_what_is_read(changes: JsonObject, announced: str) -> None:
         ({"mediaType": OCI_INDEX}, OCI_INDEX, "an index where one image"),
         ({"mediaType": DOCKER_LIST}, DOCKER_LIST, "an index where one image"),
         ({"layers": None, "manifests": []}, OCI_MANIFEST, "an index where one image"),
-        ({"mediaType": "text/plain"}, "text/plain", "not a manifest type"),
+        ({"mediaType": "text/plain"}, "text/plain", "not a supported type of manifest"),
         ({"mediaType": DOCKER_MANIFEST}, OCI_MANIFEST, "announced as"),
         ({"mediaType": 5}, OCI_MANIFEST, "expected a string"),
         ({"config": None}, OCI_MANIFEST, "config: expected an object"),

@@ -72,7 +72,7 @@ async def test_what_has_no_version_is_no_helm(text: str, says: str, tmp_path: Pa
     with pytest.raises(RenderError, match=says) as caught:
         await helm.version(tmp_path)
     assert caught.value.transient
-    assert "look at --helm" in str(caught.value)
+    assert "check --helm" in str(caught.value)
     assert helm.known_version() == ""
 
 

@@ -393,7 +393,7 @@ async def test_a_helm_that_breaks(text: str, says: str, transient: bool, tmp_pat
 async def test_no_helm(tmp_path: Path) -> None:
     for name in ("absent", "not-executable"):
         (tmp_path / "not-executable").write_text("")
-        with pytest.raises(RenderError, match=r"helm cannot be run: .*look at --helm") as caught:
+        with pytest.raises(RenderError, match=r"helm cannot be run: .*check --helm") as caught:
             await HelmRenderer(tmp_path / name, tmp_path / "scratch").render(request(WEB_SERVICE))
         assert caught.value.transient
 
@@ -477,6 +477,6 @@ async def test_values_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("wharfinger.packages.rendering.helm_renderer._write", full)
-    with pytest.raises(RenderError, match="cannot be written: No space left on device; look at the disk") as caught:
+    with pytest.raises(RenderError, match="cannot be written: No space left on device; check the disk") as caught:
         await HelmRenderer(tool("helm"), tmp_path / "scratch").render(request(WEB_SERVICE))
     assert caught.value.transient

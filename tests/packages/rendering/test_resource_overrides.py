@@ -134,7 +134,7 @@ def many(count: int, **more: JsonValue) -> list[JsonValue]:
         ([{"kind": "Deployment", "name": "a", "replicas": True}], "[0].replicas: expected an integer"),
         ([{"kind": "Deployment", "name": "a"}], "[0]: Deployment a: neither replicas nor containers"),
         ([{"kind": "Deployment", "name": "a", "replica": 1}], "[0].replica: unknown key; did you mean 'replicas'?"),
-        ([{"kind": "Deployment", "name": "a", "replicas": 1}] * 2, "[1]: Deployment a is there twice"),
+        ([{"kind": "Deployment", "name": "a", "replicas": 1}] * 2, "[1]: Deployment a is listed twice"),
         ([{"kind": "Job", "name": "a", "containers": {}}], "[0].containers: expected a list, found an object"),
         ([{"kind": "Job", "name": "a", "containers": [{}]}], "[0].containers[0].name: required"),
         ([{"kind": "Job", "name": "a", "containers": [{"name": "b"}]}], ".resources: neither requests nor limits"),
@@ -152,11 +152,11 @@ def many(count: int, **more: JsonValue) -> list[JsonValue]:
         ),
         (
             [{"kind": "Job", "name": "a", "containers": many(2, resources={"limits": {"cpu": 1}}) * 2}],
-            "containers[2]: container a0 is there twice",
+            "containers[2]: container a0 is listed twice",
         ),
         (
             [{"kind": "Job", "name": "a", "containers": many(MAX_CONTAINERS + 1)}],
-            f"containers: {MAX_CONTAINERS + 1} entries, and at most {MAX_CONTAINERS} are taken",
+            f"containers: expected at most {MAX_CONTAINERS} entries, found {MAX_CONTAINERS + 1}",
         ),
         (
             [
@@ -166,9 +166,9 @@ def many(count: int, **more: JsonValue) -> list[JsonValue]:
                     "containers": many(1, resources={"limits": {f"r{n}": 1 for n in range(MAX_QUANTITIES + 1)}}),
                 }
             ],
-            f"limits: {MAX_QUANTITIES + 1} quantities",
+            f"limits: expected at most {MAX_QUANTITIES} quantities, found {MAX_QUANTITIES + 1}",
         ),
-        ([None] * (MAX_WORKLOADS + 1), f"{MAX_WORKLOADS + 1} workloads, and at most {MAX_WORKLOADS} are taken"),
+        ([None] * (MAX_WORKLOADS + 1), f"expected at most {MAX_WORKLOADS} workloads, found {MAX_WORKLOADS + 1}"),
     ],
 )
 def test_what_is_refused(value: JsonValue, says: str) -> None:

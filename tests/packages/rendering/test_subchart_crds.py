@@ -134,7 +134,7 @@ def test_no_charts_no_definitions(tmp_path: Path) -> None:
 def test_too_much_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = chart(tmp_path / "chart", files=FILES)
     monkeypatch.setattr(chart_texts, "MAX_FILES", 3)
-    with pytest.raises(RenderError, match="too large to be looked through"):
+    with pytest.raises(RenderError, match="too large to be searched"):
         found(folder, {})
 
 

@@ -1,4 +1,4 @@
-"""Tar archives from strangers: read within limits, unpacked to a tree that they cannot escape.
+"""Untrusted tar archives: read within limits, unpacked to a tree that they cannot escape.
 
 May import ``json``.
 """

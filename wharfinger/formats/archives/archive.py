@@ -1,11 +1,11 @@
-"""Unpack a tar that came from elsewhere into a folder, or several as the layers of an image, or refuse them.
+"""Unpacking of untrusted tars into a folder, singly or several as the layers of an image; bad ones are refused.
 
-Three layers, each bounded: ``archive_stream`` (bytes, gzip), ``tar_reader`` (entries), ``archive_tree`` (what may be
-where); this module does what they allow. It creates files that were not there (never following a link), takes owner
-bits and nothing else of a mode, and believes no owner and no time.
+There are three layers, each bounded: ``archive_stream`` (bytes, gzip), ``tar_reader`` (entries), ``archive_tree`` (allowed
+paths). This module does what they allow. It creates new files only (never following a link), takes only the owner's bits of
+a mode, and ignores owners and times.
 
-The folder belongs to the caller and starts empty: nobody else writes into it meanwhile, and after an error what is in it
-is partial and to be thrown away. Unpack beside the final place, then rename.
+The folder belongs to the caller and starts empty: no other process writes into it meanwhile. After an error its content is
+partial and must be thrown away. Unpack beside the final place, then rename.
 """
 
 import os
@@ -29,13 +29,13 @@ _EXECUTABLE_MODE: Final = 0o700
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """What one archive may cost, or all layers of an image together.
+    """Limits of one archive, or of all layers of an image together.
 
-    ``max_bytes`` is the sum of all files (and of the input as it is read), a hard link counted as a file of its own, since who
-    reads the tree reads it again; ``max_file_bytes`` is for one of them;
-    ``max_entries`` counts files, folders and links, parents that the archive left out included; ``max_ratio`` is output
-    per input of gzip, asked for beyond the first MiB (deflate itself ends at about 1030); ``max_depth`` counts
-    components of a name, ``max_name_bytes`` bytes of a name or link target, ``max_header_bytes`` those of one pax header.
+    ``max_bytes`` is the sum of all files (and of the input as it is read); a hard link counts as a separate file, because a
+    reader of the tree reads it again. ``max_file_bytes`` is for one of them. ``max_entries`` counts files, folders and
+    links, including parents that the archive left out. ``max_ratio`` is output per input of gzip, checked beyond the first
+    MiB (deflate itself ends at about 1030). ``max_depth`` counts components of a name, ``max_name_bytes`` bytes of a name or
+    link target, ``max_header_bytes`` those of one pax header.
     """
 
     max_bytes: int = 512 * 1024 * 1024
@@ -52,9 +52,9 @@ DEFAULT_LIMITS: Final = ArchiveLimits()
 
 @dataclass(frozen=True, slots=True)
 class ExtractReport:
-    """What was unpacked; ``folders`` counts those made as parents too, ``file_bytes`` what was written to files.
+    """The amount that was unpacked; ``folders`` includes parents, ``file_bytes`` is what was written to files.
 
-    Of layers, also what a later one took away again.
+    For layers, it includes what a later layer removed again.
     """
 
     files: int
@@ -77,10 +77,10 @@ def extract_tar(
 ) -> ExtractReport:
     """Unpack the tar or tar.gz in ``stream`` into ``into``, which is made if absent and must be empty.
 
-    ``within_top``: the folder at the top will be moved elsewhere, so no link may lead through what is beside or above it.
-    Blocking: call it in a thread. ``should_stop`` is asked at least once per 64 KiB. Raises ArchiveError (``what``
-    names the archive in it), ExtractionStoppedError, and OSError for a folder that is not empty, a full disk, or a
-    stream that fails to read.
+    ``within_top`` says that the top folder will be moved elsewhere, so no link may lead through anything beside or above it.
+    Blocking: call it in a thread. ``should_stop`` is called at least once per 64 KiB. Raises ArchiveError, which names the
+    archive by ``what``, ExtractionStoppedError, and OSError for a folder that is not empty, a full disk, or a stream that
+    fails to read.
     """
     with _empty_folder(into) as root:
         extraction = _Extraction(root, limits, what, should_stop)
@@ -98,7 +98,7 @@ def extract_layers(
 ) -> ExtractReport:
     """Unpack the layers of an image on top of each other, the lowest first; the first of each pair names it in errors.
 
-    Whiteouts are applied. Otherwise as `extract_tar`, and the limits are for all layers together.
+    Whiteouts are applied. Everything else is as in `extract_tar`; the limits are for all layers together.
     """
     with _empty_folder(into) as root:
         extraction = _Extraction(root, limits, what, should_stop)
@@ -112,7 +112,7 @@ def _empty_folder(into: Path) -> Iterator[int]:
     into.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
     root = os.open(into, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        if os.listdir(root):  # noqa: PTH208 - of the open folder, not of whatever has its name
+        if os.listdir(root):  # noqa: PTH208 - lists the open folder, not another one of the same name
             raise FileExistsError(f"{into}: not empty; an archive is unpacked into an empty folder")
         yield root
     finally:
@@ -137,17 +137,17 @@ class _Extraction:
         self._is_gzip = False
 
     def unpack(self, stream: Readable) -> None:
-        """One archive, whole."""
+        """Unpack one whole archive."""
         self._unpack(stream, layered=False)
 
     def unpack_layer(self, what: str, stream: Readable) -> None:
-        """One archive on top of what is there."""
+        """Unpack one archive on top of what is there."""
         self._what = what
         self._tree.begin_layer(what)
         self._unpack(stream, layered=True)
 
     def finish(self, *, within_top: bool = False) -> ExtractReport:
-        """To be called when everything is unpacked."""
+        """Check all links and return the report. Call it when everything is unpacked."""
         self._tree.check_links(within_top=within_top)
         return ExtractReport(
             files=self._made[Kind.FILE],
@@ -192,7 +192,7 @@ class _Extraction:
             return
         path = "/".join(placed.path)
         if placed.is_there:
-            # The later one counts. The old name goes first, so that a file linked to it keeps what it has.
+            # The later entry counts. The old name is removed first, so that a file linked to it keeps its content.
             os.unlink(path, dir_fd=self._root)
         else:
             self._made[entry.kind] += 1

@@ -1,8 +1,8 @@
 """The bytes of a tar, gzipped or not, in bounded pieces and with everything counted.
 
-A few hundred bytes of gzip can become a gigabyte. The stream inflates at most one chunk at a time and refuses as soon
-as what came out is over the size or the ratio allowed, so memory stays at a few chunks whatever is fed. A gzip stream
-must be whole: its checksums are verified to the last byte, members may follow one another, zeros may pad the end.
+A few hundred bytes of gzip can become a gigabyte. The stream inflates at most one chunk at a time, and refuses as soon as
+the output is over the allowed size or ratio, so memory stays at a few chunks for any input. A gzip stream must be whole: its
+checksums are verified to the last byte, members may follow one another, zeros may pad the end.
 """
 
 import zlib
@@ -18,22 +18,22 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 _OTHER_MAGIC: Final = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _RATIO_FREE: Final = 1024 * 1024
-"""Below this much output no ratio is asked for: small archives of blanks are no bombs."""
+"""Below this much output no ratio is checked: small archives of blanks are no bombs."""
 
 
 class Readable(Protocol):
-    """What is read from: up to ``size`` bytes, none only at the end. Any binary file will do."""
+    """A source of bytes: ``read`` returns up to ``size`` of them, none only at the end. Any binary file is one."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
 class ExtractionStoppedError(Exception):
-    """``should_stop`` said so; what is on disk is partial."""
+    """Raised because ``should_stop`` returned True; the files on disk are partial."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamLimits:
-    """Bytes read from the source, bytes after inflating, gzip members, and the most output per byte of input."""
+    """Limits: bytes read from the source, bytes after inflating, gzip members, and the most output per byte of input."""
 
     max_read: int
     max_bytes: int
@@ -42,7 +42,7 @@ class StreamLimits:
 
 
 class ArchiveStream:
-    """A reader over ``stream`` that inflates what is gzip; asks ``should_stop`` once per chunk.
+    """A reader over ``stream`` that inflates gzip; it calls ``should_stop`` once per chunk.
 
     Raises ArchiveError for damage and limits, ExtractionStoppedError, and what ``stream.read`` raises.
     """
@@ -62,14 +62,14 @@ class ArchiveStream:
         self.bytes_out = 0
 
     def read_exactly(self, size: int) -> bytes:
-        """``size`` bytes (a few chunks at most), or ArchiveError where the stream ends before."""
+        """Return ``size`` bytes (a few chunks at most). Raises ArchiveError if the stream ends before."""
         found = self.read_up_to(size)
         if len(found) < size:
             raise ArchiveError(f"{self._what}: truncated: it ends {size - len(found)} bytes before it should")
         return found
 
     def read_up_to(self, size: int) -> bytes:
-        """``size`` bytes, fewer only at the end of the stream."""
+        """Return ``size`` bytes, fewer only at the end of the stream."""
         while len(self._buffer) < size:
             chunk = self._next_chunk()
             if not chunk:
@@ -80,14 +80,14 @@ class ArchiveStream:
         return found
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """``size`` bytes in chunks; ArchiveError where the stream ends before."""
+        """Yield ``size`` bytes in chunks. Raises ArchiveError if the stream ends before."""
         while size:
             piece = self.read_exactly(min(size, _CHUNK_OUT))
             size -= len(piece)
             yield piece
 
     def drain(self) -> None:
-        """Read to the end, for the checksum behind it; what comes is counted and dropped."""
+        """Read to the end, to verify the checksum there; the bytes are counted and dropped."""
         self._buffer.clear()
         while self._next_chunk():
             pass
@@ -124,12 +124,12 @@ class ArchiveStream:
         return data
 
     def _raw(self) -> bytes:
-        """What was read ahead, else the next chunk; empty at the end."""
+        """Return what was read ahead, else the next chunk; empty at the end."""
         data, self._pending = self._pending, b""
         return data or self._read()
 
     def _inflate(self) -> bytes:
-        """The next chunk of output; empty at the end of the last member."""
+        """Return the next chunk of output; empty at the end of the last member."""
         while member := self._member or self._next_member():
             self._member = member
             data = self._raw()
@@ -147,7 +147,7 @@ class ArchiveStream:
         return b""
 
     def _next_member(self) -> "_Member | None":
-        """A new gzip member; None at the end of the input, after padding of zeros if there is any."""
+        """Return a new gzip member; None at the end of the input, after padding of zeros if there is any."""
         head = self._raw()
         while head and len(head) < len(_GZIP_MAGIC) and (more := self._read()):
             head += more
@@ -177,7 +177,7 @@ class _Member:
 
     @property
     def rest(self) -> bytes:
-        """Input not used yet: of this member, or of what follows it."""
+        """Input that is not used yet: of this member, or of the next one."""
         return self._inflater.unused_data if self._inflater.eof else self._inflater.unconsumed_tail
 
     def inflate(self, data: bytes) -> bytes:

@@ -1,21 +1,21 @@
-"""What an archive would put on disk, known before it is put there.
+"""A model of the tree that an archive would make, checked before anything is written to disk.
 
-A model of the tree, without the disk: which paths are folders, files or symbolic links, made by the archive or needed
-as parents. Every question of safety is asked here, about the archive's own entries alone, so that no answer depends on
-what a link on the disk happens to point to at the moment:
+The model knows which paths are folders, files or symbolic links, made by the archive or needed as parents. All checks for
+safety are made here, on the archive's own entries alone, so that no result depends on the current target of a link on the
+disk:
 
 * names are relative, without ``..`` as a component (``a..b`` is a fine name), NUL or control characters, bounded;
 * a parent is a folder, never a link, so that nothing is ever written through one;
 * an entry may come twice, but not change its type;
 * a hard link names a file that is already there;
-* a symbolic link is relative and ends inside the tree, through whatever other links it leads, wherever they come in
-  the archive: checked when it comes, and all of them again at the end. The target need not exist;
-* who follows the links to folders comes to an end soon (Helm does follow them): thirty links can make a thousand million
-  paths of one file, so the finished tree is walked that way, and may have no more paths than entries are allowed.
+* a symbolic link is relative and ends inside the tree, through all links on its way, wherever they are in the archive: it is
+  checked when it is read, and all of them again at the end. The target need not exist;
+* a walk that follows the links to folders (as Helm's does) ends soon: thirty links can make a thousand million paths of one
+  file, so the finished tree is walked that way, and may have no more paths than entries are allowed.
 
 A tree may be made of layers (OCI image-spec 1.1, "Image Layer Filesystem Changeset"): archives put on top of each other.
-What a later layer brings replaces what was there, of whatever type, and whiteouts take away what the layers *below* brought,
-never what their own layer did, wherever in it they come. Names of layers start at the root of the image, with a slash or without.
+Entries of a later layer replace what was there, of any type. Whiteouts remove entries of the layers *below*, never of their
+own layer, in any order. Names of layers start at the root of the image, with a slash or without.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ TreePath: TypeAlias = tuple[str, ...]
 
 _LONGEST_COMPONENT: Final = 255
 _MOST_HOPS: Final = 40
-"""Links followed for one path, as in Linux; a path with more is a loop, or as good as one."""
+"""Links followed for one path, as in Linux; a path with more counts as a loop."""
 _STEPS_PER_ENTRY: Final = 64
 _WHITEOUT: Final = ".wh."
 _OPAQUE: Final = ".wh..wh..opq"
@@ -37,7 +37,7 @@ _OPAQUE: Final = ".wh..wh..opq"
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """Entries (parents that the archive left out included), components of a path, bytes of a name or target."""
+    """Limits: entries (including parents that the archive left out), components of a path, bytes of a name or target."""
 
     max_entries: int
     max_depth: int
@@ -46,9 +46,9 @@ class TreeLimits:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where an entry goes: folders to make first, whether something of its type is there, a hard link's source.
+    """The place of an entry: folders to make first, whether something of its type is there, a hard link's source.
 
-    ``replaces``: something of another type is there, from a layer below; it goes first, with all that is in it.
+    ``replaces`` is True if a layer below put something of another type there, which must be removed first with its content.
     """
 
     path: TreePath
@@ -60,7 +60,7 @@ class Placed:
 
 @dataclass(slots=True)
 class _Node:
-    """``layer`` is the last that brought it, or something in it."""
+    """A path of the tree. ``layer`` is the last one that added it, or something in it."""
 
     kind: Kind
     target: str
@@ -69,7 +69,7 @@ class _Node:
 
 
 class ArchiveTree:
-    """The tree so far; ``place`` each entry, then ``check_links``. Raises ArchiveError, naming the entry."""
+    """The tree so far; call ``place`` for each entry, then ``check_links``. Raises ArchiveError, naming the entry."""
 
     def __init__(self, limits: TreeLimits, *, what: str) -> None:
         self._limits = limits
@@ -79,14 +79,14 @@ class ArchiveTree:
         self._steps_left = _STEPS_PER_ENTRY * limits.max_entries
 
     def begin_layer(self, what: str) -> None:
-        """From here on entries are those of the next layer, and ``what`` names it in errors."""
+        """Start the next layer; ``what`` names it in errors."""
         self._layer += 1
         self._what = what
 
     def place(self, entry: Entry) -> Placed:
-        """Admit one entry."""
+        """Admit one entry, and return its place."""
         path = self._split(entry.name, entry)
-        # A hard link is one more name of a file, and on the disk nothing else.
+        # A hard link is another name of a file; on the disk it is a file.
         kind = Kind.FILE if entry.kind is Kind.HARD_LINK else entry.kind
         if not path and kind is not Kind.DIRECTORY:
             raise self._refusal(entry, "has no name")
@@ -110,7 +110,7 @@ class ArchiveTree:
         return Placed(path, new_parents, there is not None and not replaces, source, replaces)
 
     def hidden_by(self, entry: Entry) -> list[TreePath] | None:
-        """What a whiteout takes away, each with all that is in it; None for an entry that is no whiteout."""
+        """Return the paths that a whiteout removes, each with everything in it; None if the entry is no whiteout."""
         path = self._split(entry.name, entry)
         if not any(part.startswith(_WHITEOUT) for part in path):
             return None
@@ -129,13 +129,13 @@ class ArchiveTree:
         return self._hide([(*parent, name)])
 
     def check_links(self, *, within_top: bool = False) -> None:
-        """Follow every symbolic link through the finished tree, ``within_top`` without coming above its top folder."""
+        """Follow every symbolic link through the finished tree; with ``within_top``, none may lead above its top folder."""
         floor = 1 if within_top else 0
         links = [(path, node.target) for path, node in self._nodes.items() if node.kind is Kind.SYMLINK]
         self._count_paths({path: self._follow(path, target, floor) for path, target in links})
 
     def _count_paths(self, ends: dict[TreePath, TreePath]) -> None:
-        """Refuse a tree with too many paths; ``ends`` is where each link leads."""
+        """Refuse a tree with too many paths; ``ends`` is the target of each link."""
         count = 0
         pending: list[tuple[TreePath, int]] = [((), 0)]
         while pending:
@@ -150,13 +150,13 @@ class ArchiveTree:
                 path = (*folder, name)
                 end = ends.get(path, path)
                 node = self._nodes.get(end)
-                # The kernel follows so many links for one path, so that a link to a folder around it ends too.
+                # The kernel has this limit for one path too, so a link to a folder around it ends as well.
                 deeper = hops + (path in ends)
                 if node is not None and node.kind is Kind.DIRECTORY and deeper <= _MOST_HOPS:
                     pending.append((end, deeper))
 
     def _hide(self, paths: list[TreePath]) -> list[TreePath]:
-        """Forget what layers below brought of these; a folder that has something of this layer stays, with that."""
+        """Forget what layers below added of these paths; a folder with an entry of this layer is kept, with that entry."""
         gone: list[TreePath] = []
         while paths:
             path = paths.pop()
@@ -179,7 +179,7 @@ class ArchiveTree:
             pending.extend((*at, child) for child in self._nodes.pop(at).children)
 
     def _is_folder(self, path: TreePath, entry: Entry) -> bool:
-        """Whether there is such a folder; refused where a link or file is in its place."""
+        """Return whether there is such a folder; refuse the entry if a link or file is in its place."""
         for length in range(1, len(path) + 1):
             node = self._nodes.get(path[:length])
             if node is None:
@@ -247,9 +247,9 @@ class ArchiveTree:
         self._refuse_odd(entry.target, entry)
 
     def _follow(self, path: TreePath, target: str, floor: int = 0) -> TreePath:
-        """Walk as the kernel would; what does not exist is walked as if it were a folder. Returns where it ends.
+        """Walk as the kernel would, and return where the walk ends; missing components are walked like folders.
 
-        ``floor`` is how many folders deep the walk must stay.
+        The walk must not come above a depth of ``floor`` folders.
         """
         at = list(path[:-1])
         todo = deque(target.split("/"))
@@ -277,7 +277,7 @@ class ArchiveTree:
         return tuple(at)
 
     def _step(self, refusal: str) -> None:
-        """Paid for each step of a walk, so that no archive makes many long ones."""
+        """Count each step of a walk, so that no archive makes many long ones."""
         self._steps_left -= 1
         if self._steps_left < 0:
             raise ArchiveError(f"{self._what}: {refusal}")

@@ -1,9 +1,8 @@
 """The entries of a tar stream: ustar, GNU and pax headers, each of bounded size.
 
-Python's ``tarfile`` reads a pax header of any size into memory, follows chains of them by recursion, unpacks sparse
-files to whatever size they claim, and reads fields that other readers do not. This reader knows what packages are made
-of (files, folders, links) and what Go's reader, which Helm and the registries use, makes of the same bytes; everything
-else is refused by name.
+Python's ``tarfile`` reads a pax header of any size into memory, follows chains of them by recursion, unpacks sparse files to
+whatever size they claim, and reads fields that other readers do not. This reader knows the entries of packages (files,
+folders, links), and reads them as Go's reader does, which Helm and the registries use. Everything else is refused by name.
 """
 
 import enum
@@ -21,7 +20,7 @@ _MOST_EXTENSIONS: Final = 8
 
 
 class Kind(enum.Enum):
-    """The entries that are read; every other type is refused."""
+    """The types of entries that are read; every other type is refused."""
 
     FILE = "file"
     DIRECTORY = "folder"
@@ -51,7 +50,7 @@ class _Header:
 
 @dataclass(slots=True)
 class _Extensions:
-    """What pax and GNU headers say about the entry that follows them; pax outranks GNU."""
+    """The fields in pax and GNU headers for the entry that follows them; pax outranks GNU."""
 
     name: bytes | None = None
     target: bytes | None = None
@@ -64,7 +63,7 @@ class _Extensions:
 _KINDS: Final = {
     b"0": Kind.FILE,
     b"\0": Kind.FILE,
-    b"7": Kind.FILE,  # contiguous: a file that wished for a place on the disk
+    b"7": Kind.FILE,  # contiguous: a file with a preferred place on the disk
     b"5": Kind.DIRECTORY,
     b"2": Kind.SYMLINK,
     b"1": Kind.HARD_LINK,
@@ -82,7 +81,7 @@ _REFUSED: Final = {
 
 
 class TarReader:
-    """Entries of ``stream`` one by one; the data of a file must be taken before the next entry is asked for."""
+    """A reader of the entries of ``stream``, one by one; read the data of a file before the next entry."""
 
     def __init__(self, stream: ArchiveStream, *, what: str, max_header_bytes: int) -> None:
         self._stream = stream
@@ -90,7 +89,7 @@ class TarReader:
         self._max_header_bytes = max_header_bytes
 
     def next_entry(self) -> Entry | None:
-        """The next entry, None at the end. Raises ArchiveError; the error of an entry names it."""
+        """Return the next entry, None at the end. Raises ArchiveError, which names the entry."""
         found = _Extensions()
         for _ in range(_MOST_EXTENSIONS + 1):
             header = self._next_header(found)
@@ -110,14 +109,14 @@ class TarReader:
         raise ArchiveError(f"{self._what}: more than {_MOST_EXTENSIONS} extension headers in a row")
 
     def skip_padding(self, size: int) -> None:
-        """Skip what fills the last block of ``size`` bytes of data."""
+        """Skip the bytes that fill the last block after ``size`` bytes of data."""
         if size % BLOCK:
             self._stream.read_exactly(BLOCK - size % BLOCK)
 
     def _next_header(self, found: _Extensions) -> _Header | None:
         block = self._stream.read_up_to(BLOCK)
         if not block and self._stream.is_gzip and found == _Extensions():
-            return None  # no end mark; the gzip trailer has said that nothing is missing
+            return None  # no end mark; the gzip trailer has proved that nothing is missing
         if len(block) < BLOCK:
             raise ArchiveError(f"{self._what}: truncated: it ends without an end mark")
         if not block.strip(b"\0"):
@@ -147,7 +146,7 @@ class TarReader:
         return records
 
     def _global_pax(self, header: _Header) -> None:
-        """Comments (git writes its commit there) are skipped; names or sizes for all that follow are nonsense."""
+        """Skip comments (git writes its commit there), and refuse names or sizes for all entries that follow."""
         for key in sorted({"path", "linkpath", "size"} & self._pax(header).keys()):
             raise ArchiveError(f"{self._what}: a global header sets {key!r} for every entry")
 
@@ -177,7 +176,7 @@ class TarReader:
 
 
 def _parse(block: bytes, what: str) -> _Header:
-    """One header block (POSIX.1-2017 pax, ``ustar`` interchange format). Raises ArchiveError."""
+    """Read one header block (POSIX.1-2017 pax, ``ustar`` interchange format). Raises ArchiveError."""
     said = _number(block[148:156], what)
     blanked = block[:148] + b" " * 8 + block[156:]
     # Old writers summed signed bytes.
@@ -196,7 +195,7 @@ def _field(raw: bytes) -> bytes:
 
 
 def _number(raw: bytes, what: str) -> int:
-    """An octal number, or GNU's base 256 where the first bit is set; never negative."""
+    """Read an octal number, or GNU's base 256 if the first bit is set; it is never negative."""
     if raw[0] == 0x80:
         return int.from_bytes(raw[1:], "big")
     digits = raw.strip(b" \0")
@@ -209,7 +208,7 @@ _PAX_LENGTH: Final = re.compile(rb"([1-9][0-9]{0,8}) ")
 
 
 def _pax_records(body: bytes, what: str) -> dict[str, str]:
-    """``<length> <key>=<value>\\n``, where the length counts the whole record."""
+    r"""Read records ``<length> <key>=<value>\n``; the length counts the whole record."""
     records: dict[str, str] = {}
     at = 0
     while at < len(body):

@@ -1,4 +1,4 @@
-"""Rules in CEL, in a worker process: the engine, Kubernetes' functions, and the words between worker and daemon.
+"""Rules in CEL, in a worker process: the engine, Kubernetes' functions, and the protocol between worker and daemon.
 
 May import ``schemas`` and below; only workers load the engine.
 """

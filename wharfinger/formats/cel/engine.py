@@ -1,15 +1,15 @@
-"""Expressions in CEL, as Kubernetes has them: compiled and evaluated by the library, with what it lacks put beside it.
+"""Expressions in CEL, as Kubernetes has them: compiled and evaluated by a library, with the functions that it lacks.
 
-Only ever imported by a worker (:mod:`~wharfinger.formats.cel.worker`): the library holds the interpreter's lock while it works.
+Only a worker imports this (:mod:`~wharfinger.formats.cel.worker`): the library holds the interpreter's lock while it works.
 
-Bounds of the library: 10,000 steps of all loops of one evaluation together, 32 levels of nesting, 100,000 characters. It does
-not bound memory or time.
+Limits of the library: 10,000 steps of all loops of one evaluation together, 32 levels of nesting, 100,000 characters. It
+limits neither memory nor time.
 
-An expression is checked against the types that are known: that of ``self`` where it is text, a boolean, a list or an object;
-numbers and everything inside are dynamic, since Kubernetes lets numbers of different types be compared, which the library only
-does while it runs.
+An expression is checked against the known types: that of ``self`` if it is text, a boolean, a list or an object. Numbers and
+everything inside are dynamic, because Kubernetes lets numbers of different types be compared, which the library does only at
+run time.
 
-What the library says of an error may quote the value, which may be a secret. So only what is known to be harmless is passed on
+The library's error messages may quote the value, which may be a secret. So only harmless parts are passed on
 (:func:`error_text`): the kind of the error, types, and names that are in the expression anyway.
 """
 
@@ -25,7 +25,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonValue
 
 MAX_STEPS: Final = 10_000
-"""The library's own, which cannot be set."""
+"""The library's own limit, which cannot be changed."""
 
 _EXTENSIONS: Final = ("lists", "sets", "math", "optional", "two-var-comprehensions", "encoders", "bindings")
 _SELF_TYPES: Final = {"string": "string", "boolean": "bool", "array": "list<dyn>", "object": "map<string, dyn>"}
@@ -41,11 +41,11 @@ _POSITION: Final = re.compile(r"ERROR: <input>:(-?[0-9]+):(-?[0-9]+): (.*)")
 
 
 class CelError(FormatError):
-    """An expression does not compile, or what it was evaluated on has no answer. The message quotes no value."""
+    """An expression does not compile, or has no result for a value. The message quotes no value."""
 
 
 class OutOfMemoryError(CelError):
-    """Evaluating takes more memory than the process has."""
+    """An evaluation takes more memory than the process has."""
 
 
 class _Type(Protocol):
@@ -73,7 +73,7 @@ class _Environment(Protocol):
 
 
 class Expression:
-    """A compiled expression. ``uses_old``: it says something of ``oldSelf``. Made by :func:`compile_expression`."""
+    """A compiled expression. ``uses_old`` is True if it refers to ``oldSelf``. :func:`compile_expression` makes it."""
 
     def __init__(self, text: str, compiled: _Compiled, *, uses_old: bool, optional_old: bool) -> None:
         self.text = text
@@ -82,7 +82,7 @@ class Expression:
         self._compiled = compiled
 
     def evaluate(self, value: JsonValue, old: JsonValue) -> object:
-        """The plain result; ``old`` None: there was nothing. Raises CelError, OutOfMemoryError."""
+        """Return the plain result; ``old`` is None if there was no value. Raises CelError, OutOfMemoryError."""
         data: dict[str, object] = {"self": value}
         if self._optional_old:
             data |= {"old__": old, "hasOld__": old is not None}
@@ -92,7 +92,7 @@ class Expression:
 
 
 def compile_expression(text: str, *, self_type: str, result: str, optional_old: bool = False) -> Expression:
-    """Compile an expression that gives a ``result`` ("bool" or "string"); ``self_type`` is that of the schema, "" for any.
+    """Compile an expression with a ``result`` of "bool" or "string"; ``self_type`` is the schema's type, "" for any.
 
     With ``optional_old``, oldSelf is an optional. Raises CelError.
     """
@@ -108,7 +108,7 @@ def compile_expression(text: str, *, self_type: str, result: str, optional_old: 
         old_type = "dyn" if optional_old else declared
         compiled = _compiled(_environment(declared, with_indexes, (("oldSelf", old_type),)), text)
     if uses_old and optional_old:
-        # It stands alone as well (above), so it cannot end the parentheses it is put in here.
+        # The text has compiled alone (above), so it cannot close the parentheses around it here.
         names = (("old__", "dyn"), ("hasOld__", "bool"))
         compiled = _compiled(_environment(declared, with_indexes, names), _OPTIONAL_OLD % text)
     if compiled.return_type().name().lower() not in {result, "dyn"}:
@@ -119,12 +119,12 @@ def compile_expression(text: str, *, self_type: str, result: str, optional_old: 
 
 
 def _refuse_unplanned(expression: Expression, sample: JsonValue) -> None:
-    """Some of what compiles is only found out to be unknown when it is first run."""
+    """Evaluate the expression on a sample, because the library finds some unknown names only in the first run."""
     try:
         expression.evaluate(sample, sample)
     except CelError as error:
         if isinstance(error.__cause__, RuntimeError) and "reference resolve step" in str(error.__cause__):
-            raise CelError("uses a macro or function that is not known here") from error
+            raise CelError("uses an unknown macro or function") from error
 
 
 def _compiled(environment: _Environment, text: str) -> _Compiled:
@@ -159,7 +159,7 @@ def _evaluated(compiled: _Compiled, data: Mapping[str, object], text: str) -> ob
 
 
 def error_text(said: str, expression: str) -> str:
-    """What the library says of an evaluation, without anything that may come from a value."""
+    """Return the library's error message of an evaluation, without anything that may come from a value."""
     if "Iteration budget exceeded" in said:
         return f"takes more than {MAX_STEPS} steps; let it loop over less"
     key = _KEY.search(said)
@@ -174,12 +174,15 @@ def error_text(said: str, expression: str) -> str:
         return "index out of range"
     if "for 'self'" in said or "for 'oldSelf'" in said:
         return "the value is not of the type that the schema says, or too large a number"
-    return next((text for text in _HARMLESS if text in said), "a function was given what it cannot take")
+    return next((text for text in _HARMLESS if text in said), "a function was given an invalid argument")
 
 
 @cache
 def _environment(self_type: str, with_indexes: bool, more: tuple[tuple[str, str], ...]) -> _Environment:  # noqa: FBT001
-    """Where ``self`` has a type. With indexes of lists, the functions of strings are not the library's own."""
+    """Return the environment in which ``self`` has a type.
+
+    With indexes of lists, the functions of strings are not the library's own.
+    """
     variables = {name: cel.Type(kind) for name, kind in (("self", self_type), *more)}
     overloads = [*FUNCTIONS, *_matches()]
     overloads += [*INDEXES, *_lent()] if with_indexes else []
@@ -223,7 +226,7 @@ def _guarded(overload: Overload) -> _Function:
 
 @cache
 def _asked(text: str, count: int) -> _Function:
-    """A function of the library as one of Python."""
+    """Return a function of the library as a Python function."""
     environment = _made(
         {f"a{index}": cel.Type("dyn") for index in range(count)}, (*_EXTENSIONS, "strings", "regex"), ()
     )
@@ -233,7 +236,7 @@ def _asked(text: str, count: int) -> _Function:
         value = compiled.eval(data={f"a{index}": argument for index, argument in enumerate(arguments)})
         plain = value.plain_value()
         if value.type().name() == "ERROR":
-            raise ValueError("given what it cannot take")
+            raise ValueError("invalid arguments")
         return plain
 
     return run

@@ -1,8 +1,8 @@
-"""The functions that Kubernetes adds to CEL and the library does not have: a table of them, with their types. Pure.
+"""The functions that Kubernetes adds to CEL and the library lacks: a table of them, with their types. Pure.
 
 ``[1, 2].isSorted()``, ``quantity('1Gi')``, ``'a1'.find('[0-9]')``: each overload has the types of its parameters in the
-library's spelling, the receiver first, and what computes it, on plain Python values (a list is a list, a timestamp a datetime).
-``docs/cel.md`` lists what is known in rules, and what is not.
+library's notation, the receiver first, and its implementation on plain Python values (a list is a list, a timestamp a
+datetime). ``docs/cel.md`` lists the functions that rules can use, and those that they cannot.
 """
 
 import re
@@ -13,12 +13,12 @@ from wharfinger.formats.cel import network as cel_network
 from wharfinger.formats.cel import quantity as cel_quantity
 
 Implementation: TypeAlias = object
-"""A function of Python, each with parameters of its own, so that no type says more."""
+"""A Python function. Each has its own parameters, so no narrower type fits all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One function of one signature; ``member``: called on its first parameter. Raises ValueError, TypeError."""
+    """One function with one signature. A ``member`` is called on its first parameter. Raises ValueError, TypeError."""
 
     name: str
     result: str
@@ -28,7 +28,7 @@ class Overload:
 
     @property
     def id(self) -> str:
-        """A name of its own."""
+        """A unique name."""
         return f"wharfinger_{self.name}_{'_'.join(self.parameters)}_{self.member}".lower()
 
 
@@ -41,27 +41,27 @@ _KINDS: Final = (
 
 
 def _same(item: object, wanted: object) -> bool:
-    """Equality as CEL has it: true is not 1."""
+    """Return whether two values are equal in CEL: true is not 1."""
     return isinstance(item, bool) is isinstance(wanted, bool) and item == wanted
 
 
 def index_of(items: list[object], wanted: object) -> int:
-    """``[1, 2].indexOf(2)``: the first place, or -1."""
+    """Implement ``[1, 2].indexOf(2)``: the first index, or -1."""
     return next((index for index, item in enumerate(items) if _same(item, wanted)), -1)
 
 
 def last_index_of(items: list[object], wanted: object) -> int:
-    """``[1, 2].lastIndexOf(2)``: the last place, or -1."""
+    """Implement ``[1, 2].lastIndexOf(2)``: the last index, or -1."""
     return next((index for index in range(len(items) - 1, -1, -1) if _same(items[index], wanted)), -1)
 
 
 def is_sorted(items: list[float]) -> bool:
-    """``[1, 2].isSorted()``."""
+    """Implement ``[1, 2].isSorted()``."""
     return all(items[index] <= items[index + 1] for index in range(len(items) - 1))
 
 
 def total(items: list[float]) -> float:
-    """``[1, 2].sum()``: 0 of an empty list."""
+    """Implement ``[1, 2].sum()``: 0 for an empty list."""
     if any(isinstance(item, bool) or not isinstance(item, int | float) for item in items):
         raise ValueError("sum() adds numbers")
     found = sum(items)
@@ -71,14 +71,14 @@ def total(items: list[float]) -> float:
 
 
 def smallest(items: list[float]) -> float:
-    """``[1, 2].min()``."""
+    """Implement ``[1, 2].min()``."""
     if not items:
         raise ValueError("min() of an empty list")
     return min(items)
 
 
 def largest(items: list[float]) -> float:
-    """``[1, 2].max()``."""
+    """Implement ``[1, 2].max()``."""
     if not items:
         raise ValueError("max() of an empty list")
     return max(items)
@@ -90,7 +90,7 @@ _GROUP: Final = re.compile(
 
 
 def without_groups(pattern: str) -> str:
-    """The pattern with groups that capture nothing, so that what matches is all of it."""
+    """Return the pattern with non-capturing groups, so that the result of a match is the whole of it."""
 
     def plain(match: re.Match[str]) -> str:
         text = match[0]
@@ -100,14 +100,14 @@ def without_groups(pattern: str) -> str:
 
 
 def string_index_of(text: str, wanted: str, start: int = 0) -> int:
-    """``'hello'.indexOf('l')``."""
+    """Implement ``'hello'.indexOf('l')``."""
     if not 0 <= start <= len(text):
         raise ValueError("index out of range")
     return text.find(wanted, start)
 
 
 def string_last_index_of(text: str, wanted: str, start: int | None = None) -> int:
-    """``'hello'.lastIndexOf('l')``, not behind ``start``."""
+    """Implement ``'hello'.lastIndexOf('l')``, not after ``start``."""
     if start is None:
         return text.rfind(wanted)
     if not 0 <= start <= len(text):
@@ -174,7 +174,7 @@ FUNCTIONS: Final[tuple[Overload, ...]] = (
     _member("string", cel_network.escaped_path, "getEscapedPath", _TAGGED),
     _member("map<string, list<string>>", cel_network.query, "getQuery", _TAGGED),
 )
-"""What can stand beside all of the library's own."""
+"""The functions that can be added to the library's own."""
 
 INDEXES: Final[tuple[Overload, ...]] = (
     *(_member("int", index_of, "indexOf", _LIST, kind) for kind in _KINDS),
@@ -184,8 +184,11 @@ INDEXES: Final[tuple[Overload, ...]] = (
     _member("int", string_last_index_of, "lastIndexOf", "string", "string"),
     _member("int", string_last_index_of, "lastIndexOf", "string", "string", "int"),
 )
-"""The library knows these names for strings only, and cannot be told more of them: they replace its own functions on strings,
-of which ``LENT`` has the rest."""
+"""Functions that replace the library's own.
+
+The library knows these names for strings only, and cannot be extended: adding one replaces all its functions on strings.
+``LENT`` has the rest of those.
+"""
 
 LENT: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("charAt", "string", ("string", "int")),
@@ -202,11 +205,11 @@ LENT: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("join", "string", (_LIST, "string")),
     ("format", "string", ("string", _LIST)),
 )
-"""The library's other functions on strings: name, result, parameters. They are asked of it one by one where INDEXES are."""
+"""The library's other functions on strings: name, result, parameters. With INDEXES, each is called in the library singly."""
 
 MATCHES: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("find", "string", ("string", "string")),
     ("findAll", "list<string>", ("string", "string")),
     ("findAll", "list<string>", ("string", "string", "int")),
 )
-"""Of regular expressions, matched by the library's own engine, which is linear."""
+"""Functions on regular expressions, matched by the library's own engine, which is linear."""

@@ -1,6 +1,7 @@
-"""Addresses as rules see them: ``ip``, ``cidr`` and ``url``, which Kubernetes adds to CEL. Pure.
+"""Addresses in rules: ``ip``, ``cidr`` and ``url``, which Kubernetes adds to CEL. Pure.
 
-A value is a map with one key, as in :mod:`~wharfinger.formats.cel.quantity`: ``{"ip": "10.0.0.1"}``, ``{"cidr": "10.0.0.1/8"}``,
+A value is a map with one key, as in :mod:`~wharfinger.formats.cel.quantity`: ``{"ip": "10.0.0.1"}``, ``{"cidr":
+"10.0.0.1/8"}``,
 ``{"url": "https://…"}``. As in Kubernetes, an IPv4 address inside an IPv6 one (``::ffff:1.2.3.4``), zones, and numbers with
 leading zeros are refused. All functions raise ValueError.
 """
@@ -35,12 +36,12 @@ def _of(value: Tagged | str) -> _Address:
 
 
 def ip(text: str) -> Tagged:
-    """``ip('10.0.0.1')``."""
+    """Implement ``ip('10.0.0.1')``."""
     return {"ip": str(_address(text))}
 
 
 def is_ip(text: str) -> bool:
-    """``isIP('10.0.0.1')``."""
+    """Implement ``isIP('10.0.0.1')``."""
     try:
         _address(text)
     except ValueError:
@@ -49,39 +50,39 @@ def is_ip(text: str) -> bool:
 
 
 def is_canonical(text: str) -> bool:
-    """``ip.isCanonical('::1')``."""
+    """Implement ``ip.isCanonical('::1')``."""
     return str(_address(text)) == text
 
 
 def family(value: Tagged) -> int:
-    """``ip('::1').family()``: 4 or 6."""
+    """Implement ``ip('::1').family()``: 4 or 6."""
     return _of(value).version
 
 
 def is_unspecified(value: Tagged) -> bool:
-    """``ip('0.0.0.0').isUnspecified()``."""
+    """Implement ``ip('0.0.0.0').isUnspecified()``."""
     return _of(value).is_unspecified
 
 
 def is_loopback(value: Tagged) -> bool:
-    """``ip('127.0.0.1').isLoopback()``."""
+    """Implement ``ip('127.0.0.1').isLoopback()``."""
     return _of(value).is_loopback
 
 
 def is_link_local_multicast(value: Tagged) -> bool:
-    """``ip('224.0.0.1').isLinkLocalMulticast()``."""
+    """Implement ``ip('224.0.0.1').isLinkLocalMulticast()``."""
     address = _of(value)
     return address in ip_network("224.0.0.0/24" if address.version == 4 else "ff02::/16")
 
 
 def is_link_local_unicast(value: Tagged) -> bool:
-    """``ip('169.254.0.1').isLinkLocalUnicast()``."""
+    """Implement ``ip('169.254.0.1').isLinkLocalUnicast()``."""
     address = _of(value)
     return address in ip_network("169.254.0.0/16" if address.version == 4 else "fe80::/10")
 
 
 def is_global_unicast(value: Tagged) -> bool:
-    """``ip('10.0.0.1').isGlobalUnicast()``: private addresses are; what is none of the others."""
+    """Implement ``ip('10.0.0.1').isGlobalUnicast()``: true if no other category applies, also for private addresses."""
     address = _of(value)
     broadcast = address == IPv4Address("255.255.255.255")
     special = address.is_unspecified or address.is_loopback or address.is_multicast
@@ -89,7 +90,7 @@ def is_global_unicast(value: Tagged) -> bool:
 
 
 def cidr(text: str) -> Tagged:
-    """``cidr('10.0.0.0/8')``."""
+    """Implement ``cidr('10.0.0.0/8')``."""
     address, slash, length = text.partition("/")
     parsed = _address(address)
     if not slash or not (length.isascii() and length.isdigit()) or str(int(length[:4])) != length:
@@ -100,7 +101,7 @@ def cidr(text: str) -> Tagged:
 
 
 def is_cidr(text: str) -> bool:
-    """``isCIDR('10.0.0.0/8')``."""
+    """Implement ``isCIDR('10.0.0.0/8')``."""
     try:
         cidr(text)
     except ValueError:
@@ -109,34 +110,34 @@ def is_cidr(text: str) -> bool:
 
 
 def contains_ip(value: Tagged, other: Tagged | str) -> bool:
-    """``cidr('10.0.0.0/8').containsIP('10.0.0.1')``, of text or of an ip."""
+    """Implement ``cidr('10.0.0.0/8').containsIP('10.0.0.1')``, for a string or an ip."""
     return _of(other) in ip_interface(tagged("cidr", value)).network
 
 
 def contains_cidr(value: Tagged, other: Tagged | str) -> bool:
-    """``cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')``, of text or of a cidr."""
+    """Implement ``cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')``, for a string or a cidr."""
     outer = ip_interface(tagged("cidr", value)).network
     inner = ip_interface(tagged("cidr", cidr(other) if isinstance(other, str) else other)).network
     return outer.version == inner.version and inner.prefixlen >= outer.prefixlen and inner.network_address in outer
 
 
 def cidr_ip(value: Tagged) -> Tagged:
-    """``cidr('10.0.0.1/8').ip()``."""
+    """Implement ``cidr('10.0.0.1/8').ip()``."""
     return {"ip": str(ip_interface(tagged("cidr", value)).ip)}
 
 
 def masked(value: Tagged) -> Tagged:
-    """``cidr('10.0.0.1/8').masked()``: without what the prefix does not cover."""
+    """Implement ``cidr('10.0.0.1/8').masked()``: the bits that the prefix does not cover are zero."""
     return {"cidr": str(ip_interface(tagged("cidr", value)).network)}
 
 
 def prefix_length(value: Tagged) -> int:
-    """``cidr('10.0.0.0/8').prefixLength()``."""
+    """Implement ``cidr('10.0.0.0/8').prefixLength()``."""
     return ip_interface(tagged("cidr", value)).network.prefixlen
 
 
 def url(text: str) -> Tagged:
-    """``url('https://example.com/')``: absolute, or a path that starts with a slash."""
+    """Implement ``url('https://example.com/')``: absolute, or a path that starts with a slash."""
     if not text or len(text) > _LONGEST or _NOT_IN_A_URL.search(text):
         raise ValueError("not a URL")
     if not text.startswith("/") and not _SCHEME.match(text):
@@ -150,7 +151,7 @@ def url(text: str) -> Tagged:
 
 
 def is_url(text: str) -> bool:
-    """``isURL('https://example.com/')``."""
+    """Implement ``isURL('https://example.com/')``."""
     try:
         url(text)
     except ValueError:
@@ -163,17 +164,17 @@ def _split(value: Tagged) -> SplitResult:
 
 
 def scheme(value: Tagged) -> str:
-    """``url(…).getScheme()``."""
+    """Implement ``url(…).getScheme()``."""
     return _split(value).scheme
 
 
 def host(value: Tagged) -> str:
-    """``url(…).getHost()``: with the port."""
+    """Implement ``url(…).getHost()``, with the port."""
     return _split(value).netloc.rpartition("@")[2]
 
 
 def hostname(value: Tagged) -> str:
-    """``url(…).getHostname()``: without the port, and without the brackets of an IPv6 address."""
+    """Implement ``url(…).getHostname()``, without the port, and without the brackets of an IPv6 address."""
     name = host(value)
     if name.startswith("["):
         return name[1:].partition("]")[0]
@@ -181,15 +182,15 @@ def hostname(value: Tagged) -> str:
 
 
 def port(value: Tagged) -> str:
-    """``url(…).getPort()``: as text."""
+    """Implement ``url(…).getPort()``, as text."""
     return host(value).rpartition("]")[2].partition(":")[2]
 
 
 def escaped_path(value: Tagged) -> str:
-    """``url(…).getEscapedPath()``."""
+    """Implement ``url(…).getEscapedPath()``."""
     return _split(value).path
 
 
 def query(value: Tagged) -> dict[str, list[str]]:
-    """``url(…).getQuery()``: the values of each key."""
+    """Implement ``url(…).getQuery()``: the values of each key."""
     return parse_qs(_split(value).query, keep_blank_values=True)

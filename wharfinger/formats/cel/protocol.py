@@ -1,11 +1,11 @@
-"""What the daemon and a rule worker say to each other: one line of JSON each way, and signs of life in between.
+"""The protocol between the daemon and a rule worker: one line of JSON each way, and progress lines in between.
 
-A request is ``{"rules": …}`` (:class:`~wharfinger.formats.schemas.validations.SchemaRules`), to check that they compile, or has
-``"self"`` and perhaps ``"old"`` beside them, to evaluate them on. While it works, a worker says before each rule which one
-it is at (``{"at": …}``), so that whoever has to kill it knows why. The last line is the answer: ``{"findings": […]}``.
+A request is ``{"rules": …}`` (:class:`~wharfinger.formats.schemas.validations.SchemaRules`), to check that they compile, or
+also has ``"self"`` and perhaps ``"old"``, to evaluate them on. Before each rule, a worker reports which one it starts
+(``{"at": …}``), so that a daemon that has to kill it knows why. The last line is the answer: ``{"findings": […]}``.
 
-Rules are foreign programs, so what comes out of a worker is foreign data: bounded before it is read, and a CelProtocolError
-where it is no answer. Pure.
+Rules are foreign programs, so the output of a worker is foreign data: it is bounded before it is read, and a
+CelProtocolError if it is no answer. Pure.
 """
 
 import enum
@@ -21,32 +21,32 @@ from wharfinger.formats.schemas.document import ValuePath
 from wharfinger.formats.schemas.validations import SchemaRules
 
 MAX_ANSWER_BYTES: Final = 1024 * 1024
-"""Of one line from a worker."""
+"""Bytes of one line from a worker."""
 MAX_FINDINGS: Final = 100
-"""In one answer."""
+"""Findings in one answer."""
 
 
 class CelProtocolError(FormatError):
-    """The other side does not keep to the protocol."""
+    """The other side violates the protocol."""
 
 
 class FindingKind(enum.Enum):
-    """What a rule has to say of a value."""
+    """The kind of a rule's finding about a value."""
 
     FAILED = "failed"
-    """The rule is not kept."""
+    """The rule is broken."""
     ERROR = "error"
-    """Whether it is kept could not be found out."""
+    """The rule could not be evaluated."""
     WARNING = "warning"
-    """It is not kept; besides, its messageExpression gave no message."""
+    """The rule is broken; besides, its messageExpression gave no message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One rule and one place of a value. ``at`` is the rule's place in the schema, ``path`` where the problem is.
+    """A finding for one rule and one place of a value.
 
-    ``static`` is said in place of ``message`` where that may be made of a secret; ``message`` was made of what is at the place
-    of the rule, which is ``below`` steps above ``path``.
+    ``at`` is the rule's place in the schema, ``path`` that of the problem. ``static`` replaces ``message`` if that may
+    contain a secret. ``message`` was made from the value at the place of the rule, which is ``below`` steps above ``path``.
     """
 
     kind: FindingKind
@@ -58,13 +58,13 @@ class Finding:
 
     @property
     def made_of(self) -> ValuePath:
-        """Where the value is that the rule was evaluated on."""
+        """The path of the value that the rule was evaluated on."""
         return self.path[: max(len(self.path) - self.below, 0)]
 
 
 @dataclass(frozen=True, slots=True)
 class CelRequest:
-    """What a worker is to do; without ``has_self`` only to compile. ``rules`` is the text of SchemaRules; no ``old``: None."""
+    """The task of a worker; without ``has_self`` only to compile. ``rules`` is the text of SchemaRules; no ``old`` is None."""
 
     rules: bytes
     has_self: bool = False
@@ -79,12 +79,12 @@ class _Request(msgspec.Struct):
 
 
 def encode_check(rules: SchemaRules) -> bytes:
-    """The line that asks whether the rules compile."""
+    """Return the request to check that the rules compile."""
     return b'{"rules":%b}\n' % rules.text
 
 
 def encode_evaluation(rules: SchemaRules, value: JsonValue, old: JsonValue) -> bytes:
-    """The line that asks for an evaluation. Raises ShapeError for a value without a form in JSON."""
+    """Return the request to evaluate the rules. Raises ShapeError for a value without a JSON form."""
     parts = [b'{"rules":', rules.text, b',"self":', encode_json(value)]
     if old is not None:
         parts += [b',"old":', encode_json(old)]
@@ -92,7 +92,7 @@ def encode_evaluation(rules: SchemaRules, value: JsonValue, old: JsonValue) -> b
 
 
 def decode_request(line: bytes) -> CelRequest:
-    """Read a request; the rules are not looked into. Raises CelProtocolError."""
+    """Read a request; the rules are not parsed. Raises CelProtocolError."""
     try:
         request = msgspec.json.decode(line, type=_Request)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -116,12 +116,12 @@ def _decoded(text: msgspec.Raw | msgspec.UnsetType) -> JsonValue:
 
 
 def encode_at(place: str) -> bytes:
-    """The line that says which rule is next."""
+    """Return the line that reports which rule is next."""
     return encode_json({"at": place}) + b"\n"
 
 
 def encode_findings(findings: Iterable[Finding]) -> bytes:
-    """The line that answers."""
+    """Return the line with the answer."""
     listed: list[JsonValue] = [
         {
             "kind": finding.kind.value,
@@ -137,7 +137,7 @@ def encode_findings(findings: Iterable[Finding]) -> bytes:
 
 
 def decode_line(line: bytes) -> str | tuple[Finding, ...]:
-    """Which rule a worker is at, or its answer. Raises CelProtocolError."""
+    """Return the rule that a worker reports, or its answer. Raises CelProtocolError."""
     try:
         said = decode_json(line, max_bytes=MAX_ANSWER_BYTES, what="the answer")
         if find(said, "at") is not None:

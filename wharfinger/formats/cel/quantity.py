@@ -1,7 +1,7 @@
-"""Quantities (``1.5Gi``) and semantic versions as rules see them: the functions Kubernetes adds to CEL for them. Pure.
+"""Quantities (``1.5Gi``) and semantic versions in rules: the functions that Kubernetes adds to CEL for them. Pure.
 
-The library that evaluates rules cannot carry types of ours, so a value is a map with one key that says what it is, in a form
-that makes equal values equal maps: ``{"quantity": "3/2"}``, ``{"semver": "1.2.3-rc.1"}``. All functions raise ValueError.
+The library that evaluates rules cannot carry types of ours, so a value is a map with one key that names its type, in a form
+in which equal values are equal maps: ``{"quantity": "3/2"}``, ``{"semver": "1.2.3-rc.1"}``. All functions raise ValueError.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import semver
 
 Tagged: TypeAlias = Mapping[str, object]
-"""A value of one of these types: what it is, with its canonical text."""
+"""A value of one of these types: its type, with its canonical text."""
 
 LARGEST_INT: Final = 2**63 - 1
 _NUMBER: Final = re.compile(r"([+-]?)([0-9]{1,64}(?:\.[0-9]{0,64})?|\.[0-9]{1,64})(.{0,5})", re.ASCII)
@@ -23,7 +23,7 @@ _PARTS: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?([-+].*)?", r
 
 
 def tagged(tag: str, value: Tagged) -> str:
-    """The canonical text of a value, which must be of this type."""
+    """Return the canonical text of a value, which must be of this type."""
     found = value.get(tag)
     if len(value) != 1 or not isinstance(found, str):
         raise ValueError(f"expected what {tag}() gives")
@@ -31,7 +31,7 @@ def tagged(tag: str, value: Tagged) -> str:
 
 
 def quantity(text: str) -> Tagged:
-    """``quantity('1.5Gi')``."""
+    """Implement ``quantity('1.5Gi')``."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise ValueError("not a quantity, such as 100m or 1.5Gi")
@@ -50,7 +50,7 @@ def quantity(text: str) -> Tagged:
 
 
 def is_quantity(text: str) -> bool:
-    """``isQuantity('1.5Gi')``."""
+    """Implement ``isQuantity('1.5Gi')``."""
     try:
         quantity(text)
     except ValueError:
@@ -67,41 +67,41 @@ def _amount(value: Tagged | int) -> Fraction:
 
 
 def add(value: Tagged, other: Tagged | int) -> Tagged:
-    """``quantity('1').add(quantity('2'))``, or of an int."""
+    """Implement ``quantity('1').add(quantity('2'))``, also for an int."""
     return _quantity(_amount(value) + _amount(other))
 
 
 def sub(value: Tagged, other: Tagged | int) -> Tagged:
-    """``quantity('1').sub(quantity('2'))``, or of an int."""
+    """Implement ``quantity('1').sub(quantity('2'))``, also for an int."""
     return _quantity(_amount(value) - _amount(other))
 
 
 def sign(value: Tagged) -> int:
-    """``quantity('-1').sign()``: -1, 0 or 1."""
+    """Implement ``quantity('-1').sign()``: -1, 0 or 1."""
     amount = _amount(value)
     return (amount > 0) - (amount < 0)
 
 
 def is_integer(value: Tagged) -> bool:
-    """``quantity('1k').isInteger()``: whether `asInteger` has an answer."""
+    """Implement ``quantity('1k').isInteger()``: true if `asInteger` has a result."""
     amount = _amount(value)
     return amount.denominator == 1 and -LARGEST_INT - 1 <= amount.numerator <= LARGEST_INT
 
 
 def as_integer(value: Tagged) -> int:
-    """``quantity('1k').asInteger()``."""
+    """Implement ``quantity('1k').asInteger()``."""
     if not is_integer(value):
         raise ValueError("the quantity is not an integer of 64 bits")
     return _amount(value).numerator
 
 
 def as_float(value: Tagged) -> float:
-    """``quantity('1.5').asApproximateFloat()``."""
+    """Implement ``quantity('1.5').asApproximateFloat()``."""
     return float(_amount(value))
 
 
-def version(text: str, normalize: bool = False) -> Tagged:  # noqa: FBT001, FBT002 - as the function of the language has it
-    """``semver('1.2.3')``; with true, ``v1.2`` and ``01.2.3`` too. Build metadata does not count."""
+def version(text: str, normalize: bool = False) -> Tagged:  # noqa: FBT001, FBT002 - the signature of CEL's function
+    """Implement ``semver('1.2.3')``; with true, also for ``v1.2`` and ``01.2.3``. Build metadata does not count."""
     if len(text) > 256:
         raise ValueError("not a semantic version")
     if normalize:
@@ -118,7 +118,7 @@ def version(text: str, normalize: bool = False) -> Tagged:  # noqa: FBT001, FBT0
 
 
 def is_version(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT002
-    """``isSemver('1.2.3')``."""
+    """Implement ``isSemver('1.2.3')``."""
     try:
         version(text, normalize)
     except ValueError:
@@ -131,22 +131,22 @@ def _parsed(value: Tagged) -> semver.Version:
 
 
 def major(value: Tagged) -> int:
-    """``semver('1.2.3').major()``."""
+    """Implement ``semver('1.2.3').major()``."""
     return _parsed(value).major
 
 
 def minor(value: Tagged) -> int:
-    """``semver('1.2.3').minor()``."""
+    """Implement ``semver('1.2.3').minor()``."""
     return _parsed(value).minor
 
 
 def patch(value: Tagged) -> int:
-    """``semver('1.2.3').patch()``."""
+    """Implement ``semver('1.2.3').patch()``."""
     return _parsed(value).patch
 
 
 def compare(value: Tagged, other: Tagged) -> int:
-    """``compareTo`` of two quantities, or of two versions: -1, 0 or 1."""
+    """Implement ``compareTo`` of two quantities, or of two versions: -1, 0 or 1."""
     if "semver" in value:
         return _parsed(value).compare(_parsed(other))
     amount, than = _amount(value), _amount(other)
@@ -154,10 +154,10 @@ def compare(value: Tagged, other: Tagged) -> int:
 
 
 def is_greater(value: Tagged, other: Tagged) -> bool:
-    """``isGreaterThan``."""
+    """Implement ``isGreaterThan``."""
     return compare(value, other) > 0
 
 
 def is_less(value: Tagged, other: Tagged) -> bool:
-    """``isLessThan``."""
+    """Implement ``isLessThan``."""
     return compare(value, other) < 0

@@ -1,21 +1,22 @@
-"""The rules of a schema, compiled, and what they say of a value: the part of a worker that walks. Runs in a worker only.
+"""The rules of a schema, compiled, and their evaluation on a value. Runs in a worker only.
 
-What it reads is what :mod:`~wharfinger.formats.schemas.validations` wrote. It goes through the value beside the old one:
+It reads what :mod:`~wharfinger.formats.schemas.validations` writes. It walks the value together with the old one:
 
 ==========================  ==========================================================================================
-properties                  beside the property of the same name
-additionalProperties        beside the key of the same name, for keys that are no property
-items of a map list         beside the item with the same ``x-kubernetes-list-map-keys``
-other items                 beside nothing: which item became which is not known
+part of the value           compared with, in the old value
+==========================  ==========================================================================================
+properties                  the property of the same name
+additionalProperties        the key of the same name, for keys that are no property
+items of a map list         the item with the same ``x-kubernetes-list-map-keys``
+other items                 nothing: it is unknown which old item corresponds
 ==========================  ==========================================================================================
 
-As in Kubernetes a rule is only about values that are not null, so what may be null is for a rule above to say, and an old
-null is no old value. A rule that says something of ``oldSelf`` is skipped where there is none, unless ``optionalOldSelf`` asks
-for it. A rule that cannot be evaluated (a key that is not there, a function that refuses its argument) is a finding, never
-passed over.
+As in Kubernetes a rule is only for values that are not null, so whether a value may be null is a matter for a rule above it,
+and an old null is no old value. A rule that refers to ``oldSelf`` is skipped if there is none, unless ``optionalOldSelf`` is
+set. A rule that cannot be evaluated (a missing key, a function that refuses its argument) is always a finding.
 
-Rules of Kubernetes see the value as its schema types it: a ``number`` is a double, an ``integer`` an int, and properties whose
-names are no identifiers are there under their escaped names too. Rules of Deckhouse see it as it is.
+Rules of Kubernetes see the value with its schema's types: a ``number`` is a double, an ``integer`` an int, and properties
+whose names are no identifiers also exist under their escaped names. Rules of Deckhouse see the plain value.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ from wharfinger.formats.schemas.validations import MAX_MESSAGE
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is to be answered, and whether the process should end after it."""
+    """The findings to answer with, and whether the process should end after the answer."""
 
     findings: tuple[Finding, ...]
     out_of_memory: bool = False
@@ -55,7 +56,7 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """What is known of one place of the schema."""
+    """The rules and types at one place of the schema."""
 
     type: str
     rules: tuple[_Rule, ...]
@@ -73,22 +74,22 @@ class _Node:
 
 
 def compile_rules(node: JsonObject) -> "CompiledRules":
-    """Compile what SchemaRules has. Raises ShapeError where it is something else; rules that do not compile are findings."""
+    """Compile the rules of SchemaRules. Raises ShapeError for anything else; rules that do not compile are findings."""
     return CompiledRules(_node(node))
 
 
 class CompiledRules:
-    """The rules of one schema. Made by :func:`compile_rules`."""
+    """The rules of one schema. :func:`compile_rules` makes it."""
 
     def __init__(self, root: _Node) -> None:
         self._root = root
 
     def checked(self) -> Outcome:
-        """What is wrong with the rules themselves."""
+        """Return the findings about the rules themselves."""
         return Outcome(tuple(_wrong(self._root))[:MAX_FINDINGS])
 
     def evaluated(self, request: CelRequest, at: Callable[[str], None]) -> Outcome:
-        """What they say of a value; ``at`` is told the place of each rule before it runs."""
+        """Evaluate the rules on a value; ``at`` is called with the place of each rule before it runs."""
         walk = _Walk(at)
         with contextlib.suppress(_EnoughError):
             walk.node(self._root, request.value, request.old, ())
@@ -129,8 +130,8 @@ def _rule(said: JsonObject, kind: str) -> _Rule:
         )
         if expression.uses_old and not optional and find(said, "uncorrelated") is True:
             wrong = (
-                "uses oldSelf inside a list that is no map (x-kubernetes-list-type), so that nobody knows which item was "
-                "which before; move the rule above the list"
+                "uses oldSelf inside a list that is no map (x-kubernetes-list-type), so old and new items cannot be "
+                "matched; move the rule above the list"
             )
     except CelError as error:
         wrong = f"does not compile: {error}"
@@ -159,7 +160,7 @@ def _wrong(node: _Node) -> Iterator[Finding]:
 
 
 class _EnoughError(Exception):
-    """There are findings enough, or no memory for more."""
+    """Raised if there are enough findings, or no memory for more."""
 
 
 @dataclass(slots=True)
@@ -243,7 +244,7 @@ class _Walk:
 
 
 def _typed(value: JsonValue, node: _Node | None) -> JsonValue:
-    """The value as a rule of Kubernetes sees it."""
+    """Return the value as a rule of Kubernetes sees it."""
     if node is None or value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):

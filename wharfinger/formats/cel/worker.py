@@ -1,14 +1,13 @@
-"""The program behind a rule worker (``python -I -m wharfinger.formats.cel.worker [CPU seconds]``): evaluates rules until its
-stdin ends.
+"""The program of a rule worker (``python -I -m wharfinger.formats.cel.worker [CPU seconds]``).
 
-Rules run in a process of their own since the library that evaluates them holds the interpreter's lock and cannot be
-interrupted. It bounds the steps of an expression by itself, but neither the memory that a step takes nor the time of all
-of them, and a value nested deep enough ends its process. So a bad rule costs a worker, never the daemon. Who talks with it
-and replaces it is :mod:`wharfinger.packages.settings.cel_pool`.
+It evaluates rules until its stdin ends. Rules run in a separate process, because the library that evaluates them holds the
+interpreter's lock and cannot be interrupted. The library limits the steps of an expression, but neither the memory that a
+step takes nor the time of all of them, and a value that is nested deeply enough ends its process. So a bad rule costs a
+worker, never the daemon. :mod:`wharfinger.packages.settings.cel_pool` talks with a worker and replaces it.
 
-Its limits: address space, CPU time of one request, no files written, no core dumps. CPU time and not that of a clock is what
-rules are blamed for, as a busy machine takes none of it: the signal that ends the process says so (SIGXCPU). The process's own
-environment is emptied. After a request that ran out of memory it ends, so that what was taken is given back.
+Its limits: address space, CPU time of one request, no files written, no core dumps. Rules are blamed by CPU time and not by
+the clock, because a busy machine does not use up their CPU time; the signal that ends the process (SIGXCPU) shows it. The
+process's environment is emptied. After a request that ran out of memory the process ends, to free that memory.
 """
 
 import math
@@ -26,24 +25,27 @@ if TYPE_CHECKING:
 
 ADDRESS_SPACE_BYTES: Final = 1024 * 1024 * 1024
 CPU_S: Final = 5
-"""CPU time that one request may take, unless who starts the process says another; up to a second more is not noticed."""
+"""Seconds of CPU time for one request, unless the command line says otherwise; up to a second more is not noticed."""
 OPEN_FILES: Final = 16
 REQUEST_BYTES: Final = 32 * 1024 * 1024
 SCHEMAS_KEPT: Final = 64
 
 
 class Schemas:
-    """Compiles the rules of schemas and keeps those that were used last."""
+    """A cache of compiled rules, by schema; it keeps those that were used last."""
 
     def __init__(self) -> None:
-        # The daemon imports this module for its name alone, and must not pay for the library.
+        # The daemon imports this module only for its name, and must not load the library.
         from wharfinger.formats.cel.rules import CompiledRules, compile_rules  # noqa: PLC0415
 
         self._compile = compile_rules
         self._kept: OrderedDict[bytes, CompiledRules] = OrderedDict()
 
     def get(self, rules: bytes) -> "CompiledRules":
-        """The compiled rules. Raises FormatError where they are none; a rule that does not compile is a finding in them."""
+        """Return the compiled rules, with a finding for each that does not compile.
+
+        Raises FormatError if the bytes are no rules.
+        """
         found = self._kept.get(rules)
         if found is None:
             node = as_object(decode_json(rules, max_bytes=REQUEST_BYTES, what="the rules"), "the rules")
@@ -55,7 +57,7 @@ class Schemas:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, cpu_s: int = CPU_S) -> None:
-    """Answer requests until they end; each may take ``cpu_s`` of CPU time. Raises FormatError where they are none."""
+    """Answer requests until they end; each may take ``cpu_s`` of CPU time. Raises FormatError for invalid ones."""
     schemas = Schemas()
 
     def at(place: str) -> None:
@@ -78,7 +80,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, cpu_s: int = CPU_S) -> None:
 
 
 def _allow_cpu_time(seconds: int) -> None:
-    """Let the next request take so much, rounded up; the signal that follows (SIGXCPU) ends the process."""
+    """Set the CPU time of the next request, rounded up; the signal at its end (SIGXCPU) ends the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     wanted = math.ceil(used.ru_utime + used.ru_stime) + seconds
@@ -102,7 +104,7 @@ def main() -> None:
     """Serve stdin and stdout within the limits."""
     _limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
-        os.dup2(2, 1)  # whatever the library may print is no answer
+        os.dup2(2, 1)  # the library's own output is no answer
         serve(sys.stdin.buffer, answers, int(sys.argv[1]) if len(sys.argv) > 1 else CPU_S)
 
 

@@ -1,4 +1,4 @@
-"""jq in a worker process: the words between worker and daemon.
+"""jq in a worker process: the protocol between worker and daemon.
 
 May import ``json``.
 """

@@ -1,8 +1,9 @@
-"""What may be said of why a jq program failed on an object. Pure.
+"""Safe messages about jq programs that failed on an object. Pure.
 
-jq's messages quote what the program stumbled over, in many ways (``string ("…") cannot be added``, ``date "…" does not match``,
-whatever ``error`` was given), and the object may be a Secret while the message goes into a status and a log. So nothing of a
-message is passed on. It is *recognised*: what is said is built anew from the fixed words below and the names of jq's types.
+jq's messages quote the values that the program failed on, in many ways (``string ("…") cannot be added``, ``date "…" does
+not match``, whatever ``error`` was given). The object may be a Secret, while the message is written to a status and a log.
+So nothing of a message is passed on. It is *recognised*: the new message is built from the fixed words below and the names
+of jq's types.
 """
 
 import re
@@ -107,7 +108,7 @@ _KNOWN: Final = tuple(
 
 
 def without_values(message: str) -> str:
-    """What is said in place of jq's ``message``: which rule was broken by values of which types, or only that one was."""
+    """Return a replacement for jq's ``message``: the broken rule and the types of values, or only that there was an error."""
     if message in _WHOLE:
         return message
     for pattern, said in _KNOWN:

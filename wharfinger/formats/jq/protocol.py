@@ -1,13 +1,13 @@
-"""What the daemon and a jq worker say to each other over the worker's stdin and stdout: frames, requests, answers.
+"""The protocol between the daemon and a jq worker over the worker's stdin and stdout: frames, requests, answers.
 
 A frame is its length in four bytes (big-endian), then that many bytes of JSON. A request is ``{"program": …}``, with
-``"input"`` where the program is to run and not only to compile. Its answer is ``{"results": […]}``, or ``{"error": …,
-"kind": …}``. One request, one answer, in order.
+``"input"`` if the program is to run and not only to compile. Its answer is ``{"results": […]}``, or ``{"error": …, "kind":
+…}``. One request, one answer, in order.
 
-A request with ``"whole": true`` has any JSON text as input, and is answered with ``{"text": …}``: all results as one value, in
-canonical form. The worker brings both into that form, so that who asks need not look into either.
+A request with ``"whole": true`` has any JSON text as input, and its answer is ``{"text": …}``: all results as one value, in
+canonical form. The worker converts both into that form, so that the caller need not parse either.
 
-The worker runs foreign programs, so its answers are foreign data too: bounded before they are read, and a FormatError where
+The worker runs foreign programs, so its answers are foreign data too: bounded before they are read, and a FormatError if
 they are no answer. Pure; the input and the results pass as the JSON text they are, so that no number changes on the way.
 """
 
@@ -23,19 +23,19 @@ from wharfinger.formats.json.value import JsonValue, canonical_json, decode_json
 
 LENGTH_BYTES: Final = 4
 MAX_FRAME_BYTES: Final = 64 * 1024 * 1024
-"""No limit that a user of the protocol sets may be over this."""
+"""Bytes; the upper bound of every limit that a user of the protocol sets."""
 
 
 _WHOLE: Final = 2.0**63
-"""Where Go, too, stops writing a whole number as an integer."""
+"""The limit from which on Go, too, does not write a whole number as an integer."""
 
 
 class JqProtocolError(FormatError):
-    """The other side does not keep to the protocol, or what is to be sent does not fit into it."""
+    """The other side violates the protocol, or the data to send does not fit into it."""
 
 
 class RefusalKind(enum.Enum):
-    """Why a filter gave no results."""
+    """The reason why a filter gave no results."""
 
     COMPILE = "compile"
     RUN = "run"
@@ -44,9 +44,9 @@ class RefusalKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class JqRequest:
-    """A program, and the JSON text to run it on; None: only compile it.
+    """A program, and the JSON text to run it on; None only compiles it.
 
-    ``whole``: the text need not be canonical, and the answer is a JqText.
+    With ``whole``, the text need not be canonical, and the answer is a JqText.
     """
 
     program: str
@@ -56,21 +56,21 @@ class JqRequest:
 
 @dataclass(frozen=True, slots=True)
 class JqResults:
-    """What a program gave, in order."""
+    """The results of a program, in order."""
 
     values: tuple[JsonValue, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class JqText:
-    """What a program gave as one canonical JSON text: ``null`` for no result, the result if there is one, a list of many."""
+    """All results of a program as one canonical JSON text: ``null`` without one, a single one as it is, several as a list."""
 
     text: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class JqRefusal:
-    """Why it gave nothing; ``message`` is jq's own where the program does not compile, and never quotes the input."""
+    """The reason for no results; ``message`` is jq's own if the program does not compile, and never quotes the input."""
 
     kind: RefusalKind
     message: str
@@ -90,29 +90,29 @@ class _Text(msgspec.Struct):
 
 
 _TEXT: Final = msgspec.json.Decoder(msgspec.Raw)
-"""Finds a text to be JSON (but for what is in its strings), and builds nothing."""
+"""A check that a text is JSON (except the content of its strings), which builds nothing."""
 
 
 def framed(payload: bytes) -> bytes:
-    """The payload with its length before it. Raises JqProtocolError over MAX_FRAME_BYTES."""
+    """Return the payload with its length before it. Raises JqProtocolError over MAX_FRAME_BYTES."""
     if len(payload) > MAX_FRAME_BYTES:
         raise JqProtocolError(f"jq: {len(payload)} bytes do not fit into one message")
     return len(payload).to_bytes(LENGTH_BYTES, "big") + payload
 
 
 class FrameReader:
-    """Cuts what arrives into frames; holds one frame of at most ``max_bytes`` and what came with it."""
+    """A splitter of arriving data into frames; it holds one frame of at most ``max_bytes`` and the data that came with it."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """More bytes of the stream, of any length."""
+        """Add bytes of the stream, of any length."""
         self._pending += data
 
     def take(self) -> bytes | None:
-        """The next payload, None until it is complete. Raises JqProtocolError as soon as a length is over the limit."""
+        """Return the next payload, None until it is complete. Raises JqProtocolError as soon as a length is over the limit."""
         if len(self._pending) < LENGTH_BYTES:
             return None
         length = int.from_bytes(self._pending[:LENGTH_BYTES], "big")
@@ -127,14 +127,17 @@ class FrameReader:
 
 
 def encode_request(request: JqRequest) -> bytes:
-    """The payload of a request. Raises JqProtocolError for a program with half a surrogate pair, and a text that is no JSON."""
+    """Return the payload of a request.
+
+    Raises JqProtocolError for a program with half a surrogate pair, and a text that is no JSON.
+    """
     if request.text is not None:
         try:
             if not request.text.isascii():
                 request.text.decode()
             _TEXT.decode(request.text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise JqProtocolError(f"jq: what it is to be run on is no JSON: {error}") from error
+            raise JqProtocolError(f"jq: its input is no JSON: {error}") from error
     text = msgspec.UNSET if request.text is None else msgspec.Raw(request.text)
     try:
         return msgspec.json.encode(_Request(request.program, text, request.whole or msgspec.UNSET))
@@ -143,7 +146,7 @@ def encode_request(request: JqRequest) -> bytes:
 
 
 def decode_request(payload: bytes) -> JqRequest:
-    """Read a request; the input is not looked into. Raises JqProtocolError."""
+    """Read a request; the input is not parsed. Raises JqProtocolError."""
     try:
         request = msgspec.json.decode(payload, type=_Request)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -153,27 +156,30 @@ def decode_request(payload: bytes) -> JqRequest:
 
 
 def encode_results(texts: Iterable[str]) -> bytes:
-    """The payload of results, each given as JSON text."""
+    """Return the payload of results, each given as JSON text."""
     return b'{"results":[' + ",".join(texts).encode() + b"]}"
 
 
 def encode_text(texts: Sequence[str]) -> bytes:
-    """The payload of results, each given as JSON text, as one. Raises FormatError where they have no canonical form."""
+    """Return the payload of results, each given as JSON text, as one value.
+
+    Raises FormatError if they have no canonical form.
+    """
     joined = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]" if texts else "null"
     value = decode_json(joined.encode(), max_bytes=MAX_FRAME_BYTES, what="its result")
     return b'{"text":' + canonical_json(value) + b"}"
 
 
 def encode_refusal(refusal: JqRefusal) -> bytes:
-    """The payload of a refusal; half surrogate pairs in its message are replaced."""
+    """Return the payload of a refusal; half surrogate pairs in its message are replaced."""
     message = refusal.message.encode(errors="replace").decode()
     return msgspec.json.encode({"error": message, "kind": refusal.kind.value})
 
 
 def decode_answer(payload: bytes) -> JqAnswer:
-    """Read an answer. Raises JqProtocolError where it is none, JsonError where its results are no JSON within the limits.
+    """Read an answer. Raises JqProtocolError if it is none, JsonError if its results are no JSON within the limits.
 
-    Of a JqText, what is in it is not built here, only found to be JSON.
+    The content of a JqText is not built, only checked to be JSON.
     """
     if payload.startswith(b'{"text":'):
         try:
@@ -190,7 +196,7 @@ def decode_answer(payload: bytes) -> JqAnswer:
 
 
 def _with_whole_numbers(value: JsonValue) -> JsonValue:
-    """The same with whole floats as integers, which is how Go writes them; jq says ``3.0`` and ``1E+17``."""
+    """Return the value with whole floats as integers, as Go writes them; jq writes ``3.0`` and ``1E+17``."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _WHOLE else value
     if isinstance(value, list):

@@ -1,17 +1,17 @@
-"""The program behind a jq worker (``python -I -m wharfinger.formats.jq.worker``): answers requests until its stdin ends.
+"""The program of a jq worker (``python -I -m wharfinger.formats.jq.worker``): it answers requests until its stdin ends.
 
-jq runs in a process of its own since libjq holds the interpreter's lock, cannot be interrupted, and aborts the process when
-memory runs out. A filter that loops, eats memory or crashes costs a worker, never the daemon. Who talks with it, bounds
-its time and replaces it is :mod:`wharfinger.hooks.watching.jq_pool`.
+jq runs in a separate process, because libjq holds the interpreter's lock, cannot be interrupted, and aborts the process when
+memory runs out. A filter that loops, exhausts memory or crashes costs a worker, never the daemon.
+:mod:`wharfinger.hooks.watching.jq_pool` talks with a worker, limits its time and replaces it.
 
-Filters are written for gojq, the jq of the hooks' first runtime, with its library's rules: no other input, no environment, no
-modules, no way to end the program. So every program is compiled behind definitions that shadow what libjq
-would allow, and inside parentheses, where an ``import`` is a syntax error before any file is looked for. Each result is
-turned into JSON text by jq itself (``tojson``), which keeps large integers exact where the binding would round them.
-``docs/jq.md`` lists the differences that are left.
+Filters are written for gojq, the jq of the hooks' first runtime, with its library's rules: no other input, no environment,
+no modules, no way to end the program. So every program is compiled after definitions that shadow what libjq would allow, and
+inside parentheses, where an ``import`` is a syntax error before any file is searched. jq itself turns each result into JSON
+text (``tojson``), which keeps large integers exact that the binding would round. ``docs/jq.md`` lists the remaining
+differences.
 
-Limits beside the pool's: address space, CPU time of one request (a worker whose daemon was killed must not loop for ever), no
-files written, no core dumps. The process's own environment is emptied.
+There are further limits beside the pool's: address space, CPU time of one request (a worker whose daemon was killed must not
+loop forever), no files written, no core dumps. The process's environment is emptied.
 """
 
 import os
@@ -40,10 +40,10 @@ from wharfinger.formats.json.value import canonical_json, decode_json
 
 ADDRESS_SPACE_BYTES: Final = 1024 * 1024 * 1024
 CPU_S: Final = 30
-"""CPU time that one request may take: far beyond what the pool allows on the wall."""
+"""Seconds of CPU time for one request: far beyond the time on the clock that the pool allows."""
 OPEN_FILES: Final = 16
 ANSWER_BYTES: Final = 16 * 1024 * 1024
-"""Results beyond this are refused without being sent."""
+"""Bytes; larger results are refused without being sent."""
 PROGRAMS_KEPT: Final = 256
 MESSAGE_CHARACTERS: Final = 2000
 
@@ -63,29 +63,29 @@ def keys_unsorted: keys;
 def to_entries: [keys[] as $key | {key: $key, value: .[$key]}];
 {} as $ENV |
 """.replace("\n", " ")
-"""On one line, so that a program's own lines keep their numbers but for one."""
+"""Definitions on one line, so that the line numbers in a program move by one only."""
 
 
 class CompiledProgram(Protocol):
-    """As much of the binding's program as is used."""
+    """The used part of the binding's program."""
 
     def input_text(self, text: str) -> Iterable[str]:
-        """The results of running it on a JSON text."""
+        """Return the results of running the program on a JSON text."""
         ...
 
 
 class Programs:
-    """Compiles programs and keeps those that were used last."""
+    """A cache of compiled programs; it keeps those that were used last."""
 
     def __init__(self) -> None:
-        # The daemon imports this module for its name alone, and must not pay for libjq.
+        # The daemon imports this module only for its name, and must not load libjq.
         from jq import compile as compile_jq  # noqa: PLC0415
 
         self._compile = compile_jq
         self._kept: OrderedDict[str, CompiledProgram] = OrderedDict()
 
     def get(self, program: str) -> CompiledProgram:
-        """The compiled program. Raises ValueError with jq's message."""
+        """Return the compiled program. Raises ValueError with jq's message."""
         found = self._kept.get(program)
         if found is None:
             found = self._kept[program] = self._compiled(program)
@@ -101,14 +101,14 @@ class Programs:
             compiled: CompiledProgram = self._compile(f"{_PRELUDE} (\n{program}\n) | tojson")
         except ValueError:
             if not any(word in program for word in ("import", "include", "module")):
-                self._compile(program)  # its message is about the program as it was written
+                self._compile(program)  # its message is about the original program
             raise
-        self._compile(program)  # that it stands alone: `1) | (2` compiles only between parentheses
+        self._compile(program)  # check it alone: `1) | (2` compiles only between parentheses
         return compiled
 
 
 def answer(programs: Programs, request: JqRequest) -> bytes:
-    """The payload that answers ``request``."""
+    """Return the payload that answers ``request``."""
     try:
         compiled = programs.get(request.program)
     except ValueError as error:
@@ -131,7 +131,7 @@ def answer(programs: Programs, request: JqRequest) -> bytes:
 
 
 def _canonical(text: bytes) -> bytes:
-    """Keys sorted, which is the order in which gojq goes through an object. Raises FormatError where it is no JSON."""
+    """Sort keys, because gojq iterates over an object in that order. Raises FormatError if the text is no JSON."""
     return canonical_json(decode_json(text, max_bytes=MAX_FRAME_BYTES, what="the object"))
 
 
@@ -144,7 +144,7 @@ def _refusal(kind: RefusalKind, message: str) -> bytes:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until they end. Raises JqProtocolError where they are none."""
+    """Answer requests until they end. Raises JqProtocolError for invalid ones."""
     programs = Programs()
     while (payload := _read_frame(requests)) is not None:
         _allow_cpu_time()
@@ -153,7 +153,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _read_frame(requests: BinaryIO) -> bytes | None:
-    """The next payload; None at the end, in the middle of a frame too: the daemon is gone then."""
+    """Return the next payload; None at the end, also in the middle of a frame, because the daemon is gone then."""
     length = requests.read(LENGTH_BYTES)
     if len(length) < LENGTH_BYTES:
         return None
@@ -165,7 +165,7 @@ def _read_frame(requests: BinaryIO) -> bytes | None:
 
 
 def _allow_cpu_time() -> None:
-    """Let the next request take CPU_S; the signal that follows (SIGXCPU) ends the process."""
+    """Set the CPU time of the next request to CPU_S; the signal at its end (SIGXCPU) ends the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     wanted = int(used.ru_utime + used.ru_stime) + CPU_S
@@ -189,7 +189,7 @@ def main() -> None:
     """Serve stdin and stdout within the limits."""
     _limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
-        os.dup2(2, 1)  # whatever libjq may print is no answer
+        os.dup2(2, 1)  # libjq's own output is no answer
         serve(sys.stdin.buffer, answers)
 
 

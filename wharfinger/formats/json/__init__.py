@@ -1,4 +1,4 @@
-"""JSON values with their types, strict reading within limits, and values that are kept packed.
+"""JSON values with their types, strict reading within limits, and values that are stored compressed.
 
 Imports ``errors`` only.
 """

@@ -1,7 +1,7 @@
-"""One JSON document kept as bytes, small: what is held of thousands of objects that are rarely looked at.
+"""One JSON document in compressed bytes, for keeping thousands of objects that are rarely read.
 
-A parsed object costs four to eight times its text, and its text some three times what `zlib` makes of it. Whoever keeps many
-objects keeps them so, and takes the text out when it is written somewhere; parsing is left to who must look inside.
+A parsed object costs four to eight times its text, and its text some three times the size after `zlib`. Code that keeps many
+objects stores them in this form, and takes the text out to write it somewhere; only code that reads inside has to parse it.
 """
 
 import zlib
@@ -10,13 +10,13 @@ from typing import Final
 from wharfinger.formats.json.value import JsonValue, decode_json
 
 SMALL: Final = 256
-"""Bytes from which on packing saves more than it costs."""
+"""Bytes from which on compression saves more than it costs."""
 MAX_BYTES: Final = 64 * 1024 * 1024
 _LEVEL: Final = 1
 
 
 class PackedJson:
-    """A JSON document as text. Equal where the texts are; whoever makes one vouches that the text is JSON."""
+    """A JSON document as text. Documents with equal texts are equal; the caller must ensure that the text is JSON."""
 
     __slots__ = ("_data", "_deflated")
 
@@ -25,15 +25,15 @@ class PackedJson:
         self._data = zlib.compress(text, _LEVEL) if self._deflated else text
 
     def text(self) -> bytes:
-        """The document as it was given."""
+        """Return the document as it was given."""
         return zlib.decompress(self._data) if self._deflated else self._data
 
     def value(self) -> JsonValue:
-        """The document, parsed. Raises JsonError for what is no JSON, or over MAX_BYTES."""
+        """Return the document, parsed. Raises JsonError for invalid JSON, or over MAX_BYTES."""
         return decode_json(self.text(), max_bytes=MAX_BYTES, what="a document that was kept")
 
     def __len__(self) -> int:
-        """The bytes it holds."""
+        """Return the number of bytes that it holds."""
         return len(self._data)
 
     def __eq__(self, other: object) -> bool:

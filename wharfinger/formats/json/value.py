@@ -1,11 +1,11 @@
-"""JSON values: the one shape in which foreign data travels between the parts.
+"""JSON values: the one form in which foreign data is passed between the parts.
 
-Whatever came in as YAML, JSON, an API answer or a chart is a :data:`JsonValue` once a reader let it through. Code that
-looks into one asks through the accessors here: they never guess, and a value of another type than asked for is a
-:class:`ShapeError` that names the path, not an ``AttributeError`` three calls later.
+YAML, JSON, an API answer or a chart all become a :data:`JsonValue` once a reader has accepted them. Code that reads one uses
+the accessors here. They never guess: a value of another type than requested is a :class:`ShapeError` that names the path,
+not an ``AttributeError`` three calls later.
 
-Canonical JSON (RFC 8785 in spirit: sorted keys, no white space, no NaN, numbers by value and not by spelling; integers
-stay exact at any size) is what checksums are taken of, so two documents that mean the same have the same checksum.
+Checksums are taken of canonical JSON (RFC 8785 in spirit: sorted keys, no white space, no NaN, numbers by value and not by
+spelling; integers stay exact at any size), so two documents with the same meaning have the same checksum.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, J
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 MAX_DEPTH: Final = 200
-"""Containers inside containers; Kubernetes objects stay far below, and Python's own recursion limit far above."""
+"""Nested containers; Kubernetes objects stay far below, and Python's own recursion limit is far above."""
 
 
 class JsonError(FormatError):
@@ -30,15 +30,15 @@ class JsonError(FormatError):
 
 
 class ShapeError(FormatError):
-    """A document has a value of another type, or none, where one was needed."""
+    """A document has a value of another type than needed, or none."""
 
 
 def decode_json(data: bytes | str, *, max_bytes: int, what: str) -> JsonValue:
     """Read one JSON document; ``what`` names it in errors.
 
-    A number with a point or an exponent is a float, any other an integer of any size; of a duplicate key the last wins,
-    as in the API server. Raises JsonError for more than ``max_bytes``, more than MAX_DEPTH levels, or anything that is
-    not JSON: half a surrogate pair, a number out of range and text that is not UTF-8 included.
+    A number with a point or an exponent is a float, any other an integer of any size; of a duplicate key the last wins, as
+    in the API server. Raises JsonError for more than ``max_bytes``, more than MAX_DEPTH levels, or anything that is not
+    JSON, including half a surrogate pair, a number out of range and text that is not UTF-8.
     """
     if len(data) > max_bytes:
         raise JsonError(f"{what}: {len(data)} bytes is over the limit of {max_bytes}")
@@ -63,10 +63,10 @@ _STEPS: Final = [1 if byte in b"[{" else -1 if byte in b"]}" else 0 for byte in 
 def _check_depth(data: bytes, what: str) -> None:
     """Refuse deep nesting by counting brackets outside of strings, mostly in whole-buffer operations.
 
-    Exact for what is JSON. For what is not the count may be off, and the decoder's own guard against recursion holds.
+    The count is exact for JSON. For anything else it may be off, and the decoder's own guard against recursion applies.
     """
     if len(data.split(b"[", MAX_DEPTH)) + len(data.split(b"{", MAX_DEPTH)) - 2 < MAX_DEPTH:
-        return  # the splits look for the next bracket many bytes at once, which counting does not
+        return  # splitting scans for the next bracket many bytes at once, counting does not
     bare = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
     brackets = b"".join(bare.translate(None, _ALL_BUT_QUOTES_AND_BRACKETS).split(b'"')[::2])
     if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH:
@@ -74,12 +74,15 @@ def _check_depth(data: bytes, what: str) -> None:
 
 
 def encode_json(value: JsonValue) -> bytes:
-    """Compact JSON in the value's own key order; a value that has no JSON form is a ShapeError (a NaN is written as null)."""
+    """Return compact JSON in the value's own key order; a NaN is written as null.
+
+    Raises ShapeError for a value without a JSON form.
+    """
     return _encoded(value, canonical=False)
 
 
 def canonical_json(value: JsonValue) -> bytes:
-    """Canonical JSON: keys sorted by code point, no white space, equal values in equal bytes.
+    """Return canonical JSON: keys sorted by code point, no white space, equal values in equal bytes.
 
     A whole float is written as the integer it equals (``1.0`` as ``1``, ``-0.0`` as ``0``, ``1e22`` with its 23 digits),
     so whether a number came with a point or without does not change a checksum. Raises ShapeError for NaN and infinities
@@ -89,7 +92,10 @@ def canonical_json(value: JsonValue) -> bytes:
 
 
 def checksum(value: JsonValue) -> str:
-    """``sha256:<64 hex>`` of the canonical JSON. An absent mapping and an empty one must hash alike: pass ``value or {}``."""
+    """Return ``sha256:<64 hex>`` of the canonical JSON.
+
+    An absent mapping and an empty one must have the same checksum: pass ``value or {}``.
+    """
     return "sha256:" + hashlib.sha256(canonical_json(value)).hexdigest()
 
 
@@ -103,7 +109,7 @@ def _encoded(value: JsonValue, *, canonical: bool) -> bytes:
 
 
 def _with_plain_numbers(value: JsonValue, depth: int) -> JsonValue:
-    """The value with whole floats as integers; what needs no change is not copied."""
+    """Return the value with whole floats as integers; unchanged parts are not copied."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ShapeError(f"{value} has no JSON form")
@@ -122,18 +128,18 @@ def _with_plain_numbers(value: JsonValue, depth: int) -> JsonValue:
 
 
 def as_object(value: JsonValue, what: str) -> JsonObject:
-    """The value as an object, or ShapeError naming ``what``."""
+    """Return the value as an object. Raises ShapeError naming ``what`` for anything else."""
     if not isinstance(value, dict):
         raise ShapeError(f"{what}: expected an object, found {type_name(value)}")
     return value
 
 
 _member: Final = cast("Callable[[JsonObject, str | int], JsonValue]", dict.get)
-"""A member, or None; an index finds nothing in an object."""
+"""A function that returns a member, or None; an index finds nothing in an object."""
 
 
 def find(value: JsonValue, *path: str | int) -> JsonValue:
-    """The value at ``path``, or None where any step is missing (a null at the end reads as missing too)."""
+    """Return the value at ``path``, or None if any step is missing (a null at the end also counts as missing)."""
     for step in path:
         if isinstance(value, dict):
             value = _member(value, step)
@@ -145,7 +151,7 @@ def find(value: JsonValue, *path: str | int) -> JsonValue:
 
 
 def find_str(value: JsonValue, *path: str | int, default: str = "") -> str:
-    """The string at ``path``; ``default`` where it is missing; ShapeError where it is something else."""
+    """Return the string at ``path``; ``default`` if it is missing. Raises ShapeError for anything else."""
     found = find(value, *path)
     if isinstance(found, str):
         return found
@@ -155,7 +161,7 @@ def find_str(value: JsonValue, *path: str | int, default: str = "") -> str:
 
 
 def find_int(value: JsonValue, *path: str | int, default: int = 0) -> int:
-    """The integer at ``path``; ``default`` where it is missing; ShapeError where it is something else."""
+    """Return the integer at ``path``; ``default`` if it is missing. Raises ShapeError for anything else."""
     found = find(value, *path)
     if found is None:
         return default
@@ -165,7 +171,7 @@ def find_int(value: JsonValue, *path: str | int, default: int = 0) -> int:
 
 
 def find_object(value: JsonValue, *path: str | int) -> JsonObject:
-    """The object at ``path``; an empty new one where it is missing; ShapeError where it is something else."""
+    """Return the object at ``path``; a new empty one if it is missing. Raises ShapeError for anything else."""
     found = find(value, *path)
     if isinstance(found, dict):
         return found
@@ -173,7 +179,7 @@ def find_object(value: JsonValue, *path: str | int) -> JsonObject:
 
 
 def find_list(value: JsonValue, *path: str | int) -> list[JsonValue]:
-    """The list at ``path``; an empty new one where it is missing; ShapeError where it is something else."""
+    """Return the list at ``path``; a new empty one if it is missing. Raises ShapeError for anything else."""
     found = find(value, *path)
     if found is None:
         return []
@@ -183,7 +189,7 @@ def find_list(value: JsonValue, *path: str | int) -> list[JsonValue]:
 
 
 def need_str(value: JsonValue, *path: str | int) -> str:
-    """The non-empty string at ``path``, or ShapeError."""
+    """Return the non-empty string at ``path``. Raises ShapeError for anything else."""
     found = find_str(value, *path)
     if not found:
         raise ShapeError(f"{_dotted(path)}: required")
@@ -191,7 +197,7 @@ def need_str(value: JsonValue, *path: str | int) -> str:
 
 
 def to_json(value: object, what: str = "value") -> JsonValue:
-    """A deep copy of plain Python data (mappings, sequences, scalars) as JSON.
+    """Copy plain Python data (mappings, sequences, scalars) as JSON, deeply.
 
     Raises ShapeError for anything else: other types, keys that are no strings, NaN and infinities, and nesting beyond
     MAX_DEPTH (which is also how a value that contains itself ends).
@@ -219,7 +225,7 @@ def _to_json(value: object, what: str, depth: int) -> JsonValue:
 
 
 def type_name(value: JsonValue) -> str:
-    """The JSON name of a value's type, for messages."""
+    """Return the JSON name of a value's type, for messages."""
     if value is None:
         return "null"
     for kind, name in _TYPE_NAMES:

@@ -1,4 +1,4 @@
-"""Secrets out of text and values that are shown.
+"""The removal of secrets from text and values that are shown.
 
 May import ``json``.
 """

@@ -1,12 +1,12 @@
-"""Secrets out of objects that are printed: the values of Secrets, and whatever sits under a key that says it is one.
+"""The removal of secrets from objects that are printed: the values of Secrets, and values of sensitive keys.
 
-What is replaced, at any depth: ``data`` and ``stringData`` of every Secret (those in lists and watch events too); the
-``last-applied-configuration`` annotation, which repeats the object; scalars under sensitive keys (``sensitive_keys``);
-the value of ``{name: DB_PASSWORD, value: …}``; the argument after ``--token``; what the caller points at by path; and in
-every string that is left, what ``redact_text`` finds. Names of Secrets stay: ``secret: {secretName: tls}`` is a
-reference, not a secret.
+These are replaced, at any depth: ``data`` and ``stringData`` of every Secret (those in lists and watch events too); the
+``last-applied-configuration`` annotation, which repeats the object; scalars under sensitive keys (``sensitive_keys``); the
+value of ``{name: DB_PASSWORD, value: …}``; the argument after ``--token``; values at the caller's paths; and in all other
+strings, the matches of ``redact_text``. Names of Secrets are kept: ``secret: {secretName: tls}`` is a reference, not a
+secret.
 
-The result is a new value; the argument is not touched. Redacting twice is redacting once.
+The result is a new value; the argument is not changed. Redacting a second time changes nothing.
 """
 
 from collections.abc import Collection
@@ -31,7 +31,7 @@ _REFERENCE: Final = _NAMING | {
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What applies from here down: paths still to be walked, and what is done to text."""
+    """The rules for a value: remaining paths, and the redaction of its text."""
 
     paths: tuple[RedactPath, ...]
     text: TextRedactor
@@ -47,12 +47,12 @@ class _Wanted:
 
 
 def redact_object(obj: JsonObject, *, paths: Collection[RedactPath] = (), secrets: Collection[str] = ()) -> JsonObject:
-    """A copy of ``obj`` fit to be printed. Never raises; values deeper than MAX_DEPTH are replaced whole."""
+    """Return a copy of ``obj`` that can be printed. Never raises; values deeper than MAX_DEPTH are replaced whole."""
     return _object(obj, _Wanted(tuple(paths), TextRedactor(secrets)), 0, in_secret_list=False)
 
 
 def redact_value(value: JsonValue, *, paths: Collection[RedactPath] = (), secrets: Collection[str] = ()) -> JsonValue:
-    """As redact_object, for any JSON value."""
+    """Do the same as redact_object, for any JSON value."""
     return _value(value, _Wanted(tuple(paths), TextRedactor(secrets)), 0)
 
 
@@ -102,7 +102,7 @@ def _names_a_secret(name: JsonValue, wanted: _Wanted) -> bool:
 
 
 def _hides(key: str, item: JsonValue, kept: JsonValue) -> bool:
-    """Whether what is under ``key`` goes; ``kept`` is what would stay."""
+    """Return whether the value under ``key`` is replaced; ``kept`` is what would remain of it."""
     return is_sensitive_key(key) and not (may_be_a_reference(key) and _is_reference(item) and _is_reference(kept))
 
 
@@ -113,7 +113,7 @@ def _is_reference(value: JsonValue) -> bool:
 
 
 def _blanked(value: JsonValue, wanted: _Wanted, depth: int) -> JsonValue:
-    """Every string and number replaced, the shape and the keys kept."""
+    """Replace every string and number; keep the shape and the keys."""
     if not isinstance(value, dict | list):
         return _replaced(value)
     if depth >= MAX_DEPTH:
@@ -127,12 +127,12 @@ def _blanked(value: JsonValue, wanted: _Wanted, depth: int) -> JsonValue:
 
 
 def _replaced(value: JsonValue) -> JsonValue:
-    """The mark; but null, booleans and what is empty hide nothing, and say whether something is set."""
+    """Return the mark. Null, booleans and empty values are kept: they hide nothing, and show whether something is set."""
     return value if value is None or isinstance(value, bool) or value in ("", [], {}) else MARK
 
 
 def _free_key(key: str, taken: JsonObject) -> str:
-    """Keys that were different stay different."""
+    """Return a key that is not taken, so that different keys stay different."""
     free, count = key, 1
     while free in taken:
         count += 1

@@ -1,17 +1,17 @@
-"""Secrets out of text that is printed: logs, errors, dumps, anything a person pastes into a ticket.
+"""The removal of secrets from text that is printed: logs, errors, dumps, anything a user pastes into a ticket.
 
-Two sources. Values that are known to be secret are replaced wherever they stand, also as base64, percent-encoded or
-escaped for JSON, and line by line. Beyond that, what is recognisable as a credential by its form: user info in URLs,
-bearer tokens, JSON web tokens, private keys in PEM, ``password=…`` and ``--token …``, ``"apiKey": "…"``, and YAML lines
-with such keys. The second is a net with holes, and meant as one: whoever knows the secret should name it.
+There are two sources. Known secrets are replaced everywhere, also as base64, percent-encoded or escaped for JSON, and line
+by line. Beyond that, credentials are recognised by their form: user info in URLs, bearer tokens, JSON web tokens, private
+keys in PEM, ``password=…`` and ``--token …``, ``"apiKey": "…"``, and YAML lines with such keys. The second method cannot
+find all secrets: a caller that knows the secret should pass it.
 
-What stands behind such a key is left where it cannot be a secret: the fixed words of an error about a file of that name
-(``…/kubeconfig: Permission denied``), and the path of one (``KUBECONFIG=/…``, ``PWD=/…``). Only what is known beforehand, word
-by word, is left for being an error, so nothing secret can pass as one. ``Secret shop/db-password: not there`` is such an error of
-an object.
+The text after such a key is kept if it cannot be a secret: the fixed words of an error about a file of that name
+(``…/kubeconfig: Permission denied``), and the path of one (``KUBECONFIG=/…``, ``PWD=/…``). An error is kept only if it is
+known beforehand, word by word, so that nothing secret can pass as one. ``Secret shop/db-password: not there`` is such an
+error about an object.
 
-Every pattern is linear: each run of text is scanned once from its start (hence the look-behinds), every repetition
-that could be retried is bounded.
+Every pattern is linear: each run of text is scanned once from its start (hence the look-behinds), every repetition that
+could be retried is bounded.
 """
 
 import base64
@@ -26,10 +26,10 @@ from urllib.parse import quote
 from wharfinger.formats.redaction.sensitive_keys import is_sensitive_key, may_be_a_reference
 
 MARK: Final = "***"
-"""What stands where a secret was."""
+"""The text in place of a secret."""
 
 SHORTEST_SECRET: Final = 4
-"""Known values shorter than this are left alone: replacing every ``1`` or ``no`` tells more than it hides."""
+"""Characters; shorter known values are kept, because replacing every ``1`` or ``no`` reveals more than it hides."""
 
 _SHORTEST_LINE: Final = 8
 _MOST_ROUNDS: Final = 8
@@ -89,7 +89,7 @@ _WORTH_A_LOOK: Final = re.compile(r"[:=]|--|eyJ|(?i:bearer)")
 
 
 class TextRedactor:
-    """``redact_text`` with the secrets prepared once: for a log, or an object of many strings."""
+    """A ``redact_text`` with prepared secrets: for a log, or an object with many strings."""
 
     def __init__(self, secrets: Collection[str] = ()) -> None:
         forms = {form for secret in secrets if len(secret) >= SHORTEST_SECRET for form in _forms(secret)}
@@ -97,7 +97,7 @@ class TextRedactor:
         self._longest_first = sorted(forms, key=lambda form: (-len(form), form))
 
     def redact(self, text: str) -> str:
-        """The text without the secrets and without what looks like one; running it again changes nothing."""
+        """Return the text without the secrets and similar text; running it again changes nothing."""
         for _ in range(_MOST_ROUNDS):
             before = text
             text = self._without_known(text)
@@ -108,7 +108,7 @@ class TextRedactor:
         return self._without_known(text)
 
     def _without_known(self, text: str) -> str:
-        # What a mark and its neighbours spell may be a secret again; every round makes the text shorter.
+        # A mark and the text beside it may spell a secret again; every round makes the text shorter.
         before = ""
         while before != text:
             before = text
@@ -118,9 +118,9 @@ class TextRedactor:
 
 
 def redact_text(text: str, secrets: Collection[str] = ()) -> str:
-    """The text without the given secrets and without what looks like one; running it again changes nothing.
+    """Return the text without the given secrets and similar text; running it again changes nothing.
 
-    Secrets of fewer than SHORTEST_SECRET characters are not looked for. Never raises.
+    Secrets of fewer than SHORTEST_SECRET characters are not replaced. Never raises.
     """
     return TextRedactor(secrets).redact(text)
 
@@ -148,7 +148,7 @@ def _without_patterns(text: str) -> str:
 
 
 def _without_pairs(text: str) -> str:
-    """``key=value`` anywhere, ``key: value`` where a line or a JSON member starts."""
+    """Replace secrets in ``key=value`` anywhere, and in ``key: value`` at the start of a line or a JSON member."""
     parts: list[str] = []
     done = at = 0
     while match := _KEY.search(text, at):
@@ -173,23 +173,26 @@ def _without_pairs(text: str) -> str:
 
 
 def _is_a_common_word(key: str) -> bool:
-    """``invalid token: …`` and ``pass: …`` are prose, unless they stand where a member stands."""
+    """Return whether a key may be a common word, as in ``invalid token: …`` and ``pass: …``.
+
+    At the start of a member it is a key all the same.
+    """
     return len(key) <= _LONGEST_COMMON_WORD or may_be_a_reference(key)
 
 
 def _is_an_error(text: str, pair: re.Match[str], *, is_line: bool) -> bool:
-    """Return whether the fixed words of an error stand behind the key, which is then the name of a file."""
+    """Return whether the fixed words of an error follow the key, which is then the name of a file."""
     if pair["sign"] != ":":
         return False
     if text[max(0, pair.start() - 1) : pair.start()] == "/" and _SYSTEM_CALL.match(text, pair.end()):
         return True
     error = _FILE_ERROR.match(text, pair.end())
-    # On a line of its own a value may go on behind these words.
+    # On a separate line a value may continue after these words.
     return error is not None and (not is_line or _END_OF_LINE.match(text, error.end()) is not None)
 
 
 def _is_a_path(text: str, pair: re.Match[str]) -> bool:
-    """Return whether the key says where a file or the working folder is, and the value is a path."""
+    """Return whether the key names a file or the working folder, and the value is a path."""
     key, at = pair["key"], pair.end()
     path = _ABSOLUTE.match(text, at)
     if path is None:
@@ -202,7 +205,7 @@ def _is_a_path(text: str, pair: re.Match[str]) -> bool:
 
 
 def _value(text: str, at: int, indent: int | None) -> tuple[str, int] | None:
-    """What replaces the value at ``at``, and where it ends. ``indent`` is that of a YAML line, None elsewhere."""
+    """Return the replacement of the value at ``at``, and its end. ``indent`` is that of a YAML line, else None."""
     if quoted := _QUOTED.match(text, at):
         mark = quoted["double"] or quoted["single"] or quoted["escaped"]
         body = quoted["a"] or quoted["b"] or quoted["c"] or ""
@@ -219,7 +222,7 @@ def _value(text: str, at: int, indent: int | None) -> tuple[str, int] | None:
 
 
 def _block_end(text: str, at: int, indent: int) -> int:
-    """The end of the lines from ``at`` that are deeper than ``indent``, or blank."""
+    """Return the end of the lines from ``at`` that are deeper than ``indent``, or blank."""
     end = at
     while line := _BLOCK_LINE.match(text, at):
         if line[0].strip() and len(line["indent"]) <= indent:
@@ -231,7 +234,7 @@ def _block_end(text: str, at: int, indent: int) -> int:
 
 
 def _without_flags(text: str) -> str:
-    """``--password value`` on a command line."""
+    """Replace the value of ``--password value`` on a command line."""
     parts: list[str] = []
     done = at = 0
     while match := _FLAG.search(text, at):

@@ -1,9 +1,8 @@
-"""Which keys hold credentials, by their names.
+"""The names of keys that hold credentials.
 
 A key is judged by how it *ends*, spelling aside: ``DB_PASSWORD``, ``apiKey``, ``.dockerconfigjson``, ``clientSecrets``,
-``password.txt``, ``tokenBase64`` hold one; ``secretName``, ``passwordSecretRef``, ``tokenExpirationSeconds`` say
-something about one. Where in doubt a key is sensitive: a hidden name costs a look into the cluster, a printed password
-costs a rotation.
+``password.txt``, ``tokenBase64`` hold one; ``secretName``, ``passwordSecretRef``, ``tokenExpirationSeconds`` describe one. A
+doubtful key is sensitive: a user can look up a hidden name in the cluster, but has to rotate a printed password.
 """
 
 import re
@@ -54,8 +53,8 @@ _LONGEST: Final = 120
 
 
 def is_sensitive_key(key: str) -> bool:
-    """Whether the value under ``key`` is to be taken for a credential."""
-    # The end decides; a bounded one, so that the cache stays small.
+    """Return whether the value under ``key`` must be treated as a credential."""
+    # The end decides; it is bounded, so that the cache stays small.
     return _is_sensitive(key[-_LONGEST:])
 
 
@@ -74,6 +73,6 @@ def _is_sensitive(key: str) -> bool:
 
 
 def may_be_a_reference(key: str) -> bool:
-    """Whether a mapping under this sensitive key may merely *name* a Secret or a projected token, as in a volume."""
+    """Return whether a mapping under this sensitive key may merely *name* a Secret or a projected token, as in a volume."""
     name = _NO_LETTER_OR_DIGIT.sub("", key[-_LONGEST:].lower()).removesuffix("s")
     return name.endswith(("secret", "token", "credential"))

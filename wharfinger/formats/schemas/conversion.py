@@ -1,9 +1,9 @@
-"""OpenAPI v3 (and Kubernetes' structural) schemas to JSON Schema 2020-12, which validators know.
+"""The conversion of OpenAPI v3 (and Kubernetes' structural) schemas to JSON Schema 2020-12, which validators know.
 
-What differs: ``nullable`` (null is let through whatever ``enum``, ``anyOf`` and the rest say, as Kubernetes does),
-``exclusiveMinimum: true`` beside ``minimum``, int-or-string in its three spellings, ``format`` on numbers (bounds), lists
-of ``items``, and patterns (``patterns``). Only keywords that validate are carried over: annotations and ``x-…``
-stay in the document, and what JSON Schema knows but OpenAPI does not (``$id``, ``$dynamicRef``) never reaches a validator.
+These differ: ``nullable`` (null is accepted whatever ``enum``, ``anyOf`` and other keywords require, as in Kubernetes),
+``exclusiveMinimum: true`` beside ``minimum``, int-or-string in its three spellings, ``format`` on numbers (bounds), lists of
+``items``, and patterns (``patterns``). Only keywords that validate are converted: annotations and ``x-…`` stay in the
+document, and keywords that JSON Schema knows but OpenAPI does not (``$id``, ``$dynamicRef``) never reach a validator.
 """
 
 from collections.abc import Callable
@@ -21,14 +21,14 @@ MAX_PATTERNS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """``schema`` is JSON Schema 2020-12; ``patterns`` maps the patterns in it to what their author wrote."""
+    """The result: ``schema`` is JSON Schema 2020-12; ``patterns`` maps the patterns in it to the author's own."""
 
     schema: JsonObject
     patterns: dict[str, str]
 
 
 def to_json_schema(document: JsonObject, *, what: str) -> Converted:
-    """Convert an expanded schema. Raises SchemaError where a keyword has a value it cannot have."""
+    """Convert an expanded schema. Raises SchemaError if a keyword has an invalid value."""
     conversion = _Conversion(what)
     schema = conversion.schema(document, ())
     return Converted(schema, conversion.patterns)
@@ -186,7 +186,10 @@ class _Conversion:
 
 
 def _letting_null_through(schema: JsonObject) -> JsonObject:
-    """Most keywords say nothing of null; those that do are told of it, or moved where it does not come."""
+    """Return the schema so that it accepts null.
+
+    Most keywords do not apply to null; those that do are extended by it, or moved to where null does not reach them.
+    """
     allowed, values = schema.get("type"), schema.get("enum")
     if allowed is not None:
         schema["type"] = list(dict.fromkeys([*(allowed if isinstance(allowed, list) else [allowed]), "null"]))

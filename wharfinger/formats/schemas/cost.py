@@ -1,12 +1,12 @@
-"""What checking a value may cost at most, known before it is checked.
+"""The upper bound of the cost of checking a value, known before it is checked.
 
-A schema comes from a package, a value from its user, and the check runs where everybody waits for it. The deciding engine is
-linear in the schema for each part of the value, but it is the *product* that counts: a short list of alternatives under
-``additionalProperties`` is asked about every member of a large map. So a compiled schema knows its :func:`width`, the most that
-one part of a value can cost wherever in the value it stands, and :func:`size` says how many parts a value has.
+A schema comes from a package and a value from its user, and all packages wait during the check. The deciding engine is
+linear in the schema for each part of the value, but the *product* matters: a short list of alternatives under
+``additionalProperties`` is checked for every member of a large map. So a compiled schema knows its :func:`width`, the most
+that one part of a value can cost anywhere in the value, and :func:`size` returns the number of parts of a value.
 
-Only what is asked about one and the same part adds up (allOf, anyOf, oneOf, not, patterns of names); of the properties of an
-object each is asked about its own. A wide schema of a custom resource is therefore still a narrow one here.
+Only keywords for the same part add up (allOf, anyOf, oneOf, not, patterns of names); each property of an object is checked
+for its own part only. So a wide schema of a custom resource is still a narrow one here.
 
 The unit is about 6 ns, the time for one plain keyword; the weights of the others are measured against it.
 """
@@ -17,7 +17,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.formats.schemas.formats import OWN_FORMATS
 
 MAX_COST: Final = 50_000_000
-"""Width times size that is checked: about 0.3 s, and never more than half a second was seen."""
+"""The highest product of width and size that is checked: about 0.3 s, and never more than half a second in measurements."""
 
 _TEXT_PER_PART: Final = 16
 """Characters that count as one part of a value: patterns and formats read all of them."""
@@ -36,12 +36,12 @@ _UNIQUE: Final = 20
 
 
 def width(schema: JsonValue) -> int:
-    """The most that one part of a value costs; ``schema`` is JSON Schema as ``conversion`` makes it."""
+    """Return the most that one part of a value costs; ``schema`` is JSON Schema as ``conversion`` makes it."""
     return max(_widths(schema))
 
 
 def size(value: JsonValue, most: int) -> int:
-    """How many parts the value has, long texts counted as several; counting ends above ``most``."""
+    """Return the number of parts of the value, long texts counted as several; counting ends above ``most``."""
     count = 0
     pending: list[JsonValue] = [value]
     while pending and count <= most:
@@ -54,12 +54,12 @@ def size(value: JsonValue, most: int) -> int:
         elif isinstance(item, dict):
             count += sum(map(len, item)) // _TEXT_PER_PART
             pending += item.values()
-    # What was not looked at is at least one part each.
+    # Every value that was not visited counts as at least one part.
     return count + len(pending)
 
 
 def _widths(schema: JsonValue) -> tuple[int, int]:
-    """What the schema costs where it stands, and the most that it makes a part inside cost."""
+    """Return the cost of the schema itself, and the most that it adds to the cost of a part inside."""
     if not isinstance(schema, dict):
         return 1, 0
     here, inside = 1 + _own_weight(schema), _inside(schema)
@@ -71,7 +71,7 @@ def _widths(schema: JsonValue) -> tuple[int, int]:
         here += branch_here
         inside += branch_inside
     if schema.get("uniqueItems") is True:
-        inside += _UNIQUE  # every part inside is looked at once more, to be compared
+        inside += _UNIQUE  # every part inside is visited once more, to be compared
     return here, inside
 
 
@@ -83,7 +83,7 @@ def _inside(schema: JsonObject) -> int:
     ones += prefix if isinstance(prefix, list) else []
     inside = max((max(_widths(one)) for one in ones), default=0)
     if isinstance(by_pattern, dict):
-        # Each name is matched against each pattern, and again to know whether it is an additional one.
+        # Each name is matched against each pattern, and again to find additional properties.
         inside += sum(2 * _PATTERN + max(_widths(one)) for one in by_pattern.values())
     return inside
 
@@ -107,7 +107,7 @@ def _own_weight(schema: JsonObject) -> int:
 
 
 def _compared(value: JsonValue) -> int:
-    """What it costs to look for something in an enum: texts alone are looked up, all else is compared one by one."""
+    """Return the cost of finding a value in an enum: strings alone are looked up, all else is compared one by one."""
     values = value if isinstance(value, list) else [value]
     if all(isinstance(item, str) for item in values):
         return 1

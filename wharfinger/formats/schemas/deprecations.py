@@ -1,7 +1,7 @@
-"""Which settings somebody uses that their schema calls deprecated. Pure.
+"""Warnings of settings that their schema calls deprecated. Pure.
 
-``deprecated: true`` (OpenAPI), ``x-deprecated`` and ``x-doc-deprecated`` (documentation of Deckhouse modules); a text in place
-of true says what to use instead.
+The keywords are ``deprecated: true`` (OpenAPI), ``x-deprecated`` and ``x-doc-deprecated`` (documentation of Deckhouse
+modules); a text in place of true names the replacement.
 """
 
 from typing import Final
@@ -17,14 +17,17 @@ _LONGEST: Final = 200
 
 
 def has_deprecated(schema: JsonValue) -> bool:
-    """Whether anything in an expanded schema is deprecated, so that looking is worth while."""
+    """Return whether anything in an expanded schema is deprecated, so that a search is worth while."""
     if isinstance(schema, dict):
         return any(schema.get(mark) for mark in _MARKS) or any(map(has_deprecated, schema.values()))
     return isinstance(schema, list) and any(map(has_deprecated, schema))
 
 
 def deprecation_warnings(value: JsonValue, schema: JsonObject) -> tuple[Problem, ...]:
-    """The deprecated parts of a value as its user wrote it, at most MAX_FOUND; of a very large value, of its beginning."""
+    """Return warnings of the deprecated parts of a value as its user wrote it, at most MAX_FOUND.
+
+    Only the beginning of a very large value is searched.
+    """
     search = _Search()
     search.look(value, schema, ())
     return tuple(search.found.values())

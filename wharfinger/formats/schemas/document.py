@@ -1,13 +1,12 @@
-"""An OpenAPI v3 schema as a document: read once, bounded, its references put in place, its shape known to be right.
+"""An OpenAPI v3 schema as a document: read once, bounded, with references replaced and its shape checked.
 
-Everything that works on schemas (conversion, defaults, transformations) takes what :func:`expanded` returns and looks into
-it without checking again: every sub-schema is an object (or, under ``additionalProperties`` and ``additionalItems``, a
-boolean), every list of schemas a list, a keyword that is null is gone as it is for Go, and no ``$ref`` is left.
+All code that works on schemas (conversion, defaults, transformations) takes the result of :func:`expanded` and reads it
+without checking again: every sub-schema is an object (or, under ``additionalProperties`` and ``additionalItems``, a
+boolean), every list of schemas a list, keywords that are null are removed as in Go, and no ``$ref`` is left.
 
-References are local (``#/definitions/x``). What stands beside a ``$ref`` overrides the target, member by member. A
-reference that leads back to itself is refused: without recursion, checking a value costs at most the size of the schema
-times the size of the value. How much that may be is said in ``cost``; here the alternatives are limited, which are
-what makes it grow.
+References are local (``#/definitions/x``). Members beside a ``$ref`` override those of the target. A reference that leads
+back to itself is refused: without recursion, checking a value costs at most the size of the schema times the size of the
+value. ``cost`` limits that product; this module limits the alternatives, which make it grow.
 """
 
 import json
@@ -20,7 +19,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, canonical_json, type_name
 
 MAX_NODES: Final = 200_000
-"""JSON values in a schema with its references put in; the largest known custom resources have a tenth of it."""
+"""JSON values in a schema with its references replaced; the largest known custom resources have a tenth of it."""
 MAX_BRANCHES: Final = 256
 """Schemas in one allOf, anyOf or oneOf."""
 MAX_ALL_BRANCHES: Final = 5_000
@@ -38,11 +37,14 @@ _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0
 
 
 class SchemaError(FormatError):
-    """A schema is wrong itself; the message has the place in it."""
+    """A schema itself is wrong; the message contains the place."""
 
 
 def path_text(path: ValuePath) -> str:
-    """``sets[2].name``; keys that are no plain words are quoted: ``labels["app/name"]``. The root is ``""``."""
+    """Return a path as ``sets[2].name``; the root is ``""``.
+
+    Keys that are no plain words are quoted: ``labels["app/name"]``.
+    """
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -56,10 +58,11 @@ def path_text(path: ValuePath) -> str:
 
 
 def expanded(document: JsonValue, *, what: str) -> JsonObject:
-    """A copy of the schema in the form described above; ``what`` names it in errors. Doing it twice changes nothing.
+    """Return a copy of the schema in the form described above; ``what`` names it in errors. A second call changes nothing.
 
-    Raises SchemaError for a shape no schema has, a reference that is not local, leads nowhere or to itself, nesting
-    beyond MAX_DEPTH and, references put in, more than MAX_NODES values, MAX_BRANCHES or MAX_ALL_BRANCHES alternatives.
+    Raises SchemaError for a shape no schema has, a reference that is not local, has no target or leads to itself, nesting
+    beyond MAX_DEPTH and, with references replaced, more than MAX_NODES values, MAX_BRANCHES or MAX_ALL_BRANCHES
+    alternatives.
     """
     if not isinstance(document, dict):
         raise SchemaError(f"{what}: a schema is an object, found {type_name(document)}")
@@ -67,13 +70,13 @@ def expanded(document: JsonValue, *, what: str) -> JsonObject:
 
 
 def properties(schema: JsonObject, keyword: str = "properties") -> dict[str, JsonObject]:
-    """The schemas under a keyword of an expanded schema that maps names to them."""
+    """Return the schemas under a keyword of an expanded schema that maps names to them."""
     found = schema.get(keyword)
     return {name: item for name, item in found.items() if isinstance(item, dict)} if isinstance(found, dict) else {}
 
 
 def alternatives(schema: JsonObject) -> Iterator[JsonObject]:
-    """The schemas of an expanded schema's allOf, anyOf and oneOf."""
+    """Yield the schemas of an expanded schema's allOf, anyOf and oneOf."""
     for keyword in ("allOf", "anyOf", "oneOf"):
         found = schema.get(keyword)
         if isinstance(found, list):
@@ -81,7 +84,7 @@ def alternatives(schema: JsonObject) -> Iterator[JsonObject]:
 
 
 def item_schema(schema: JsonObject, index: int) -> JsonObject | None:
-    """The schema of a list's item; None where nothing is said of it."""
+    """Return the schema of a list's item; None if there is none."""
     items = schema.get("items")
     if isinstance(items, list):
         items = items[index] if index < len(items) else schema.get("additionalItems")
@@ -89,7 +92,7 @@ def item_schema(schema: JsonObject, index: int) -> JsonObject | None:
 
 
 def map_keys(schema: JsonObject) -> tuple[str, ...]:
-    """What the items of a map list (``x-kubernetes-list-type: map``) are known by; () for any other list."""
+    """Return the keys that identify items of a map list (``x-kubernetes-list-type: map``); () for any other list."""
     keys = schema.get("x-kubernetes-list-map-keys")
     if schema.get("x-kubernetes-list-type") != "map" or not isinstance(keys, list):
         return ()
@@ -97,15 +100,18 @@ def map_keys(schema: JsonObject) -> tuple[str, ...]:
 
 
 def item_key(item: JsonValue, keys: tuple[str, ...]) -> bytes | None:
-    """The values of an item under the keys, in one text; what it lacks is as good as null. None for what has no keys.
+    """Return the values of an item under the keys, in one text; None if the item can have no keys.
 
-    Raises ShapeError for what has no form in JSON.
+    A missing key is the same as null. Raises ShapeError for a value without a JSON form.
     """
     return canonical_json([item.get(key) for key in keys]) if keys and isinstance(item, dict) else None
 
 
 def by_keys(items: JsonValue, keys: tuple[str, ...]) -> dict[bytes, JsonValue]:
-    """The items of a map list by their keys; of those with the same keys the first. Raises ShapeError, as `item_key`."""
+    """Return the items of a map list by their keys; the first one of those with the same keys.
+
+    Raises ShapeError, as `item_key`.
+    """
     found: dict[bytes, JsonValue] = {}
     for item in items if isinstance(items, list) and keys else []:
         key = item_key(item, keys)
@@ -115,7 +121,7 @@ def by_keys(items: JsonValue, keys: tuple[str, ...]) -> dict[bytes, JsonValue]:
 
 
 def types(schema: JsonObject) -> tuple[str, ...]:
-    """The types an expanded schema allows; () for any."""
+    """Return the types an expanded schema allows; () for any."""
     found = schema.get("type")
     if found == "int-or-string" or schema.get("x-kubernetes-int-or-string") is True:
         return ("integer", "string")
@@ -127,7 +133,7 @@ def types(schema: JsonObject) -> tuple[str, ...]:
 
 
 def is_nullable(schema: JsonObject) -> bool:
-    """Whether the schema says of itself that null may stand there."""
+    """Return whether the schema itself allows null."""
     return schema.get("nullable") is True or "null" in types(schema)
 
 

@@ -1,8 +1,8 @@
-"""Why a value does not fit a schema, said by jsonschema after jsonschema-rs has decided that it does not.
+"""The reasons why a value does not fit a schema, found by jsonschema after jsonschema-rs has decided that it does not.
 
-jsonschema knows the sub-schema behind each error, so that a message can name what would have been right. It is slow, and
-left to itself it can be made to hang: it is run in the form of ``keywords``, within a budget. Where the two engines
-disagree, the problems are those of the one that decided; its own words have the values masked.
+jsonschema knows the sub-schema behind each error, so that a message can name what would have been right. It is slow, and a
+value can make it hang, so it runs in the form of ``keywords``, within a budget. If the two engines disagree, the problems
+are those of the deciding one; values are masked in its messages.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ from wharfinger.formats.schemas.keywords import WorkError, explaining_validator,
 from wharfinger.formats.schemas.problems import Finding, Problem, problem_of, types_sentence
 
 MAX_WORK: Final = 500_000
-"""Keywords, members and items that jsonschema may look at: half a second. Values of a megabyte take a fraction of it."""
+"""Keywords, members and items that jsonschema may check: half a second. Values of a megabyte take a fraction of it."""
 
 _ALTERNATIVES_SAID: Final = 3
 
@@ -32,16 +32,14 @@ def explain(
     secrets: Sequence[ValuePath],
     limit: int,
 ) -> tuple[Problem, ...]:
-    """At most ``limit`` problems, at least one; nothing of what is at or below a path of ``secrets`` is in them."""
+    """Return at most ``limit`` problems, at least one; they contain nothing at or below a path of ``secrets``."""
     if _depth(value) > MAX_DEPTH:
         return (Problem("", f"is nested deeper than {MAX_DEPTH} levels"),)
     explanation = _Explanation(converted, secrets, limit)
     try:
         found = explanation.of_errors(explaining_validator(converted.schema, MAX_WORK).iter_errors(quiet(value)))
     except WorkError:
-        return (
-            Problem("", "does not fit the schema; with so many alternatives, where it fits best is not looked for"),
-        )
+        return (Problem("", "does not fit the schema, which has too many alternatives to find the one that fits best"),)
     return found or explanation.of_decisions(validator.iter_errors(value), value)
 
 
@@ -53,7 +51,7 @@ class _Explanation:
         self.limit = limit
 
     def of_errors(self, errors: Iterable[ValidationError]) -> tuple[Problem, ...]:
-        """Those found before the budget was spent; raises WorkError if there are none."""
+        """Return the problems found before the budget was spent. Raises WorkError if there are none."""
         found: dict[Problem, None] = {}
         try:
             for error in errors:
@@ -66,7 +64,7 @@ class _Explanation:
         return tuple(islice(found, self.limit))
 
     def of_error(self, error: ValidationError, base: ValuePath) -> list[Problem]:
-        """The error's problems; ``base`` is where the value that its path starts from is."""
+        """Return the error's problems; ``base`` is the path of the value at which the error's own path starts."""
         path = (*base, *error.relative_path)
         if error.validator in {"anyOf", "oneOf"} and isinstance(error.validator_value, list):
             return self.of_alternatives(error, path, len(error.validator_value))
@@ -103,7 +101,7 @@ class _Explanation:
         return [Problem(here, f"fits none of {count} alternatives: {'; or '.join(ways)}")]
 
     def of_decisions(self, errors: Iterable[jsonschema_rs.ValidationError], value: JsonValue) -> tuple[Problem, ...]:
-        """The deciding engine's errors."""
+        """Return the problems of the deciding engine's errors."""
         found: dict[Problem, None] = {}
         for error in errors:
             for finding in _findings(error, value, self.schema):
@@ -117,12 +115,12 @@ class _Explanation:
     def said(self, finding: Finding) -> Problem | None:
         path, shown = self.visible(finding.path)
         if not shown and path != finding.path and finding.keyword == "required":
-            return Problem(path_text(path), "misses a required member")
+            return Problem(path_text(path), "lacks a required member")
         visible = Finding(path, finding.keyword, finding.expected, finding.instance, finding.schema, finding.name)
         return problem_of(visible, shown=shown, patterns=self.patterns)
 
     def visible(self, path: ValuePath) -> tuple[ValuePath, bool]:
-        """The path as far as it may be said, and whether the value there may be."""
+        """Return the part of the path that may be shown, and whether the value there may be shown."""
         for length in range(len(path) + 1):
             if path[:length] in self.secrets:
                 return path[:length], False
@@ -131,7 +129,7 @@ class _Explanation:
 
 
 def _is_other_type(error: ValidationError) -> bool:
-    """Whether the value is not even of the type that the alternative is about."""
+    """Return whether the value does not even have the type of the alternative."""
     return error.validator == "type" and not error.relative_path
 
 
@@ -151,7 +149,7 @@ def _findings(error: jsonschema_rs.ValidationError, value: JsonValue, schema: Js
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
         unknown = error.kind.unexpected
     elif isinstance(instance, dict) and [*error.schema_path][-1:] == ["additionalProperties"]:
-        unknown = list(instance)  # a closed schema without properties is said to be false
+        unknown = list(instance)  # the engine reports a closed schema without properties as false
     if unknown:
         return [Finding(path, "additionalProperties", expected, instance, inner, name) for name in unknown]
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Required):
@@ -160,7 +158,7 @@ def _findings(error: jsonschema_rs.ValidationError, value: JsonValue, schema: Js
 
 
 def _depth(value: JsonValue) -> int:
-    """How many containers deep the value is."""
+    """Return the depth of the value's containers."""
     depth = 0
     level = [value]
     while level := [item for item in level if isinstance(item, dict | list)]:

@@ -1,7 +1,7 @@
 """The formats of strings and numbers that schemas name, as Kubernetes checks them; others are not checked.
 
-Where the validator's own check agrees, it is used. Ours are those that mean something else in Kubernetes than in JSON
-Schema: ``duration`` is Go's or counted in words (``3 days``), not ISO 8601, and a ``uri`` may be an absolute path.
+If the validator's own check agrees, it is used. The checks here are for formats that mean something else in Kubernetes than
+in JSON Schema: ``duration`` is Go's or in words (``3 days``), not ISO 8601, and a ``uri`` may be an absolute path.
 """
 
 import base64
@@ -27,12 +27,12 @@ _LONGEST: Final = 256
 
 
 def is_duration(text: str) -> bool:
-    """``1h30m``, ``2.5s``, ``3 days``."""
+    """Return whether the text is a duration: ``1h30m``, ``2.5s``, ``3 days``."""
     return len(text) <= _LONGEST and _DURATION.fullmatch(text) is not None
 
 
 def is_byte(text: str) -> bool:
-    """Standard base64, line breaks allowed."""
+    """Return whether the text is standard base64; line breaks are allowed."""
     try:
         base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):
@@ -41,7 +41,7 @@ def is_byte(text: str) -> bool:
 
 
 def is_cidr(text: str) -> bool:
-    """``10.0.0.0/8``; host bits may be set, as in Go's ParseCIDR."""
+    """Return whether the text is a network such as ``10.0.0.0/8``; host bits may be set, as in Go's ParseCIDR."""
     if "/" not in text or len(text) > _LONGEST or not text.rpartition("/")[2].isdigit():
         return False
     try:
@@ -52,12 +52,12 @@ def is_cidr(text: str) -> bool:
 
 
 def is_mac(text: str) -> bool:
-    """A hardware address of 6 to 20 bytes in one of the three usual spellings."""
+    """Return whether the text is a hardware address of 6 to 20 bytes in one of the three usual spellings."""
     return len(text) <= _LONGEST and _MAC.fullmatch(text) is not None
 
 
 def is_uri(text: str) -> bool:
-    """An absolute URI or an absolute path."""
+    """Return whether the text is an absolute URI or an absolute path."""
     if not text or not text.isprintable() or " " in text:
         return False
     try:
@@ -82,7 +82,7 @@ FORMATS: Final[dict[str, str]] = {
     "uri": "a URL",
     "uuid": "a UUID",
 }
-"""What is checked, and how a message says it."""
+"""The formats that are checked, and their descriptions in messages."""
 
 OWN_FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "byte": is_byte,
@@ -102,7 +102,7 @@ NUMBER_BOUNDS: Final[dict[str, tuple[int, int]]] = {
 
 @cache
 def format_checker(name: str) -> jsonschema_rs.Draft202012Validator:
-    """Whether a text has one of FORMATS: ``format_checker("mac").is_valid(text)``."""
+    """Return a validator of texts for one of FORMATS: ``format_checker("mac").is_valid(text)``."""
     return jsonschema_rs.Draft202012Validator(
         {"format": name}, validate_formats=True, formats=dict(OWN_FORMATS), offline=True
     )

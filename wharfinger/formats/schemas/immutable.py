@@ -1,16 +1,19 @@
-"""``x-deckhouse-immutable: true``: what may be set once, and never changed (spec runtime §10.3). Pure.
+"""Settings that may be set once and never changed (``x-deckhouse-immutable: true``, spec runtime §10.3). Pure.
 
-A marked part of a value is compared as a whole, after defaults were filled in on both sides. Where the old value had
-nothing there, it may be set now; taking it away later is a change. Looked at are all branches of allOf, anyOf and oneOf, and
+A marked part of a value is compared as a whole, after defaults were filled in on both sides. If the old value had nothing
+there, it may be set now; removing it later is a change. All branches of allOf, anyOf and oneOf are compared, and these
+parts:
 
 ==========================  ==========================================================================================
-properties                  beside the property of the same name
-additionalProperties        beside the key of the same name, for keys that are no property and that both sides have
-items of a map list         beside the item with the same ``x-kubernetes-list-map-keys``; one that is gone was not changed
-other items                 beside the item with the same index, as many as both sides have
+part of the value           compared with, in the old value
+==========================  ==========================================================================================
+properties                  the property of the same name
+additionalProperties        the key of the same name, for keys that are no property and that both sides have
+items of a map list         the item with the same ``x-kubernetes-list-map-keys``; a removed item was not changed
+other items                 the item with the same index, as many as both sides have
 ==========================  ==========================================================================================
 
-Anywhere else (``patternProperties``, ``not``) nothing would be compared, so it is refused with the schema.
+Anywhere else (``patternProperties``, ``not``) nothing would be compared, so the schema is refused.
 """
 
 from typing import Final
@@ -31,16 +34,16 @@ from wharfinger.formats.schemas.problems import Problem
 
 IMMUTABLE: Final = "x-deckhouse-immutable"
 MAX_COMPARED: Final = 200_000
-"""Schemas and parts of a value that are looked at: about half a second."""
+"""Schemas and parts of a value that are compared: about half a second."""
 
 _BELOW: Final = ("items", "additionalItems", "additionalProperties", "allOf", "anyOf", "oneOf")
 _NOT_COMPARED: Final = ("patternProperties", "not")
 
 
 def has_immutable(schema: JsonObject, *, what: str) -> bool:
-    """Whether anything in an expanded schema is immutable, so that comparing is worth while.
+    """Return whether anything in an expanded schema is immutable, so that comparing is worth while.
 
-    Raises SchemaError where something is that would not be compared, naming its place.
+    Raises SchemaError, naming the place, if something is marked that would not be compared.
     """
     return _has(schema, (), what)
 
@@ -51,7 +54,7 @@ def _has(schema: JsonObject, path: ValuePath, what: str) -> bool:
         if isinstance(inner, dict) and _is_marked(inner):
             place = path_text((*path, keyword))
             raise SchemaError(
-                f"{what}: {place}: has {IMMUTABLE} in it, which would not be looked at there; move it out of {keyword}"
+                f"{what}: {place}: has {IMMUTABLE} in it, which would not be checked there; move it out of {keyword}"
             )
     found = schema.get(IMMUTABLE) is True
     for name, inner in properties(schema).items():
@@ -74,9 +77,9 @@ def _is_marked(schema: JsonValue) -> bool:
 
 
 def immutable_problems(value: JsonValue, old: JsonValue, schema: JsonObject) -> tuple[Problem, ...]:
-    """What was changed and may not be; both values with their defaults. Raises ShapeError for what has no form in JSON.
+    """Return the forbidden changes; both values have their defaults. Raises ShapeError for a value without a JSON form.
 
-    A value that is so large that this takes long is refused for that, as the one problem; never one that is as it was.
+    A changed value that is so large that this takes long is refused for its size, as the one problem.
     """
     if _equal(value, old):
         return ()
@@ -89,7 +92,7 @@ def immutable_problems(value: JsonValue, old: JsonValue, schema: JsonObject) -> 
 
 
 class _WorkError(Exception):
-    """Comparing would take too long."""
+    """Raised if comparing would take too long."""
 
 
 class _Search:
@@ -105,7 +108,7 @@ class _Search:
     def look(
         self, value: JsonValue, old: JsonValue, schema: JsonObject, path: ValuePath, keys: tuple[str, ...] = ()
     ) -> None:
-        """``keys``: those of a map list, where ``schema`` is a branch of the schema that says so."""
+        """Compare a part. ``keys`` are those of a map list if ``schema`` is a branch of the schema that declares them."""
         self.spend(1)
         if old is None:
             return

@@ -1,9 +1,9 @@
 """jsonschema with keywords that cannot hang it, for :mod:`~wharfinger.formats.schemas.explain`.
 
 By itself it matches patterns with a backtracking engine, compares every item of a list with every other, puts whole values
-into messages, and takes floating point at its word. Here patterns and formats are asked of the engine that decides,
-equality and multiples are exact, values have no text, and all of it is counted against a budget. Where an error is about a
-property, its message is the name.
+into messages, and computes in floating point. Here the deciding engine checks patterns and formats, equality and multiples
+are exact, values have no text, and all work is counted against a budget. If an error is about a property, its message is the
+name.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -26,43 +26,43 @@ class WorkError(Exception):
 
 
 class Budget(FormatChecker):
-    """What is left of the work that one validation may take; it travels where jsonschema takes its format checks along."""
+    """The remaining work of one validation; jsonschema carries it along in place of its format checks."""
 
     def __init__(self, work: int) -> None:
         super().__init__(formats=())
         self.work = work
 
     def spend(self, work: int) -> None:
-        """Raises WorkError where there is not so much left."""
+        """Use up some work. Raises WorkError if not enough is left."""
         self.work -= work
         if self.work < 0:
             raise WorkError
 
 
 def explaining_validator(schema: JsonObject, work: int) -> Validator:
-    """A validator, for one use, of a schema that the deciding engine compiled; give it values made ``quiet``.
+    """Return a validator, for one use, of a schema that the deciding engine compiled; its values must be made ``quiet``.
 
-    Its iterators raise WorkError once more than ``work`` keywords, members and items were looked at.
+    Its iterators raise WorkError once more than ``work`` keywords, members and items were checked.
     """
     return _VALIDATOR(schema, format_checker=Budget(work))
 
 
 class _QuietObject(dict[str, JsonValue]):
-    """An object whose text costs nothing: jsonschema puts it into messages that nobody reads."""
+    """An object with a short text, because jsonschema puts it into messages that are never read."""
 
     def __repr__(self) -> str:
         return "{…}"
 
 
 class _QuietList(list[JsonValue]):
-    """A list whose text costs nothing."""
+    """A list with a short text."""
 
     def __repr__(self) -> str:
         return "[…]"
 
 
 def quiet(value: JsonValue) -> JsonValue:
-    """A copy of the value, equal to it, whose containers have no text to speak of."""
+    """Return an equal copy of the value whose containers have a short text."""
     if isinstance(value, dict):
         return _QuietObject({name: quiet(item) for name, item in value.items()})
     if isinstance(value, list):
@@ -71,7 +71,7 @@ def quiet(value: JsonValue) -> JsonValue:
 
 
 class _Descending(Protocol):
-    """What a keyword's function is given of its validator."""
+    """The validator's methods that a keyword's function uses."""
 
     @property
     def format_checker(self) -> Budget: ...
@@ -151,7 +151,7 @@ def _multiple_of(
 
 
 def _exact(number: float) -> Fraction:
-    """The number as it was written: 0.1 is a tenth."""
+    """Return the number as it was written: 0.1 is a tenth."""
     return Fraction(number) if isinstance(number, int) else Fraction(str(number))
 
 
@@ -167,7 +167,7 @@ _KEYWORDS: Final[dict[str, _Keyword]] = {
 
 
 _BRANCH: Final = 6
-"""What an alternative costs that is only asked to be told why it does not fit."""
+"""The cost of an alternative that is checked only to explain why it does not fit."""
 _FRACTION: Final = 6
 
 

@@ -1,4 +1,4 @@
-"""What Kubernetes' extensions ask of values besides JSON Schema: lists that are sets or maps, embedded resources. Pure.
+"""The requirements of Kubernetes' extensions besides JSON Schema: lists that are sets or maps, embedded resources. Pure.
 
 =====================================  =============================================================================
 ``x-kubernetes-list-type: set``        no two items are equal
@@ -7,7 +7,7 @@
 ``x-kubernetes-embedded-resource``     an object with ``apiVersion`` and ``kind``, as text, and ``metadata``, an object
 =====================================  =============================================================================
 
-They are followed through properties, additionalProperties and items, as Kubernetes does.
+The extensions are followed through properties, additionalProperties and items, as Kubernetes does.
 """
 
 from typing import Final
@@ -28,11 +28,11 @@ LIST_TYPE: Final = "x-kubernetes-list-type"
 MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
 MAX_LOOKED_AT: Final = 200_000
-"""Parts of a value that are looked at, the items of sets and maps twice: less than half a second."""
+"""Parts of a value that are checked, the items of sets and maps twice: less than half a second."""
 
 
 def has_list_types(schema: JsonObject, *, what: str) -> bool:
-    """Whether an expanded schema asks for anything of this. Raises SchemaError where it asks wrongly."""
+    """Return whether an expanded schema uses these extensions. Raises SchemaError if it uses them wrongly."""
     return _has(schema, (), what)
 
 
@@ -41,7 +41,7 @@ def _has(schema: JsonObject, path: ValuePath, what: str) -> bool:
     if kind is not None and kind not in ("atomic", "set", "map"):
         raise SchemaError(f"{what}: {path_text((*path, LIST_TYPE))}: is not one of atomic, set, map")
     if kind == "map" and not (isinstance(keys, list) and keys and all(isinstance(key, str) for key in keys)):
-        raise SchemaError(f"{what}: {path_text((*path, MAP_KEYS))}: a list of type map names its keys here")
+        raise SchemaError(f"{what}: {path_text((*path, MAP_KEYS))}: required for a list of type map; name its keys")
     found = kind in ("set", "map") or schema.get(EMBEDDED) is True
     for name, inner in properties(schema).items():
         found = _has(inner, (*path, "properties", name), what) or found
@@ -54,20 +54,20 @@ def _has(schema: JsonObject, path: ValuePath, what: str) -> bool:
 
 
 def list_problems(value: JsonValue, schema: JsonObject, limit: int) -> tuple[Problem, ...]:
-    """Where the value does not keep to it, at most ``limit``. Raises ShapeError for what has no form in JSON."""
+    """Return the violations in a value, at most ``limit``. Raises ShapeError for a value without a JSON form."""
     search = _Search(limit)
     try:
         search.look(value, schema, ())
     except _WorkError:
         return (
             *search.found[: limit - 1],
-            Problem("", f"has more than {MAX_LOOKED_AT} parts to be checked for doubles"),
+            Problem("", f"has more than {MAX_LOOKED_AT} parts to be checked for duplicates"),
         )
     return tuple(search.found)
 
 
 class _WorkError(Exception):
-    """Checking would take too long."""
+    """Raised if checking would take too long."""
 
 
 class _Search:

@@ -1,18 +1,18 @@
-"""OpenAPI v3 schemas of packages and custom resources: is a value right, what is it with its defaults, where are secrets.
+"""OpenAPI v3 schemas of packages and custom resources: they validate values, fill in defaults, and find secrets.
 
-A schema is compiled once (:func:`compile_schema`) and then only asked. Compiling takes four steps, each a module:
+A schema is compiled once (:func:`compile_schema`) and then only used. Compiling takes four steps, each a module:
 
-* ``document`` reads the document, puts its references in place and holds it to limits;
-* ``conversion`` makes JSON Schema of it, ``patterns`` and ``formats`` helping;
-* jsonschema-rs compiles that, and decides about values from then on, within what ``cost`` lets through;
-* ``explain`` says why a value was refused, in the words of ``problems``.
+* ``document`` reads the document, replaces its references and checks its limits;
+* ``conversion`` converts it to JSON Schema, with ``patterns`` and ``formats``;
+* jsonschema-rs compiles that, and then decides about values, within the limits of ``cost``;
+* ``explain`` finds why a value was refused, in the words of ``problems``.
 
-JSON Schema has no words for some of what Kubernetes and Deckhouse add: ``lists`` (sets, maps, embedded resources) is part
-of deciding. ``immutable`` needs the value that was there before, ``deprecations`` warns, and the rules of
-``validations`` are foreign programs: of them a Schema only knows which there are (``rules``).
+JSON Schema cannot express some of the extensions of Kubernetes and Deckhouse: ``lists`` (sets, maps, embedded resources) is
+part of the decision. ``immutable`` needs the old value, ``deprecations`` warns, and the rules of ``validations`` are foreign
+programs: a Schema only lists them (``rules``).
 
-What a schema does to values beside judging them (defaults, pruning, ``writeOnly``) follows Kubernetes and is in
-``values``; ``transforms`` makes schemas of schemas, as addon-operator does.
+Everything else that a schema does to values (defaults, pruning, ``writeOnly``) follows Kubernetes and is in ``values``;
+``transforms`` makes schemas of schemas, as addon-operator does.
 
 Neither a schema nor a value is ever changed, and results share nothing with them, so that one Schema serves every thread.
 """
@@ -38,9 +38,9 @@ from wharfinger.formats.schemas.values import defaulted, has_write_only, pruned,
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A compiled schema. ``document`` is what was compiled, with references put in place; extensions (``x-…``) are in it.
+    """A compiled schema. ``document`` is its source with references replaced, and includes extensions (``x-…``).
 
-    ``rules``: its rules in CEL, None where it has none; ``problems`` does not evaluate them.
+    ``rules`` are its rules in CEL, None if it has none; ``problems`` does not evaluate them.
     """
 
     document: JsonObject
@@ -54,10 +54,10 @@ class Schema:
     _has_deprecated: bool = field(repr=False, compare=False)
 
     def problems(self, value: JsonValue, *, limit: int = 20) -> tuple[Problem, ...]:
-        """What is wrong with the value, at most ``limit``; () if it fits. Never raises.
+        """Return the problems of the value, at most ``limit``; () if it fits. Never raises.
 
-        A value that is so large that checking it would take long (``cost``) is refused for that, as the one problem.
-        No message has a value in it that the schema calls ``writeOnly``, or whose name says that it is a credential.
+        A value that is so large that checking it would take long (``cost``) is refused for its size, as the one problem. No
+        message contains a value that the schema calls ``writeOnly``, or whose name marks it as a credential.
         """
         most = MAX_COST // self._width
         if (parts := size(value, most)) > most:
@@ -69,40 +69,40 @@ class Schema:
             if self._has_lists and len(found) < limit:
                 found += list_problems(value, self.document, limit - len(found))
         except (ValueError, ShapeError):
-            return (Problem("", "has something in it that has no form in JSON"),)
+            return (Problem("", "contains a value that has no JSON form"),)
         return found
 
     @property
     def compares(self) -> bool:
-        """Whether a value may be refused for what was there before it."""
+        """True if a value may be refused because of the old value."""
         return self._has_immutable or (self.rules is not None and self.rules.compare)
 
     def changes(self, value: JsonValue, old: JsonValue) -> tuple[Problem, ...]:
-        """What differs from the old value and is immutable; both with their defaults. Never raises."""
+        """Return the changes of immutable parts; both values have their defaults. Never raises."""
         try:
             return immutable_problems(value, old, self.document) if self._has_immutable else ()
         except ShapeError:
-            return (Problem("", "has something in it that has no form in JSON"),)
+            return (Problem("", "contains a value that has no JSON form"),)
 
     def warnings(self, value: JsonValue) -> tuple[Problem, ...]:
-        """What of the value, given without defaults, is deprecated."""
+        """Return warnings of the deprecated parts of a value without defaults."""
         return deprecation_warnings(value, self.document) if self._has_deprecated else ()
 
     def defaulted(self, value: JsonValue) -> JsonValue:
-        """The value with defaults, as Kubernetes fills them in: where a property is missing, or null and not nullable.
+        """Return the value with defaults, as Kubernetes fills them in: for missing properties, and forbidden nulls.
 
-        Raises ShapeError where the result would be out of all proportion (``values``).
+        Raises ShapeError if the result would be far too large (``values``).
         """
         return defaulted(value, self.document)
 
     def pruned(self, value: JsonValue) -> JsonValue:
-        """The value without undeclared properties, as Kubernetes prunes it. Raises ShapeError if nested too deep."""
+        """Return the value without undeclared properties, as Kubernetes prunes it. Raises ShapeError if nested too deep."""
         return pruned(value, self.document)
 
     def write_only_paths(self, value: JsonValue) -> tuple[ValuePath, ...]:
-        """Keys and indexes of what the value has under ``writeOnly: true``; nothing below a path is listed again.
+        """Return the paths of parts under ``writeOnly: true``; nothing below a path is listed again.
 
-        Only the root, ``()``, where finding out would take too long: all of it is then to be treated as a secret.
+        Returns only the root, ``()``, if the search would take too long: then the whole value must be treated as a secret.
         """
         return write_only_paths(value, self.document) if self._has_secrets else ()
 

@@ -1,9 +1,9 @@
 r"""Patterns of schemas: written for Go's RE2, matched by an engine that is linear in the text.
 
-A schema's author has tried the pattern where Kubernetes and its operators run it, in Go. Look-around and back references
-do not exist there, and what has them cannot be matched in linear time, so they are refused when the schema is read. The
-rest is brought into the dialect of the matching engine, where the two differ: a ``{`` that begins no repetition and a ``[``
-or ``&&`` inside a class are plain characters in Go, ``\s`` is ASCII, ``[[:alpha:]]`` names a class, ``\Q…\E`` quotes.
+A schema's author has tried the pattern in Go, where Kubernetes and its operators run it. Look-around and back references do
+not exist there, and cannot be matched in linear time, so they are refused when the schema is read. The rest is translated
+into the dialect of the matching engine where the two differ: a ``{`` that begins no repetition and a ``[`` or ``&&`` inside
+a class are plain characters in Go, ``\s`` is ASCII, ``[[:alpha:]]`` names a class, ``\Q…\E`` quotes.
 """
 
 import re
@@ -51,12 +51,12 @@ class PatternError(FormatError):
 
 
 def pattern_options() -> jsonschema_rs.RegexOptions:
-    """The engine: linear in the text, bounded in memory."""
+    """Return the engine's options: linear in the text, bounded in memory."""
     return jsonschema_rs.RegexOptions(size_limit=SIZE_LIMIT, dfa_size_limit=SIZE_LIMIT)
 
 
 def read_pattern(pattern: str) -> str:
-    """The pattern in the engine's dialect. Raises PatternError, whose text goes behind the pattern's place."""
+    """Return the pattern in the engine's dialect. Raises PatternError; its text follows the pattern's place in a message."""
     if len(pattern) > MAX_LENGTH:
         raise PatternError(f"a pattern of {len(pattern)} characters is over the limit of {MAX_LENGTH}")
     translated = "".join(_translated(pattern))
@@ -67,7 +67,7 @@ def read_pattern(pattern: str) -> str:
 
 @lru_cache(maxsize=512)
 def matcher(translated: str) -> jsonschema_rs.Draft202012Validator:
-    """Whether a text matches: ``matcher(p).is_valid(text)``, for what read_pattern returned."""
+    """Return a validator of texts: ``matcher(p).is_valid(text)``, for a result of read_pattern."""
     return jsonschema_rs.Draft202012Validator({"pattern": translated}, pattern_options=pattern_options(), offline=True)
 
 

@@ -1,7 +1,7 @@
-"""How a message says what is wrong with a value: one short sentence for each keyword of a schema.
+"""The wording of problems with a value: one short sentence for each keyword of a schema.
 
-A sentence never has a container in it, and no value at all where ``shown`` is False: what is secret stays out of logs and
-statuses. What came in from outside is cut to a length.
+A sentence never contains a container, and no value at all if ``shown`` is False, so that secrets do not get into logs and
+statuses. Foreign text is cut to a length.
 """
 
 import difflib
@@ -17,7 +17,7 @@ from wharfinger.formats.schemas.formats import FORMATS
 _LONGEST: Final = 80
 _LISTED: Final = 12
 _MATCHED: Final = 500
-"""Among how many names a close one is looked for."""
+"""Names among which a similar one is searched."""
 
 _TYPE_NAMES: Final = {
     "string": "a string",
@@ -32,7 +32,7 @@ _TYPE_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a value: where (``""`` at the root, ``sets[2].name``), and what."""
+    """One problem of a value: its place (``""`` at the root, ``sets[2].name``), and the sentence."""
 
     path: str
     message: str
@@ -43,7 +43,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a validator found: a keyword with its value, and the value it does not fit.
+    """The finding of a validator: a keyword with its value, and the value that does not fit it.
 
     For ``required`` and an unknown property, ``name`` is the property's; ``path`` is that of ``instance``.
     """
@@ -57,7 +57,7 @@ class Finding:
 
 
 def problem_of(finding: Finding, *, shown: bool, patterns: dict[str, str]) -> Problem | None:
-    """The finding in words; None where there is no sentence for its keyword.
+    """Return the finding in words; None if there is no sentence for its keyword.
 
     ``patterns`` maps patterns to how their author wrote them.
     """
@@ -72,7 +72,7 @@ def problem_of(finding: Finding, *, shown: bool, patterns: dict[str, str]) -> Pr
 
 
 def types_sentence(names: Sequence[str], instance: JsonValue) -> str:
-    """``expected a string or an integer, found null``."""
+    """Return a sentence such as ``expected a string or an integer, found null``."""
     return f"expected {' or '.join(_TYPE_NAMES.get(name, name) for name in names)}, found {type_name(instance)}"
 
 
@@ -101,7 +101,7 @@ def _cut(text: str) -> str:
 
 
 def _scalar(value: JsonValue) -> str:
-    """A scalar as JSON, cut; a container by its type's name, and so a number that nobody would read."""
+    """Return a scalar as JSON, cut; the type's name for a container, and for a number too long to read."""
     if isinstance(value, dict | list) or (isinstance(value, int) and value.bit_length() > _LONGEST):
         return type_name(value)
     return _cut(json.dumps(value, ensure_ascii=not (isinstance(value, str) and value.isprintable())))

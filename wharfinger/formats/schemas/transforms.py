@@ -1,8 +1,8 @@
-"""Schemas made of schemas: what addon-operator does to a module's ``openapi/`` before it uses them.
+"""Transformations of schemas: those that addon-operator applies to a module's ``openapi/`` before it uses them.
 
-Each function takes a document as it was read and returns a new one with its references put in place (see
-:func:`~wharfinger.formats.schemas.document.expanded`), so they can be applied one after another; the order that packages
-expect is ``closed(settings)``, ``closed(extended(values, settings))`` and, for what Helm gets,
+Each function takes a document as it was read and returns a new one with its references replaced (see
+:func:`~wharfinger.formats.schemas.document.expanded`), so they can be applied one after another. The order that packages
+expect is ``closed(settings)``, ``closed(extended(values, settings))`` and, for Helm,
 ``required_for_helm(closed(extended(values, settings)))``.
 """
 
@@ -14,11 +14,11 @@ X_REQUIRED_FOR_HELM = "x-required-for-helm"
 
 
 def closed(document: JsonObject) -> JsonObject:
-    """``additionalProperties: false`` in every object schema that does not set it, through properties and items.
+    """Set ``additionalProperties: false`` in every object schema that does not set it, through properties and items.
 
-    Below a property or item that sets it explicitly nothing is closed: its author has decided. Nor is a schema with
-    ``x-kubernetes-preserve-unknown-fields: true``, which says the same in Kubernetes' words. Branches of allOf, anyOf and
-    oneOf stay open, since each sees the properties of the others. Raises SchemaError.
+    Nothing below a property or item that sets it explicitly is closed: its author has decided. Nor is a schema with
+    ``x-kubernetes-preserve-unknown-fields: true``, which means the same in Kubernetes. Branches of allOf, anyOf and oneOf
+    stay open, because each sees the properties of the others. Raises SchemaError.
     """
     schema = expanded(document, what="schema")
     return _closed(schema) if not _is_decided(schema) else {**schema, **_closed_inside(schema)}
@@ -54,10 +54,11 @@ def _closed_inside(schema: JsonObject) -> JsonObject:
 
 
 def extended(document: JsonObject, base: JsonObject) -> JsonObject:
-    """The document with the base in it, where it says ``x-extend: {schema: …}``; else just expanded.
+    """Return the document with the base in it if it has ``x-extend: {schema: …}``; else just expanded.
 
-    Taken from the base: definitions, required, properties, patternProperties, title, description and ``x-…``; where both
-    have one, the document's stands. Its references may lead to definitions of the base. Raises SchemaError.
+    These are taken from the base: definitions, required, properties, patternProperties, title, description and ``x-…``. If
+    both have one, the document's is kept. References of the document may lead to definitions of the base. Raises
+    SchemaError.
     """
     settings = document.get(X_EXTEND)
     if settings is None or not (isinstance(settings, dict) and settings.get("schema")):
@@ -82,9 +83,9 @@ def extended(document: JsonObject, base: JsonObject) -> JsonObject:
 
 
 def required_for_helm(document: JsonObject) -> JsonObject:
-    """The document with what ``x-required-for-helm`` names (one, or a list; at any depth) as ``required``.
+    """Return the document with the names in ``x-required-for-helm`` (one, or a list; at any depth) as ``required``.
 
-    Raises SchemaError where it is something else.
+    Raises SchemaError if it has another type.
     """
     return _required_for_helm(expanded(document, what="schema"), ())
 

@@ -1,20 +1,20 @@
-"""The rules of a schema: ``x-kubernetes-validations`` and ``x-deckhouse-validations``, read and held to limits. Pure.
+"""The rules of a schema: ``x-kubernetes-validations`` and ``x-deckhouse-validations``, read within limits. Pure.
 
-A rule is an expression in CEL over ``self``, the value where it stands, and ``oldSelf``, what was there before. Both kinds may
-stand at every level (properties, additionalProperties, items, and ``allOf``, whose branches are about the same value):
+A rule is an expression in CEL over ``self``, the value at its place, and ``oldSelf``, the old value there. Both kinds are
+allowed at every level (properties, additionalProperties, items, and ``allOf``, whose branches are about the same value):
 
 =============================  =====================================================================================
 ``x-kubernetes-validations``   ``rule`` with ``message``, ``messageExpression``, ``reason``, ``fieldPath`` and
-                               ``optionalOldSelf``, and what Kubernetes asks of them
-``x-deckhouse-validations``    ``expression`` and ``message``, both needed
+                               ``optionalOldSelf``, with Kubernetes' requirements
+``x-deckhouse-validations``    ``expression`` and ``message``, both required
 =============================  =====================================================================================
 
-Here a rule is only text. What it means is for :mod:`~wharfinger.formats.cel.engine` to find out, which runs where it can be
-killed (:mod:`~wharfinger.formats.cel.worker`). It is given :class:`SchemaRules`: of the schema only what leads to a rule, and
-below a rule of Kubernetes what it says of types, since such a rule sees typed values.
+Here a rule is only text. :mod:`~wharfinger.formats.cel.engine` evaluates it in a process that can be killed
+(:mod:`~wharfinger.formats.cel.worker`). It gets :class:`SchemaRules`: only the parts of the schema that lead to a rule, and
+the types below a rule of Kubernetes, because such a rule sees typed values.
 
-A rule where it would never be evaluated (``anyOf``, ``oneOf``, ``not``, ``patternProperties``) is refused, as Kubernetes does:
-a check that is not made is worse than one that is missing.
+A rule at a place where it would never be evaluated (``anyOf``, ``oneOf``, ``not``, ``patternProperties``) is refused, as in
+Kubernetes: an author would rely on a check that never runs.
 """
 
 import re
@@ -27,7 +27,7 @@ from wharfinger.formats.schemas.document import SchemaError, ValuePath, map_keys
 KUBERNETES: Final = "x-kubernetes-validations"
 DECKHOUSE: Final = "x-deckhouse-validations"
 MAX_RULES: Final = 1_000
-"""In one schema."""
+"""Rules in one schema."""
 MAX_EXPRESSION: Final = 16 * 1024
 """Characters of one expression."""
 MAX_MESSAGE: Final = 2_048
@@ -48,19 +48,22 @@ _RESERVED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SchemaRules:
-    """The rules of one schema. ``text`` is the JSON a worker reads them from, and names them: equal texts, equal rules."""
+    """The rules of one schema. ``text`` is the JSON from which a worker reads them; equal texts mean equal rules."""
 
     count: int
     text: bytes = field(repr=False)
 
     @property
     def compare(self) -> bool:
-        """Whether one of them may be about what was there before."""
+        """True if one of the rules may refer to the old value."""
         return b"oldSelf" in self.text
 
 
 def rules_of(schema: JsonObject, *, what: str) -> SchemaRules | None:
-    """The rules of an expanded schema; None where it has none. Raises SchemaError for what is no rule, naming its place."""
+    """Return the rules of an expanded schema; None if it has none.
+
+    Raises SchemaError for an invalid rule, naming its place.
+    """
     reading = _Reading(what)
     node = reading.node(schema, (), correlated=True, typed=False)
     if not reading.count or node is None:
@@ -69,7 +72,7 @@ def rules_of(schema: JsonObject, *, what: str) -> SchemaRules | None:
 
 
 def escaped(name: str) -> str:
-    """How a rule of Kubernetes spells a property that is no identifier: ``x__dash__y``; "" where it cannot."""
+    """Return a Kubernetes rule's name for a property that is no identifier: ``x__dash__y``; "" if there is none."""
     if name in _RESERVED:
         return f"__{name}__"
     if not _ESCAPABLE.fullmatch(name):
@@ -88,7 +91,7 @@ class _Reading:
         return SchemaError(f"{self.what}: {path_text(path)}: {why}")
 
     def node(self, schema: JsonObject, path: ValuePath, *, correlated: bool, typed: bool) -> JsonObject | None:
-        """What a worker has to know of a schema; None where that is nothing."""
+        """Return the parts of a schema that a worker needs; None if there are none."""
         self.refuse_unreachable(schema, path)
         rules = [*self.kubernetes(schema, path, correlated), *self.deckhouse(schema, path)]
         typed = typed or KUBERNETES in schema
@@ -108,7 +111,7 @@ class _Reading:
         if isinstance(others, dict):
             self.put(out, "additionalProperties", others, path, correlated=correlated, typed=typed)
         if "additionalProperties" in out and properties(schema):
-            # What is declared is no additional property, also where there is nothing to know of it.
+            # A declared property is no additional one, even if a worker needs nothing of its schema.
             out["properties"] = {name: members.get(name, {}) for name in properties(schema)}
         self.put_items(schema, out, path, correlated=correlated, typed=typed)
         branches = schema.get("allOf")
@@ -189,7 +192,7 @@ class _Reading:
                 (*path, key), "is required" if found is None else f"expected text, found {type_name(found)}"
             )
         if not found.strip():
-            raise self.error((*path, key), "is empty; say something, or leave it out")
+            raise self.error((*path, key), "is empty; write a text, or leave it out")
         if len(found) > most:
             raise self.error((*path, key), f"has {len(found)} characters; at most {most} are read")
         return found
@@ -256,14 +259,14 @@ class _Reading:
             others = inner.get("additionalProperties") if isinstance(inner, dict) else None
             inner = properties(inner).get(name, others) if isinstance(inner, dict) else None
             if not isinstance(inner, dict):
-                raise self.error(here, f"leads to no field of the schema: there is no {name[:80]!r}")
+                raise self.error(here, f"names no field of the schema: there is no {name[:80]!r}")
             steps.append(name)
             at = match.end()
         return steps
 
 
 def _declared(schema: JsonObject) -> str:
-    """The one type that the schema declares; "" for any, several, or where null may stand too."""
+    """Return the one type that the schema declares; "" for any, several, or if null is allowed too."""
     declared = types(schema)
     return declared[0] if len(declared) == 1 and schema.get("nullable") is not True else ""
 

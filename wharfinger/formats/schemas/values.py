@@ -1,8 +1,8 @@
-"""What a schema does to values besides judging them: fill in defaults, leave out what is unknown, point at secrets.
+"""The operations of a schema on values besides validation: fill in defaults, remove unknown properties, find secrets.
 
-The rules are those of Kubernetes' structural schemas (apiextensions-apiserver, ``defaulting`` and ``pruning``): they follow
-``properties``, ``additionalProperties`` and ``items``, and never look into ``allOf``, ``anyOf``, ``oneOf`` and ``not``, whose
-branches may not apply. Values come back new; nothing in them is shared with the argument or the schema.
+The rules are those of Kubernetes' structural schemas (apiextensions-apiserver, ``defaulting`` and ``pruning``). They follow
+``properties``, ``additionalProperties`` and ``items``, and never ``allOf``, ``anyOf``, ``oneOf`` and ``not``, whose branches
+may not apply. Results are new values; they share nothing with the argument or the schema.
 """
 
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, Shap
 from wharfinger.formats.schemas.document import ValuePath, alternatives, is_nullable, item_schema, properties, types
 
 MAX_NODES: Final = 500_000
-"""JSON values that defaults may make of a value: a default in every item of a long list multiplies."""
+"""JSON values after defaults: a default in every item of a long list multiplies."""
 MAX_SEARCHED: Final = 500_000
-"""Schemas and parts of a value that are looked at to find its secrets: less than half a second."""
+"""Schemas and parts of a value that are searched for secrets: less than half a second."""
 
 _OBJECT_META: Final = frozenset({"apiVersion", "kind", "metadata"})
 
@@ -22,25 +22,25 @@ _NOTHING: Final[JsonObject] = {}
 
 
 def defaulted(value: JsonValue, schema: JsonObject) -> JsonValue:
-    """The value with the defaults of an expanded schema where it has nothing.
+    """Return the value with the defaults of an expanded schema where it has nothing.
 
-    A default fills a missing property, and takes the place of a null where the schema is not nullable (in lists and under
-    additionalProperties too); it is then filled in itself. A null property that its type does not allow and that has no
-    default is left out, as Kubernetes prunes it. Defaults of what is inside an absent object do not make it appear.
-    Raises ShapeError beyond MAX_NODES or MAX_DEPTH.
+    A default fills a missing property, and replaces a null if the schema is not nullable (in lists and under
+    additionalProperties too); then its own defaults are filled in. A null property that its type does not allow and that has
+    no default is removed, as Kubernetes prunes it. Defaults inside an absent object do not create the object. Raises
+    ShapeError beyond MAX_NODES or MAX_DEPTH.
     """
     return _Defaulting().value(value, schema, 0)
 
 
 class _Copying:
-    """Copies values, and counts what it makes."""
+    """A copier of values, which counts the values it makes."""
 
     def __init__(self) -> None:
         self.nodes = 0
         self._declared: dict[int, _Declared] = {}
 
     def declared(self, schema: JsonObject) -> "_Declared":
-        """What the schema declares, read once however many objects it is for."""
+        """Return the declarations of the schema, read once for all objects."""
         found = self._declared.get(id(schema))
         if found is None:
             declared = properties(schema)
@@ -66,7 +66,7 @@ class _Copying:
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """The properties of a schema (which is kept, as it is known by its id), and their defaults."""
+    """The properties of a schema, and their defaults. The schema is kept, because it is identified by its id."""
 
     schema: JsonObject
     properties: dict[str, JsonObject]
@@ -104,16 +104,16 @@ class _Defaulting(_Copying):
 
 
 def _is_no_value(schema: JsonObject) -> bool:
-    """Whether null is refused and there is nothing to put in its place."""
+    """Return whether null is refused and there is no default to replace it."""
     return bool(types(schema)) and not is_nullable(schema) and schema.get("default") is None
 
 
 def pruned(value: JsonValue, schema: JsonObject) -> JsonValue:
-    """The value without the properties that an expanded schema does not declare.
+    """Return the value without the properties that an expanded schema does not declare.
 
-    Under ``x-kubernetes-preserve-unknown-fields: true`` unknown ones stay, but what is declared there is pruned again.
-    ``additionalProperties: true`` keeps what is in it (Kubernetes would empty the objects there). Raises ShapeError for a
-    value nested beyond MAX_DEPTH.
+    Under ``x-kubernetes-preserve-unknown-fields: true`` unknown properties are kept, but those inside declared ones are
+    pruned again. ``additionalProperties: true`` keeps its content (Kubernetes would empty the objects there). Raises
+    ShapeError for a value nested beyond MAX_DEPTH.
     """
     return _Pruning().value(value, schema, 0)
 
@@ -124,7 +124,7 @@ class _Pruning(_Copying):
         self._keeping: dict[int, tuple[JsonObject, JsonObject]] = {}
 
     def value(self, value: JsonValue, schema: JsonObject | None, depth: int) -> JsonValue:
-        """What is left of it; of a value nothing is declared about, the shell."""
+        """Return the rest of a value; of a value without a schema, only the empty container."""
         self.count(depth)
         keeps = schema is not None and schema.get("x-kubernetes-preserve-unknown-fields") is True
         if isinstance(value, dict):
@@ -159,7 +159,7 @@ class _Pruning(_Copying):
         return result
 
     def keeping(self, schema: JsonObject) -> JsonObject:
-        """The schema, made to keep what is unknown."""
+        """Return the schema, changed to keep unknown properties."""
         found = self._keeping.get(id(schema))
         if found is None:
             found = schema, {**schema, "x-kubernetes-preserve-unknown-fields": True}
@@ -168,11 +168,11 @@ class _Pruning(_Copying):
 
 
 def write_only_paths(value: JsonValue, schema: JsonObject) -> tuple[ValuePath, ...]:
-    """Where the value has something that the schema says is ``writeOnly: true``, in the value's order.
+    """Return the paths of parts that the schema calls ``writeOnly: true``, in the value's order.
 
-    Here the branches of allOf, anyOf and oneOf count, and a patternProperties counts for every name: a secret too many is
-    better than one too few. Nothing below a path is listed again. Where that would be more than MAX_SEARCHED steps, it is
-    all one secret: ``((),)``.
+    Here the branches of allOf, anyOf and oneOf count, and a patternProperties counts for every name: hiding too much is
+    better than too little. Nothing below a path is listed again. If that would take more than MAX_SEARCHED steps, the whole
+    value is one secret: ``((),)``.
     """
     search = _SecretSearch(MAX_SEARCHED)
     try:
@@ -183,22 +183,22 @@ def write_only_paths(value: JsonValue, schema: JsonObject) -> tuple[ValuePath, .
 
 
 def has_write_only(schema: JsonValue) -> bool:
-    """Whether anything in an expanded schema is ``writeOnly``, so that looking for it in values is worth while."""
+    """Return whether anything in an expanded schema is ``writeOnly``, so that a search in values is worth while."""
     if isinstance(schema, dict):
         return schema.get("writeOnly") is True or any(map(has_write_only, schema.values()))
     return isinstance(schema, list) and any(map(has_write_only, schema))
 
 
 class _WorkError(Exception):
-    """Finding secrets would take too long."""
+    """Raised if finding secrets would take too long."""
 
 
 @dataclass(slots=True)
 class _Applying:
-    """The schemas that apply to one place of a value, alternatives included, and what follows for what is inside.
+    """The schemas that apply to one place of a value, including alternatives, and their schemas for parts inside.
 
-    Equal places (the members of a map, the items of a list) have the same schemas, so there is one of these for all of them.
-    ``listed`` is the length of the longest list of ``items``.
+    Equal places (the members of a map, the items of a list) have the same schemas, so they share one instance. ``listed`` is
+    the length of the longest list of ``items``.
     """
 
     schemas: tuple[JsonObject, ...]
@@ -235,7 +235,7 @@ class _SecretSearch:
                 self.search(item, self.of_item(applying, index), (*path, index))
 
     def applying(self, schemas: list[JsonObject]) -> _Applying:
-        """Of these and their alternatives; the same for the same schemas."""
+        """Return the instance for these schemas and their alternatives; it is the same for the same schemas."""
         self.spend(1 + len(schemas))
         key = tuple(map(id, schemas))
         there = self.known.get(key)
@@ -279,7 +279,7 @@ class _SecretSearch:
         return result
 
     def of_item(self, applying: _Applying, index: int) -> _Applying:
-        place = min(index, applying.listed)  # behind the longest list of schemas all items are alike
+        place = min(index, applying.listed)  # after the longest list of schemas all items have the same schemas
         if place not in applying.items:
             self.spend(len(applying.schemas))
             of_item = (item_schema(schema, place) for schema in applying.schemas)

@@ -1,4 +1,4 @@
-"""YAML as Kubernetes and Helm read and print it, with the lines of every value.
+"""YAML as Kubernetes and Helm read and print it, with the line of every value.
 
 May import ``json``.
 """

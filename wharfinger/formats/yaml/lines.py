@@ -1,8 +1,8 @@
-"""On which line of a YAML text each of its values stands, for messages that lead an author to it.
+"""The line of each value in a YAML text, for messages that lead an author to it.
 
-What a document means is decided by :mod:`~wharfinger.formats.yaml.reader`; this only finds places in it, so nothing is refused
-here: of a text that is no YAML, the places up to the fault are known. A member stands where its key does, and what has no place
-of its own (merged in, behind an alias, deeper or later than anybody counts) where the next thing around it does.
+:mod:`~wharfinger.formats.yaml.reader` decides what a document means. This module only finds places in it, so it refuses
+nothing: if a text is no YAML, the places up to the fault are known. A member is on the line of its key. A value without a
+line (merged in, behind an alias, beyond the limits of depth or number) has the line of the next value around it.
 
 Messages name members in two ways, with the indexes of lists and without (the hook contract's, :meth:`Lines.matching`).
 """
@@ -19,7 +19,7 @@ MAX_PLACES: Final = 100_000
 MAX_LEVELS: Final = 100
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _NO_KEY: Final = "?"
-"""In place of a key that is a list or a mapping, which JSON cannot have."""
+"""A stand-in for a key that is a list or a mapping, which JSON cannot have."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the root."""
@@ -33,7 +33,7 @@ class Lines:
     first: int = 1
 
     def of(self, path: Path) -> int:
-        """Where the value is, or what is nearest around it."""
+        """Return the line of the value, or of the nearest one around it."""
         while path:
             if path in self.places:
                 return self.places[path]
@@ -41,11 +41,14 @@ class Lines:
         return self.first
 
     def matching(self, keys: tuple[str, ...]) -> Iterator[Path]:
-        """Every path that comes to these keys once its indexes are left out, in the order of the text."""
+        """Yield every path that equals these keys once its indexes are left out, in the order of the text."""
         return (path for path in self.places if _keys(path) == keys and path and isinstance(path[-1], str))
 
     def named(self, text: str) -> int | None:
-        """Where the member is that a message names: ``a.b[0].c`` or ``a.b.0.c``, without quotes; None for any other text."""
+        """Return the line of the member that a message names; None for any other text.
+
+        The message has it as ``a.b[0].c`` or ``a.b.0.c``, without quotes.
+        """
         for path, line in self.places.items():
             if path and text in {_written(path, "[{}]"), _written(path, ".{}")}:
                 return line
@@ -64,7 +67,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Reader:
-    """Follows the events of one document."""
+    """A reader of the events of one document."""
 
     places: dict[Path, int] = field(default_factory=dict)
     stack: list[_Open] = field(default_factory=list)
@@ -82,7 +85,7 @@ class _Reader:
             self.stack.append(_Open(path, isinstance(event, yaml.MappingStartEvent)))
 
     def _path(self, event: yaml.Event, line: int) -> Path:
-        """The path of the node that begins; that of its mapping where it is a key."""
+        """Return the path of the node that begins; for a key, that of its mapping."""
         if not self.stack:
             self.is_empty = isinstance(event, yaml.ScalarEvent) and event.implicit[0] and event.value in _NULLS
             return ()
@@ -108,9 +111,9 @@ class _Reader:
 
 
 def yaml_lines(data: bytes) -> tuple[Lines, ...]:
-    """The places in each document of a text that is not empty, as read_yaml_all has them.
+    """Return the places in each document of a text that is not empty, as read_yaml_all has them.
 
-    Raises nothing: what cannot be read has no places.
+    Raises nothing: unreadable documents have no places.
     """
     if has_too_many_directives(data):
         return ()

@@ -1,12 +1,12 @@
-"""YAML as Kubernetes reads it, from hands that may be hostile.
+"""YAML as Kubernetes reads it, for untrusted text.
 
-What a document means is decided by kubectl (``scalars`` has the scalars, ``tree`` mappings, merges and
-aliases). Wanted differences, all towards refusing: a duplicate key, a tag that Kubernetes would ignore, a second
-document where one is read, and text that is not UTF-8.
+The reference for a document's meaning is kubectl (``scalars`` has the scalars, ``tree`` mappings, merges and aliases). The
+intended differences all refuse more: a duplicate key, a tag that Kubernetes would ignore, a second document if one is read,
+and text that is not UTF-8.
 
-A document never reaches PyYAML's composer or constructor: 100 kB of ``[`` overflow the C stack there, and 635 bytes of
-merge keys run for hours. libyaml's event stream does not recurse; the tree is built from it, one event at a time, and
-every limit (depth, nodes and characters after aliases are written out) is checked before the event's cost is paid.
+A document never reaches PyYAML's composer or constructor: 100 kB of ``[`` overflow the C stack there, and 635 bytes of merge
+keys run for hours. libyaml's event stream does not recurse; the tree is built from it, one event at a time, and every limit
+(depth, nodes and characters with aliases written out) is checked before the event is processed.
 """
 
 import json
@@ -22,12 +22,12 @@ from wharfinger.formats.yaml.tree import Refused, TreeBuilder, TreeLimits
 
 DEFAULT_MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_DOCUMENTS: Final = 100_000
-"""In one stream, empty ones included: each costs some microseconds."""
+"""Documents in one stream, empty ones included: each costs some microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class YamlLimits:
-    """What one read may cost.
+    """Limits of one read.
 
     ``max_bytes`` is the size of the text; ``max_nodes`` (keys, values, lists and mappings) and ``max_characters`` are
     counted over the whole stream with aliases written out, as the JSON would have them.
@@ -45,7 +45,7 @@ DEFAULT_LIMITS: Final = YamlLimits()
 class YamlError(FormatError):
     """The text is not YAML that Kubernetes would read, or is over a limit.
 
-    ``line`` and ``column`` count from 1; None where the fault has no one place (size, encoding of the whole).
+    ``line`` and ``column`` count from 1; they are None if the fault has no single place (size, encoding of the whole).
     """
 
     def __init__(self, what: str, reason: str, line: int | None = None, column: int | None = None) -> None:
@@ -58,7 +58,8 @@ class YamlError(FormatError):
 def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMITS) -> JsonValue:
     """Read exactly one document; ``what`` names it in errors.
 
-    Empty documents beside it (comments, a trailing ``---``) do not count; nothing but those is None. Raises YamlError.
+    Empty documents beside it (comments, a trailing ``---``) do not count. Returns None if there are only those. Raises
+    YamlError.
     """
     found: JsonValue = None
     for number, (document, line) in enumerate(_documents(data, what, limits), 1):
@@ -75,10 +76,10 @@ def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMI
 def read_first_yaml(
     data: bytes, *, what: str, limits: YamlLimits = DEFAULT_LIMITS, exact_floats: bool = False
 ) -> tuple[JsonValue, list[str]]:
-    """The first document, whatever follows it, and what is wrong with it that need not matter: keys that stand twice.
+    """Read the first document, whatever follows it; return it with warnings of duplicate keys.
 
-    Of those the last counts; each is said as ``line 3: key "a" already set in map``. With ``exact_floats`` a float stays one,
-    whole (``1.0``) or not finite, for a decoder that makes strings of numbers. Raises YamlError.
+    The last one of duplicate keys counts; each warning is ``line 3: key "a" already set in map``. With ``exact_floats`` a
+    float stays one, whole (``1.0``) or not finite, for a decoder that makes strings of numbers. Raises YamlError.
     """
     repeats: list[str] = []
     for document, _line in _documents(data, what, limits, repeats=repeats, exact_floats=exact_floats):
@@ -94,9 +95,10 @@ def read_yaml_all(
     max_documents: int = MAX_DOCUMENTS,
     old_booleans: bool = True,
 ) -> list[JsonValue]:
-    """Read a stream of at most ``max_documents``, of which empty ones are dropped. Raises YamlError.
+    """Read a stream of at most ``max_documents``; empty ones are dropped. Raises YamlError.
 
-    Without ``old_booleans`` ``y``, ``no``, ``on`` and their like are text, as in YAML 1.2; all else stays as Kubernetes has it.
+    Without ``old_booleans`` ``y``, ``no``, ``on`` and the like are text, as in YAML 1.2; everything else is as in
+    Kubernetes.
     """
     found: list[JsonValue] = []
     for number, (document, line) in enumerate(_documents(data, what, limits, old_booleans=old_booleans), 1):
@@ -116,7 +118,7 @@ def _documents(
     repeats: list[str] | None = None,
     exact_floats: bool = False,
 ) -> Iterator[tuple[JsonValue, int]]:
-    """Each document and the line it starts on; with ``repeats`` keys that stand twice are noted there, not refused."""
+    """Yield each document with its first line; with ``repeats``, duplicate keys are added there instead of refused."""
     raw = _utf8(data, what, limits)
     tree_limits = TreeLimits(limits.max_depth, limits.max_nodes, limits.max_characters)
     line = started_at = 1
@@ -145,7 +147,7 @@ def _documents(
     except yaml.reader.ReaderError as error:
         line, column = _place(raw, error.position)
         raise YamlError(what, str(error.reason), line, column) from error
-    except UnicodeDecodeError as error:  # a tag's %-escapes may spell what is no UTF-8
+    except UnicodeDecodeError as error:  # a tag's %-escapes may spell invalid UTF-8
         raise YamlError(what, f"a tag is not UTF-8: {error.reason}") from error
 
 
@@ -155,12 +157,12 @@ _TAG_DIRECTIVE: Final = re.compile(rb"^%TAG\b", re.MULTILINE)
 
 
 def has_too_many_directives(raw: bytes) -> bool:
-    """Whether libyaml would take long over its %TAG directives: it compares each with all before it."""
+    """Return whether libyaml would take long over its %TAG directives: it compares each with all before it."""
     return raw.count(b"%TAG") > _MOST_TAG_DIRECTIVES and len(_TAG_DIRECTIVE.findall(raw)) > _MOST_TAG_DIRECTIVES
 
 
 def _utf8(data: bytes | str, what: str, limits: YamlLimits) -> bytes:
-    """The text as UTF-8 bytes, within the limit, without a byte order mark."""
+    """Return the text as UTF-8 bytes, within the limit, without a byte order mark."""
     if len(data) > limits.max_bytes:
         raise YamlError(what, f"{len(data)} bytes is over the limit of {limits.max_bytes}")
     try:
@@ -193,7 +195,7 @@ class _Place(Protocol):
 
 
 def _counted(mark: _Place | None) -> tuple[int | None, int | None]:
-    """Line and column from 1; PyYAML counts from 0."""
+    """Return line and column from 1; PyYAML counts from 0."""
     return (None, None) if mark is None else (mark.line + 1, mark.column + 1)
 
 

@@ -1,12 +1,11 @@
-"""What a YAML scalar means to Kubernetes: ``y`` is true, ``0777`` is 511, ``12:30:45`` and dates are text.
+"""The meaning of YAML scalars in Kubernetes: ``y`` is true, ``0777`` is 511, ``12:30:45`` and dates are text.
 
-kubectl, helm and the API server read YAML 1.1 with a resolver of their own, then turn the result into JSON. What that
-chain makes of a scalar was measured with kubectl and helm, row by row; ``tests/formats/support/yaml_table.py`` keeps the rows
-and asks the real kubectl again where it is on PATH. Everything odd below (``0b-1``, ``.5_0``, keys that are printed as
+kubectl, helm and the API server read YAML 1.1 with a resolver of their own, then convert the result to JSON. The results of
+that chain were measured with kubectl and helm, row by row; ``tests/formats/support/yaml_table.py`` keeps the rows, and
+compares them with the real kubectl if it is on PATH. Everything odd below (``0b-1``, ``.5_0``, keys that are printed as
 32-bit floats) is odd there too.
 
-One difference is wanted: an integer from 2^63 up to 2^64 - 1 stays the integer that was written, where kubectl makes
-it a float.
+One difference is intended: an integer from 2^63 up to 2^64 - 1 is kept as it was written, where kubectl makes it a float.
 
 Pure functions on one scalar; no state.
 """
@@ -23,7 +22,7 @@ from typing import Final, NamedTuple, TypeAlias
 Scalar: TypeAlias = "bool | int | float | str | None"
 
 CORE: Final = "tag:yaml.org,2002:"
-"""What ``!!`` stands for."""
+"""The prefix that ``!!`` stands for."""
 
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
@@ -35,7 +34,7 @@ class ScalarError(ValueError):
 
 
 class Kind(enum.Enum):
-    """What the resolver took a scalar for."""
+    """The resolver's type of a scalar."""
 
     NULL = "!!null"
     BOOL = "!!bool"
@@ -45,7 +44,7 @@ class Kind(enum.Enum):
 
 
 class Resolved(NamedTuple):
-    """A scalar's kind and value; a float may still be infinite or NaN here (as a key it has a name, as a value none)."""
+    """A scalar's kind and value; a float may still be infinite or NaN here (valid as a key, not as a value)."""
 
     kind: Kind
     value: Scalar
@@ -82,7 +81,10 @@ _MOST_DIGITS: Final = 64
 
 
 def resolve(text: str, *, old_booleans: bool = True) -> Resolved:
-    """What an untagged plain scalar means. Without ``old_booleans``, ``y``, ``no``, ``on`` and their like are text (YAML 1.2)."""
+    """Return the meaning of an untagged plain scalar.
+
+    Without ``old_booleans``, ``y``, ``no``, ``on`` and the like are text (YAML 1.2).
+    """
     word = _WORDS.get(text)
     if word is not None and (old_booleans or text not in _OLD_BOOLEANS):
         return word
@@ -95,7 +97,10 @@ def resolve(text: str, *, old_booleans: bool = True) -> Resolved:
 
 
 def tagged(tag: str, text: str) -> Resolved:
-    """What a scalar with an explicit tag means, quoted or not. Raises ScalarError where they do not go together."""
+    """Return the meaning of a scalar with an explicit tag, quoted or not.
+
+    Raises ScalarError if the text does not fit the tag.
+    """
     name = tag.removeprefix(CORE) if tag.startswith(CORE) else ""
     if tag == "!" or name in {"str", "merge"}:
         return Resolved(Kind.STR, text)
@@ -116,19 +121,22 @@ def tagged(tag: str, text: str) -> Resolved:
 
 
 def shown_tag(tag: str) -> str:
-    """A tag as one writes it: ``!!int`` and not ``tag:yaml.org,2002:int``."""
+    """Return a tag as users write it: ``!!int`` and not ``tag:yaml.org,2002:int``."""
     return "!!" + tag.removeprefix(CORE) if tag.startswith(CORE) else tag
 
 
 def as_value(found: Resolved) -> Scalar:
-    """The JSON value: whole floats within 64 bits become integers (``1e3`` is 1000). Raises ScalarError for .inf, .nan."""
+    """Return the JSON value; whole floats within 64 bits become integers (``1e3`` is 1000).
+
+    Raises ScalarError for .inf and .nan.
+    """
     value = found.value
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):
         raise ScalarError(f"{float_key(value)} has no JSON form")
     if value.is_integer() and abs(value) < 2.0**64:
-        # JSON carries the shortest digits that read back as the float; the integer is what they say.
+        # JSON has the shortest digits that read back as the float; the integer has the same digits.
         whole = int(Decimal(repr(value)))
         if _INT64_MIN <= whole <= _INT64_MAX:
             return whole
@@ -136,7 +144,7 @@ def as_value(found: Resolved) -> Scalar:
 
 
 def as_key(found: Resolved) -> str:
-    """The JSON key. Raises ScalarError for null, which can't be one."""
+    """Return the JSON key. Raises ScalarError for null, which can't be one."""
     value = found.value
     if value is None:
         raise ScalarError("a key is null")
@@ -148,7 +156,10 @@ def as_key(found: Resolved) -> str:
 
 
 def float_key(value: float) -> str:
-    """A float as sigs.k8s.io/yaml writes it in a key: the shortest digits of the *32-bit* float, exponent from 1e+06 on."""
+    """Return a float as sigs.k8s.io/yaml writes it in a key.
+
+    It has the fewest digits of the *32-bit* float, and an exponent from 1e+06 on.
+    """
     single = _as_single(value)
     if math.isnan(single):
         return ".nan"
@@ -166,7 +177,7 @@ def float_key(value: float) -> str:
 
 
 def _as_single(value: float) -> float:
-    """Rounded to 32 bits; infinite where that overflows."""
+    """Round to 32 bits; the result is infinite if that overflows."""
     rounded: float = struct.unpack("f", struct.pack("f", value))[0]
     return rounded
 
@@ -207,7 +218,7 @@ def _binary(text: str) -> str:
     text = text.replace("\n", "").replace("\r", "")
     if not _BASE64.fullmatch(text):
         raise ScalarError("!!binary is not base64")
-    # JSON has text only: each byte that is no UTF-8 becomes one replacement character.
+    # JSON has only text: each invalid UTF-8 byte becomes one replacement character.
     decoded = base64.b64decode(text).decode("utf-8", "surrogateescape")
     return re.sub("[\udc80-\udcff]", "\N{REPLACEMENT CHARACTER}", decoded)
 

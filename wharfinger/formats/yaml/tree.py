@@ -1,12 +1,12 @@
-"""From libyaml's events to one JSON value, with every cost counted before it is paid.
+"""The builder of one JSON value from libyaml's events, with every cost counted in advance.
 
-The builder holds a stack of open lists and mappings, never the call stack: nesting costs nothing but the limit. An
-anchor remembers its finished value together with its weight (nodes, characters, height); an alias is charged that
-weight, then copied, so that nothing in the result is shared and no bomb is ever set off. An alias to an anchor that is
-still open would contain itself and is refused.
+The builder holds a stack of open lists and mappings and does not use the call stack: nesting is only limited by its limit.
+An anchor remembers its finished value together with its weight (nodes, characters, height). An alias is charged that weight,
+then copied, so that nothing in the result is shared and no alias bomb can grow. An alias to an anchor that is still open
+would contain itself and is refused.
 
-Mappings and merges are kubectl's: ``<<`` acts where it stands, overriding what was written before it and overridden by
-what follows; in a list of sources the first wins. Keys are strings in the result whatever they were in the text.
+Mappings and merges are kubectl's: ``<<`` overrides the members before it and is overridden by those after it; in a list of
+sources the first wins. Keys are strings in the result whatever they were in the text.
 """
 
 import enum
@@ -32,7 +32,7 @@ from wharfinger.formats.yaml.scalars import (
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """The most a stream of documents may be: levels of one document, nodes and characters of all with aliases written out."""
+    """Limits of a stream of documents: levels of one document, nodes and characters of all with aliases written out."""
 
     max_depth: int
     max_nodes: int
@@ -40,7 +40,7 @@ class TreeLimits:
 
 
 class Refused(Exception):  # noqa: N818 - the reader turns it into its YamlError, with the place
-    """The document is refused at the event just fed."""
+    """The document is refused at the last event."""
 
 
 class _Mark(enum.Enum):
@@ -76,11 +76,11 @@ class _Open:
     key: _Key = _NO_KEY
     height: int = 1
     written: set[str] | None = None
-    """The keys written out in a mapping, kept apart from merged ones once there are any."""
+    """The keys written out in a mapping, separate from merged ones once there are any."""
 
 
 class TreeBuilder:
-    """Feed it the node events of a document, then take the document with ``finish``; one builder serves a whole stream."""
+    """A builder for a whole stream: feed it the node events of a document, then take the document with ``finish``."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class TreeBuilder:
         self._characters = 0
 
     def finish(self) -> JsonValue:
-        """The document whose end was reached; what it took counts against the limits of the stream."""
+        """Return the document that has ended; its cost counts against the limits of the stream."""
         root, self._root = self._root, None
         self._anchors.clear()
         return root
@@ -127,7 +127,7 @@ class TreeBuilder:
         untagged = resolve(text, old_booleans=self._old_booleans) if plain else Resolved(Kind.STR, text)
         found = untagged if tag is None else tagged(tag, text)
         if anchor is not None:
-            # The value may have no JSON form and yet be a good key: it is asked for where it is used.
+            # The value may have no JSON form and still be a valid key, so it is converted when it is used.
             self._anchors[anchor] = _Anchor(None, found, is_mapping=False, nodes=1, characters=len(text), height=0)
         if self._wants_key():
             merges = text == "<<" and ((plain and tag in {None, "!"}) or tag == CORE + "merge")
@@ -218,7 +218,7 @@ class TreeBuilder:
         if top.written is None:
             top.written = set(container)
         for source in _sources(value, is_mapping=is_mapping, aliased=aliased):
-            self._charge(len(source), 0)  # merges nested in merges copy the same keys again and again
+            self._charge(len(source), 0)  # nested merges copy the same keys repeatedly
             container.update(source)
 
     def _charge(self, nodes: int, characters: int) -> None:
@@ -231,7 +231,7 @@ class TreeBuilder:
 
 
 def _sources(value: JsonValue, *, is_mapping: bool, aliased: bool) -> list[JsonObject]:
-    """The mappings that ``<<`` names, the one that wins last. An alias to a list is none: kubectl refuses it too."""
+    """Return the mappings that ``<<`` names, the winning one last. An alias to a list is refused, as kubectl does."""
     if is_mapping and isinstance(value, dict):
         return [value]
     if isinstance(value, list) and not aliased:
@@ -242,7 +242,7 @@ def _sources(value: JsonValue, *, is_mapping: bool, aliased: bool) -> list[JsonO
 
 
 def _copy(value: JsonValue) -> JsonValue:
-    """A deep copy; recursion is safe below the depth limit that every anchored value has passed."""
+    """Copy a value deeply; recursion is safe below the depth limit that every anchored value has passed."""
     if isinstance(value, dict):
         return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,9 +1,9 @@
 """YAML that Kubernetes reads back as the value it was written from.
 
-The inverse of ``reader``: ``read_yaml(write_yaml(v)) == v``. A string is quoted when Kubernetes would take its
-plain form for something else (``y``, ``0777``, ``1e3``), and also when other YAML 1.1 readers would (dates and
-``12:30:45``). Text of several lines is a literal block where the block is exact. Nothing is folded, no aliases are
-written. The emitter is libyaml's, fed with events, so depth costs no stack.
+The inverse of ``reader``: ``read_yaml(write_yaml(v)) == v``. A string is quoted if Kubernetes would read its plain form as
+something else (``y``, ``0777``, ``1e3``), and also if other YAML 1.1 readers would (dates and ``12:30:45``). Text of several
+lines is a literal block if the block is exact. Nothing is folded, no aliases are written. The emitter is libyaml's, fed with
+events, so depth costs no stack.
 """
 
 import io
@@ -23,7 +23,7 @@ _NO_FOLDING: Final = 2**31 - 1
 _OTHER_READERS: Final = re.compile(
     r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"  # sexagesimal
     r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?"  # dates
-    r"|[-+]?[0-9.][0-9_.]*(?:[eE][-+]?[0-9_]+)?"  # whatever else looks like a number
+    r"|[-+]?[0-9.][0-9_.]*(?:[eE][-+]?[0-9_]+)?"  # everything else that looks like a number
     r"|=|<<",
     re.ASCII | re.DOTALL,
 )
@@ -32,9 +32,9 @@ _BLOCK: Final = re.compile(r"[!-~][ -~\u00a1-\u1fff]*(?:\n+[ -~\u00a1-\u1fff]+)*
 
 
 def write_yaml(value: JsonValue) -> str:
-    """One document in block style, keys in the value's own order, ending with a line break.
+    """Write one document in block style, keys in the value's own order, ending with a line break.
 
-    Raises YamlError for what YAML as Kubernetes reads it can't say: NaN and infinities, integers beyond 64 bits, half
+    Raises YamlError for values that Kubernetes' YAML cannot express: NaN and infinities, integers beyond 64 bits, half
     surrogate pairs, and nesting beyond MAX_DEPTH.
     """
     out = io.BytesIO()
@@ -48,7 +48,7 @@ def write_yaml(value: JsonValue) -> str:
 
 
 def write_go_yaml(value: JsonValue) -> str:
-    """One document as Go's yaml package writes it: folded at 80 columns, in double quotes what is plainly no text.
+    """Write one document as Go's yaml package does: folded at 80 columns, in double quotes what is plainly no text.
 
     Raises YamlError as write_yaml does.
     """
@@ -62,7 +62,7 @@ def write_go_yaml(value: JsonValue) -> str:
 
 
 def write_yaml_all(documents: list[JsonValue]) -> str:
-    """A stream of documents, each after a ``---``. Raises YamlError as write_yaml does."""
+    """Write a stream of documents, each after a ``---``. Raises YamlError as write_yaml does."""
     return "".join(f"---\n{write_yaml(document)}" for document in documents)
 
 
@@ -120,7 +120,7 @@ def _plain(value: Scalar) -> str:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise YamlError(_WHAT, f"{value} has no JSON form")
-        # A whole float reads back as an integer: written by its digits it is the same integer, not the shortest like it.
+        # A whole float reads back as an integer: with all its digits it is the same integer, not only the nearest short one.
         return str(int(value)) if value.is_integer() and abs(value) < 2.0**63 else repr(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise YamlError(_WHAT, "an integer beyond 64 bits")
@@ -128,7 +128,7 @@ def _plain(value: Scalar) -> str:
 
 
 def _style(text: str) -> str | None:
-    """None for plain, else the quote or ``|``; libyaml still changes to double quotes where the text asks for it."""
+    """Return None for plain, else the quote or ``|``; libyaml still changes to double quotes if the text needs it."""
     if "\n" in text:
         return "|" if _BLOCK.fullmatch(text) else '"'
     found = resolve(text)

@@ -1,4 +1,4 @@
-"""``package check``: a package's folder looked over before it is pushed.
+"""``package check``: the check of a package's folder before it is pushed.
 
 May import all other rooms.
 """

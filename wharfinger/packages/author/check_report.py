@@ -1,4 +1,4 @@
-"""What ``wharfinger package check`` prints: a line for each finding and a summary, or a document for programs. Pure."""
+"""The output of ``wharfinger package check``: a line for each finding and a summary, or a JSON document. Pure."""
 
 import json
 
@@ -7,13 +7,13 @@ from wharfinger.packages.author.package_check import CheckReport, Severity
 
 
 def report_text(report: CheckReport) -> str:
-    """A line for each finding, and the summary; nothing in it that a terminal would obey."""
+    """Return a line for each finding, and the summary, without characters that control a terminal."""
     lines = [f"{finding.severity.value}: {finding}" for finding in report.findings]
     return "\n".join(_printable(line) for line in [*lines, _summary(report)])
 
 
 def report_json(report: CheckReport) -> str:
-    """The same as a JSON document."""
+    """Return the report as a JSON document."""
     definition = report.definition
     document: JsonObject = {
         "passed": report.passed,
@@ -32,7 +32,7 @@ def report_json(report: CheckReport) -> str:
             {"severity": each.severity.value, "where": each.where, "message": each.message} for each in report.findings
         ],
     }
-    return json.dumps(document, indent=2)  # in ASCII: nothing in it that a terminal would obey
+    return json.dumps(document, indent=2)  # in ASCII, without characters that control a terminal
 
 
 def _summary(report: CheckReport) -> str:
@@ -54,5 +54,5 @@ def _counted(count: int, what: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Text of others for a terminal: one line, no control characters."""
+    """Return foreign text for a terminal: one line, no control characters."""
     return "".join(character if character.isprintable() else " " for character in text)

@@ -1,13 +1,15 @@
-"""The check of a package before anybody installs it: files and default values that the daemon would refuse, and more.
+"""The check of a package before anybody installs it.
+
+It finds everything that the daemon would refuse, and problems that the daemon would not report.
 
 `check_package` reads a folder as the daemon does when it loads a package (definition, schemas with their rules, conversions,
-CRDs), checks ``values.yaml`` as for a user who sets nothing, then goes further: every program of a conversion is compiled, the
-examples that the package brings are converted, and settings that are given are checked as an Application's would be. Hooks are
-not run; ``wharfinger hook config`` asks one.
+CRDs), and checks ``values.yaml`` as for a user who sets nothing. Then it goes further: it compiles every program of a
+conversion, converts the examples in the package, and checks given settings as it would check an Application's. It does not run
+hooks; ``wharfinger hook config`` runs one.
 
-What is found is a list of `CheckFinding`; nothing is raised for a bad package, only for what cannot be told now (a worker died).
-A program that takes too long is found, too: the daemon would try it again, in case that the machine was busy, but an author must
-be told.
+The result is a list of `CheckFinding`. A bad package raises nothing; an error is raised only if the answer cannot be
+determined now (a worker died). A program that takes too long is a finding, too: the daemon would retry it, in case the
+machine was busy, but an author must know.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,7 +43,7 @@ from wharfinger.packages.settings.values import MAX_VALUES, check_package_rules,
 
 _SCHEMA: Final = "the settings schema"
 _CHECKED_BY_HELM: Final = (
-    "of a plain chart, they are Helm's to check (values.schema.json) when it renders; nothing was checked here"
+    "Helm checks the settings of a plain chart (values.schema.json) when it renders; nothing was checked here"
 )
 
 
@@ -65,12 +67,12 @@ class CheckFinding:
 
 
 HookCheck: TypeAlias = Callable[[Path], tuple[CheckFinding, ...]]
-"""Finds what is wrong with the files of the hooks in a package's folder, and runs none of them. Blocking."""
+"""A function that finds what is wrong with the files of hooks in a package's folder, and runs none of them. Blocking."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenSettings:
-    """Settings to be checked; ``version`` as ``spec.settingsVersion``, 0 for the newest."""
+    """Settings to check. ``version`` is as in ``spec.settingsVersion``; 0 is the newest."""
 
     settings: JsonObject
     version: int = 0
@@ -78,7 +80,10 @@ class GivenSettings:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What came of it. ``definition`` None: it could not be read. ``cases``: examples of conversions that were run."""
+    """The result of a check.
+
+    ``definition`` is None if it could not be read. ``cases`` is the number of conversion examples that were run.
+    """
 
     definition: Definition | None
     findings: tuple[CheckFinding, ...]
@@ -86,12 +91,12 @@ class CheckReport:
     settings_checked: bool = False
 
     def count(self, severity: Severity) -> int:
-        """How many findings are as bad as that."""
+        """Return the number of findings of this severity."""
         return sum(finding.severity is severity for finding in self.findings)
 
     @property
     def passed(self) -> bool:
-        """No error."""
+        """True if there are no errors."""
         return not self.count(Severity.ERROR)
 
 
@@ -103,10 +108,10 @@ async def check_package(
     hooks: HookCheck | None = None,
     defaults: bool = True,
 ) -> CheckReport:
-    """Look a package's folder over, its hooks' files as well if there is who does that.
+    """Check a package's folder, including the files of its hooks if ``hooks`` is given.
 
-    Without ``given``, its values are checked as they are for a user who sets nothing; ``defaults=False`` leaves that out.
-    Raises PackageError, transient, where that cannot be done now.
+    Without ``given``, the package's values are checked as for a user who sets nothing, unless ``defaults`` is False.
+    Raises PackageError, transient, if the check cannot be done now.
     """
     try:
         definition = await trio.to_thread.run_sync(_read, folder)
@@ -146,7 +151,7 @@ async def check_package(
 
 
 def read_given_settings(data: bytes, what: str, version: int) -> GivenSettings:
-    """Settings from a file: YAML or JSON, an object or nothing. Raises ArtifactError naming the file."""
+    """Return the settings in a file: YAML or JSON, an object or nothing. Raises ArtifactError naming the file."""
     if len(data) > MAX_VALUES:
         raise ArtifactError(f"{what}: {len(data)} bytes is over the limit of {MAX_VALUES}")
     try:
@@ -157,7 +162,10 @@ def read_given_settings(data: bytes, what: str, version: int) -> GivenSettings:
 
 
 async def _programs(definition: Definition, checker: SettingsChecker) -> list[CheckFinding]:
-    """What does not compile, of rules and of conversions. Raises PackageError, transient, where that cannot be told now."""
+    """Return a finding for each rule and conversion that does not compile.
+
+    Raises PackageError, transient, if this cannot be determined now.
+    """
     findings: list[CheckFinding] = []
     try:
         await check_package_rules(definition, checker.rules)
@@ -171,7 +179,7 @@ async def _programs(definition: Definition, checker: SettingsChecker) -> list[Ch
 
 
 def _too_slow(error: ConversionError, where: str = "") -> CheckFinding:
-    """Of a program that takes too long. Raises any other error again."""
+    """Return the finding for a program that takes too long. Raises any other error again."""
     if not error.late:
         raise error
     return CheckFinding(Severity.ERROR, where, str(error))
@@ -190,7 +198,7 @@ def _read(folder: Path) -> Definition:
 
 
 def own_name(folder: Path) -> str:
-    """What the package calls itself, else what its folder is called; the number before a module's name is no part of it.
+    """Return the name in the package's own files, or else the name of its folder without the number before a module's name.
 
     Blocking. Raises ArtifactError.
     """
@@ -208,10 +216,10 @@ def _cases(folder: Path, definition: Definition) -> tuple[ConversionCase, ...]:
 
 
 def _untested(definition: Definition, cases: tuple[ConversionCase, ...]) -> Iterator[CheckFinding]:
-    """What works, and is a trap for whoever changes it next."""
+    """Yield a finding for each part that works, but is likely to break with the next change."""
     chain = definition.conversions
     if not chain.declared:
-        message = f"says no {X_CONFIG_VERSION}, and conversions lead to {chain.current}; say so, beside its type"
+        message = f"has no {X_CONFIG_VERSION}, but conversions lead to version {chain.current}; add it beside its type"
         yield CheckFinding(Severity.WARNING, _SCHEMA, message)
     for conversion in chain.conversions:
         if not any(case.from_version < conversion.version <= case.to_version for case in cases):
@@ -220,5 +228,5 @@ def _untested(definition: Definition, cases: tuple[ConversionCase, ...]) -> Iter
 
 
 def _error(message: str) -> CheckFinding:
-    """Of a message that names its place itself."""
+    """Return an error whose message names its place itself."""
     return CheckFinding(Severity.ERROR, "", " ".join(message.split()))

@@ -1,8 +1,8 @@
 """Helm charts as folders: reading ``Chart.yaml``, and packing the folder into an archive.
 
-Packing is deterministic: the same files give the same bytes and so the same digest, whoever packs them, whenever. Names are
-sorted, times are zero, owners are nobody, modes are 0644 or 0755. A link that leads out of the folder is refused: the archive
-would carry a file of the machine it was packed on.
+Packing is deterministic: the same files give the same bytes, and so the same digest, on every machine at any time. Names are
+sorted, times are zero, there are no owners, modes are 0644 or 0755. A link that leads out of the folder is refused, because
+the archive would contain a file of the machine it was packed on.
 """
 
 import gzip
@@ -27,12 +27,12 @@ CHART_FILE: Final = "Chart.yaml"
 MAX_CHART_FILE: Final = 1024 * 1024
 MAX_FILES: Final = 10_000
 MAX_TOTAL: Final = 100 * 1024 * 1024
-"""Bytes of all files together; what Helm itself accepts in an archive."""
+"""Bytes of all files together; the limit that Helm itself has for an archive."""
 MAX_PATHS: Final = 50_000
-"""Files and folders, links to folders followed: a few of these can make more paths than can ever be walked."""
+"""Files and folders, with links to folders followed. A few such links can make more paths than can ever be walked."""
 MAX_FOLDERS_DEEP: Final = 64
 _ALWAYS_IN_CHARTS: Final = frozenset({CHART_FILE, "package.yaml", "module.yaml"})
-"""What says what a folder is, goes with it."""
+"""Files that say what kind of folder it is; they are always packed."""
 _ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
     "crds",
     "enabled",
@@ -42,9 +42,9 @@ _ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
     "values.yaml",
     "version.json",
 }
-"""A package's ``.helmignore`` keeps these from Helm, not from the package."""
+"""Files that belong to a package even if ``.helmignore`` lists them; that only keeps them from Helm."""
 
-# What Masterminds/semver's NewVersion takes, as Helm does for charts: a leading v, leading zeros and missing parts are allowed.
+# The versions that Masterminds/semver's NewVersion accepts, as Helm does: with a leading v, leading zeros, or missing parts.
 _PRERELEASE: Final = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"
 _VERSION: Final = re.compile(
     rf"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-{_PRERELEASE}(?:\.{_PRERELEASE})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?\Z",
@@ -59,7 +59,7 @@ _ALIAS: Final = re.compile(r"[a-zA-Z0-9_-]+\Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ChartDependency:
-    """A sub-chart that ``Chart.yaml`` names."""
+    """A sub-chart named in ``Chart.yaml``."""
 
     name: str
     version: str
@@ -70,9 +70,9 @@ class ChartDependency:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What ``Chart.yaml`` says; ``metadata`` is all of it that Helm knows, with the types that Helm gives it.
+    """The content of ``Chart.yaml``. ``metadata`` has every field that Helm knows, with the types that Helm gives them.
 
-    ``warnings`` say what is odd about the file, with its line.
+    ``warnings`` name oddities of the file, each with its line.
     """
 
     folder: Path
@@ -101,7 +101,7 @@ def read_chart(folder: Path) -> Chart:
 
 
 def read_chart_file(data: bytes, folder: Path) -> Chart:
-    """Read the bytes of a ``Chart.yaml``; ``folder`` is where it lies. Raises ArtifactError naming file and line."""
+    """Read the bytes of a ``Chart.yaml``; ``folder`` is its folder. Raises ArtifactError naming file and line."""
     what = str(folder / CHART_FILE)
     if len(data) > MAX_CHART_FILE:
         raise ArtifactError(f"{what}: more than {MAX_CHART_FILE} bytes")
@@ -131,10 +131,10 @@ def read_chart_file(data: bytes, folder: Path) -> Chart:
 
 
 def synthetic_chart(folder: Path, name: str, app_version: str) -> Chart:
-    """The chart of a package that has something to render and no ``Chart.yaml``: its name, and always version 0.2.0.
+    """Return a chart for a package that has something to render but no ``Chart.yaml``: its name, and always version 0.2.0.
 
-    Both are what templates of module folders have always been told (spec hook-protocol §5.8); the version that counts is the
-    package's, which the record of the release has instead, for ``helm list``.
+    Templates of module folders have always seen this name and version (spec hook-protocol §5.8). The version that counts is
+    the package's; the release record has that one, for ``helm list``.
     """
     metadata: JsonObject = {"apiVersion": "v2", "name": name, "version": "0.2.0"}
     if app_version:
@@ -143,18 +143,18 @@ def synthetic_chart(folder: Path, name: str, app_version: str) -> Chart:
 
 
 def pack_chart(folder: Path) -> bytes:
-    """The folder as a Helm chart archive (gzipped tar, everything below ``<chart name>/``).
+    """Pack the folder as a Helm chart archive (gzipped tar, everything below ``<chart name>/``).
 
-    Raises ArtifactError for a folder that is no chart, holds what cannot be packed, or is too big.
+    Raises ArtifactError if the folder is no chart, contains something that cannot be packed, or is too big.
     """
     return pack_folder(folder, prefix=f"{read_chart(folder).name}/")
 
 
 def pack_folder(folder: Path, *, prefix: str = "") -> bytes:
-    """The folder as a gzipped tar, every name after ``prefix``; what ``.helmignore`` lists is left out.
+    """Pack the folder as a gzipped tar, with ``prefix`` before each name, and without what ``.helmignore`` lists.
 
-    Without a prefix it is a package, whose hooks, schemas and CRDs stay in whatever is listed. Raises ArtifactError for a folder
-    that holds what cannot be packed, or is too big.
+    Without a prefix it is packed as a package; then its hooks, schemas and CRDs are kept even if they are listed. Raises
+    ArtifactError if the folder contains something that cannot be packed, or is too big.
     """
     root = folder.resolve()
     packed = io.BytesIO()
@@ -201,12 +201,12 @@ def _check(chart: Chart) -> None:
                 f"dependencies: {each.name[:100]}: alias: {each.alias[:50]!r} has other characters than letters, digits, '-', '_'"
             )
         if (name := each.alias or each.name) in seen:
-            raise ShapeError(f"dependencies: {name[:100]!r} is there twice; give one of them an alias")
+            raise ShapeError(f"dependencies: {name[:100]!r} is listed twice; give one of them an alias")
         seen.add(name)
 
 
 def _oddities(chart: Chart) -> Iterator[str]:
-    """What Helm takes, and an author hardly means."""
+    """Yield a warning for what Helm accepts but an author hardly means."""
     if chart.api_version not in {"v1", "v2"}:
         yield f"apiVersion: {chart.api_version[:50]!r} is neither v1 nor v2: Helm 4 does not render it, Helm 3 does"
     if not _PLAIN_NAME.match(chart.name) or ".." in chart.name:
@@ -225,7 +225,7 @@ def _dependency(value: JsonValue) -> ChartDependency:
 
 
 def _line(data: bytes, message: str) -> str:
-    """`` line 4`` where the field that ``message`` starts with is written, or nothing."""
+    """Return `` line 4`` if the field that ``message`` starts with is found in the file, else an empty string."""
     key = re.match(r"[A-Za-z]+", message)
     if key is None:
         return ""
@@ -247,7 +247,10 @@ def _rules(root: Path) -> tuple[Rule, ...]:
 
 
 def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Iterator[tuple[str, Path]]:
-    """The files to pack: name from the root with ``/``, and where its content is, links followed; ``always`` are not ignored."""
+    """Yield the files to pack: the name from the root with ``/``, and the path of the content with links followed.
+
+    Files in ``always`` are never ignored.
+    """
     pending: list[tuple[str, Path, tuple[Path, ...]]] = [("", root, (root,))]
     count = 0
     while pending:
@@ -269,7 +272,7 @@ def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Itera
             mode = path.stat().st_mode
             if stat.S_ISDIR(mode):
                 if path in chain:
-                    raise ArtifactError(f"{entry.path}: a link to a folder it lies in; remove it")
+                    raise ArtifactError(f"{entry.path}: a link to a folder that contains it; remove it")
                 pending.append((name + "/", path, (*chain, path)))
             elif stat.S_ISREG(mode):
                 yield name, path
@@ -285,18 +288,21 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _inside(path: Path, root: Path) -> Path:
-    """The path with links followed. Raises ArtifactError where that leaves the chart's folder."""
+    """Return the path with links followed. Raises ArtifactError if it leaves the chart's folder."""
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        raise ArtifactError(f"{path}: a link to nothing; remove it") from error
+        raise ArtifactError(f"{path}: a broken link; remove it") from error
     if not real.is_relative_to(root):
-        raise ArtifactError(f"{path}: a link that leaves the chart's folder; copy what it points to into the chart")
+        raise ArtifactError(f"{path}: a link that leaves the chart's folder; copy its target into the chart")
     return real
 
 
 def _read_file(path: Path, room: int) -> tuple[bytes, bool]:
-    """Content, and whether its owner may execute it. The path has its links followed; a new link in its place is refused."""
+    """Return the content, and whether its owner may execute the file.
+
+    The links of the path are followed already; a new link in its place is refused.
+    """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
         content = file.read(room + 1)
         if len(content) > room:

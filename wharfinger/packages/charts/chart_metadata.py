@@ -1,11 +1,11 @@
 """The fields of a ``Chart.yaml`` as Helm decodes them.
 
-Helm reads the file into a typed document, and is lenient about it: a number or a boolean where a string belongs becomes a
-string, keys are found whatever their case, unknown keys and later documents are ignored, and of a key that is written twice the
-last counts. A chart that Helm renders is taken here, too; each of these is a warning, because it is most often a mistake.
+Helm reads the file into a typed document, and is lenient: a number or a boolean in place of a string becomes a string, keys
+match in any case, unknown keys and later documents are ignored, and the last of several equal keys counts. A chart that Helm
+renders is accepted here, too; each of these is a warning, because it is most often a mistake.
 
-What is returned has Helm's types throughout, whatever the file had. Release records need that: Helm cannot read a record whose
-chart has a number for a version, and fails to list any release beside it.
+The result has Helm's types throughout, whatever the file had. Release records need that: Helm cannot read a record whose
+chart has a number as its version, and then fails to list any release beside it.
 """
 
 import difflib
@@ -27,9 +27,9 @@ _INT64_MIN: Final = -(2**63)
 
 class _Leaf(Enum):
     TEXT = auto()
-    """A string of which Helm takes out what cannot be printed."""
+    """A string; Helm removes unprintable characters from it."""
     RAW = auto()
-    """A string that stays as it is."""
+    """A string that is kept unchanged."""
     FLAG = auto()
     ANY = auto()
 
@@ -37,7 +37,7 @@ class _Leaf(Enum):
 class _List(NamedTuple):
     of: "_Shape"
     nulls: bool
-    """Whether null may stand for an item: an empty string, then."""
+    """True if an item may be null, which becomes an empty string."""
 
 
 class _Map(NamedTuple):
@@ -45,7 +45,7 @@ class _Map(NamedTuple):
 
 
 class _Struct:
-    """An object of known fields, which are found whatever their case."""
+    """An object of known fields; their names match in any case."""
 
     def __init__(self, fields: "Mapping[str, _Shape]") -> None:
         self.fields: Final = fields
@@ -93,7 +93,7 @@ _CHART: Final = _Struct(
 
 @dataclass(slots=True)
 class _Warnings:
-    """What is odd and taken all the same, at most `MAX_WARNINGS` of it."""
+    """Warnings about oddities that are accepted, at most `MAX_WARNINGS`."""
 
     found: list[str] = field(default_factory=list)
 
@@ -103,9 +103,9 @@ class _Warnings:
 
 
 def read_metadata(data: bytes, what: str) -> tuple[JsonObject, tuple[str, ...]]:
-    """Decode the bytes of a ``Chart.yaml``, and say what is odd about them; ``what`` names the file in errors.
+    """Decode the bytes of a ``Chart.yaml``, and warn of oddities; ``what`` names the file in errors.
 
-    Raises FormatError where Helm could not decode them either: no YAML, or a list where a string belongs.
+    Raises FormatError if Helm could not decode them either: no YAML, or a list in place of a string.
     """
     document, repeats = read_first_yaml(data, what=what, exact_floats=True)
     warnings = _Warnings()
@@ -152,7 +152,7 @@ def _item(value: JsonValue, shape: _List, where: str, warnings: _Warnings) -> Js
 
 
 def _struct(found: JsonObject, struct: _Struct, prefix: str, warnings: _Warnings) -> JsonObject:
-    """Decode an object of known fields. Helm goes by sorted keys, so the exact spelling most often has the last word."""
+    """Decode an object of known fields. Helm goes by sorted keys, so the exact spelling most often wins."""
     decoded: JsonObject = {}
     for key in sorted(found):
         known = struct.folded.get(key.lower())
@@ -171,7 +171,7 @@ def _struct(found: JsonObject, struct: _Struct, prefix: str, warnings: _Warnings
 
 
 def _text(value: JsonValue, where: str, warnings: _Warnings) -> str:
-    """A string, or what Helm's decoder makes of a number or a boolean."""
+    """Return a string, or the string that Helm's decoder makes of a number or a boolean."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -187,13 +187,13 @@ def _text(value: JsonValue, where: str, warnings: _Warnings) -> str:
 
 
 def _float_text(value: float) -> str:
-    """A float the way Go prints one of 32 bits in the fewest digits: 1.0 is 1, and 1.10 is 1.1."""
+    """Format a float as Go prints a 32-bit one in the fewest digits: 1.0 is 1, and 1.10 is 1.1."""
     text = float_key(value)
     return {".inf": "+Inf", "-.inf": "-Inf", ".nan": "NaN"}.get(text, text)
 
 
 def _sanitized(text: str) -> str:
-    """The text as Helm shows it: white space is a space, and what cannot be printed is left out."""
+    """Return the text as Helm shows it: white space becomes a space, and unprintable characters are removed."""
     if text.isprintable():
         return text
     spaced = "".join(" " if _is_space(each) else each for each in text)
@@ -205,7 +205,7 @@ def _is_space(character: str) -> bool:
 
 
 def _check_finite(value: JsonValue, where: str) -> None:
-    """Raises ShapeError for a number that has no JSON form, wherever it stands in the value."""
+    """Raise ShapeError for a number that has no JSON form, anywhere in the value."""
     pending = [value]
     while pending:
         each = pending.pop()

@@ -1,8 +1,10 @@
-"""``.helmignore``: which files of a chart folder are left out of its archive, by Helm's rules.
+"""``.helmignore``: the files of a chart folder that are left out of its archive, by Helm's rules.
 
-The rules are Helm's (``internal/ignore`` of its sources), not git's: patterns are those of Go's ``filepath.Match`` (``*`` and
+The rules are Helm's (``internal/ignore`` of its sources), not git's: patterns are those of Go's ``filepath.Match`` (``*``
+and
 ``?`` stop at ``/``, no ``**``), a pattern with a slash is matched against the path from the chart's folder and one without
-against the last name, a trailing slash is for folders only, and a rule after ``!`` leaves out everything it does *not* match.
+against the last name, a trailing slash is for folders only, and a rule after ``!`` leaves out everything it does *not*
+match.
 Helm's built-in rule ``templates/.?*`` is always there. Nothing under an ignored folder is looked at.
 """
 
@@ -20,7 +22,7 @@ MAX_PATTERN: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line."""
+    """One line of the file."""
 
     pattern: re.Pattern[str]
     whole_path: bool
@@ -28,12 +30,12 @@ class Rule:
     negated: bool
 
     def matches(self, path: str) -> bool:
-        """Whether the pattern fits the path (relative to the chart, with ``/``)."""
+        """Return whether the pattern fits the path (relative to the chart, with ``/``)."""
         return self.pattern.match(path if self.whole_path else PurePosixPath(path).name) is not None
 
 
 def read_rules(text: str) -> tuple[Rule, ...]:
-    """The rules of a ``.helmignore`` and the built-in one. Raises ArtifactError naming the line."""
+    """Read the rules of a ``.helmignore`` and add the built-in one. Raises ArtifactError naming the line."""
     rules = [_rule("templates/.?*", 0)]
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
@@ -43,7 +45,7 @@ def read_rules(text: str) -> tuple[Rule, ...]:
 
 
 def is_ignored(rules: tuple[Rule, ...], path: str, *, is_folder: bool) -> bool:
-    """Whether a file or folder is left out."""
+    """Return whether a file or folder is left out."""
     for rule in rules:
         if rule.negated:
             if (rule.folders_only and not is_folder) or not rule.matches(path):
@@ -72,7 +74,7 @@ def _rule(line: str, number: int) -> Rule:
 
 
 def _translate(pattern: str) -> str:
-    """A ``filepath.Match`` pattern as a regular expression. Raises ValueError for one that is cut short."""
+    """Translate a ``filepath.Match`` pattern into a regular expression. Raises ValueError for one that is cut short."""
     parts: list[str] = []
     position = 0
     while position < len(pattern):
@@ -96,7 +98,7 @@ def _translate(pattern: str) -> str:
 
 
 def _class(pattern: str, position: int) -> tuple[str, int]:
-    """The character class whose ``[`` is before ``position``, and where it ends; ranges and ``^`` as Go knows them."""
+    """Return the character class whose ``[`` is before ``position``, and its end; ranges and ``^`` work as in Go."""
     negated = pattern.startswith("^", position)
     position += negated
     parts: list[str] = []

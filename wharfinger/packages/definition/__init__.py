@@ -1,5 +1,6 @@
-"""What a package says of itself: package.yaml, the layouts of folders, requirements, conversions of settings, and definitions
-of custom resources it brings.
+"""The files with which a package describes itself.
+
+These are package.yaml, the layouts of folders, requirements, conversions of settings, and definitions of custom resources.
 
 May import ``charts`` and below.
 """

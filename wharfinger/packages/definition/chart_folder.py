@@ -1,11 +1,11 @@
-"""The chart that is in a package, as a folder of links for one run of Helm.
+"""The chart in a package, as a folder of links for one run of Helm.
 
-A package has more than its chart: hooks, schemas, a description of itself. Helm would read all of it into memory for ``.Files``,
-refuse what is too big for a chart (a hook may be a program of fifty megabytes), and lay the package's ``values.yaml`` under
-values that are complete already, which brings back what a hook took out of them. So Helm gets a folder of its own: a
-``Chart.yaml``, and links to everything else but what is the package's.
+A package has more than its chart: hooks, schemas, a description of itself. Helm would read all of it into memory for
+``.Files``, and refuse files that are too big for a chart (a hook may be a program of fifty megabytes). It would also merge
+the package's ``values.yaml`` under values that are complete already, which restores values that a hook removed. So Helm gets
+a separate folder: a ``Chart.yaml``, and links to everything else that does not belong to the package alone.
 
-CRDs do not come along: what ``crds/`` of a package means is not Helm's rule (:mod:`wharfinger.packages.definition.crd_files`).
+CRDs are not included: Helm's rules do not apply to ``crds/`` of a package (:mod:`wharfinger.packages.definition.crd_files`).
 """
 
 import os
@@ -41,18 +41,18 @@ LEFT_OUT: Final = frozenset(
         "changelog.yml",
     }
 )
-"""What is the package's, and not its chart's."""
+"""Names that belong to the package, not to its chart."""
 NOT_IN_SYNTHETIC: Final = frozenset({"docs", "images", "lib"})
-"""What a chart that has no Chart.yaml of its own does not get either (spec hook-protocol §5.8)."""
+"""Names that a chart without a Chart.yaml does not get either (spec hook-protocol §5.8)."""
 
 
 def make_chart_folder(package: Path, chart_file: JsonObject, into: Path) -> None:
-    """Make ``into``, a new folder: ``chart_file`` as its Chart.yaml, and links to what is the chart's in ``package``.
+    """Make the new folder ``into``: ``chart_file`` as its Chart.yaml, and links to the chart's files in ``package``.
 
     Blocking. Raises RenderError.
     """
     try:
-        source = package.resolve(strict=True)  # `package` may be a link that is about to lead elsewhere
+        source = package.resolve(strict=True)  # `package` may be a link that is about to change
         left_out = LEFT_OUT if (source / CHART_FILE).exists() else LEFT_OUT | NOT_IN_SYNTHETIC
         into.mkdir(mode=0o700)
         (into / CHART_FILE).write_text(write_yaml(chart_file))
@@ -66,5 +66,5 @@ def make_chart_folder(package: Path, chart_file: JsonObject, into: Path) -> None
         raise RenderError("the package's folder is not there; it must be installed again", transient=True) from error
     except OSError as error:
         raise RenderError(
-            f"the chart cannot be laid out for helm: {error.strerror}; look at the disk", transient=True
+            f"the chart cannot be laid out for helm: {error.strerror}; check the disk", transient=True
         ) from error

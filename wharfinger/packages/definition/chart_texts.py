@@ -1,7 +1,7 @@
 """The files of a chart and of all charts in it, folders and archives alike, as Helm would find them.
 
-Nothing is written: an archive is read in memory. A file that cannot be read has nothing in it that Helm could use, so it is
-left out. Links are followed, as Helm does.
+Nothing is written: an archive is read in memory. A file that cannot be read is left out, because Helm could not use it
+either. Links are followed, as Helm does.
 """
 
 import io
@@ -18,7 +18,7 @@ from wharfinger.packages.definition.chart_folder import LEFT_OUT
 MAX_FILES: Final = 10_000
 MAX_FILE: Final = 16 * 1024 * 1024
 MAX_TOTAL: Final = 128 * 1024 * 1024
-"""Files, bytes of one file (archives unpacked), and bytes of all of them."""
+"""Limits: the number of files, bytes of one file (archives unpacked), and bytes of all of them."""
 MAX_NESTED: Final = 8
 """Archives inside each other."""
 
@@ -27,19 +27,19 @@ _ARCHIVES: Final = (".tgz", ".tar.gz")
 
 
 class TooMuchTextError(Exception):
-    """The chart has more than is read."""
+    """Raised if the chart is larger than the limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartFile:
-    """One file. ``path`` is where it is in the chart, ``charts/<folder>/…`` for a chart in it, packed or not."""
+    """One file. ``path`` is its path in the chart: ``charts/<folder>/…`` for a sub-chart's file, packed or not."""
 
     path: tuple[str, ...]
     data: bytes
 
     @property
     def inside(self) -> tuple[str, ...]:
-        """The path in its own chart, which may lie in another."""
+        """The path within the file's own chart, which may be a sub-chart."""
         path = self.path
         while len(path) > 2 and path[0] == CHARTS:
             path = path[2:]
@@ -47,12 +47,12 @@ class ChartFile:
 
     @property
     def text(self) -> str:
-        """The content; bytes that are no UTF-8 are replaced."""
+        """The content; invalid UTF-8 is replaced."""
         return self.data.decode(errors="replace")
 
 
 def chart_files(chart: Path, *, is_package: bool) -> Iterator[ChartFile]:
-    """Yield all files. ``is_package``: without what of a package is not its chart.
+    """Yield all files; with ``is_package``, only those that belong to the package's chart.
 
     Blocking. Raises TooMuchTextError over a limit.
     """
@@ -89,7 +89,7 @@ def _is_archive(path: tuple[str, ...]) -> bool:
 
 def _found(chart: Path, *, is_package: bool) -> Iterator[tuple[tuple[str, ...], Path]]:
     root = os.fspath(chart)
-    # A circle of links ends where there are too many files, or the name gets too long.
+    # A circle of links ends at the limit of files, or when the name gets too long.
     for here, folders, files in os.walk(root, followlinks=True):
         above = () if here == root else Path(here).relative_to(chart).parts
         if not above and is_package:
@@ -101,7 +101,7 @@ def _found(chart: Path, *, is_package: bool) -> Iterator[tuple[tuple[str, ...], 
 
 
 def _content(path: Path) -> bytes:
-    """At most one byte more than MAX_FILE."""
+    """Return the content, at most one byte more than MAX_FILE."""
     try:
         if not path.is_file():
             return b""
@@ -112,7 +112,7 @@ def _content(path: Path) -> bytes:
 
 
 def _unpacked(data: bytes, above: tuple[str, ...], room: _Room, depth: int) -> Iterator[ChartFile]:
-    """The files of an archive that lies in the folder ``above``."""
+    """Yield the files of an archive in the folder ``above``."""
     try:
         unpacked = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(data, MAX_FILE + 1)
     except zlib.error:

@@ -1,8 +1,8 @@
-"""Settings that were written for an older version of a package's schema, brought to the newest.
+"""Conversion of settings that were written for an older version of a package's schema to the newest version.
 
-A schema changes: a setting is renamed, another becomes a list. So that nobody has to edit their settings on the day of an
-upgrade, the schema has a version (``x-config-version`` in its file, 1 if it says none), and the package brings what leads from
-each version to the next, as modules of Deckhouse do::
+A schema changes: a setting is renamed, another becomes a list. Users should not have to edit their settings on the day of an
+upgrade. So the schema has a version (``x-config-version`` in its file, 1 by default), and the package contains a conversion
+from each version to the next, as modules of Deckhouse do::
 
     # openapi/conversions/v2.yaml
     version: 2
@@ -10,13 +10,15 @@ each version to the next, as modules of Deckhouse do::
       - .auth.enabled = .auth.enable | del(.auth.enable)
     description: {en: auth.enable is called auth.enabled}
 
-Who says which version the settings are written for (``spec.settingsVersion``) has them converted; who says none means the newest.
+Settings are converted if the resource says which version they are written for (``spec.settingsVersion``). Without a version,
+they are taken for the newest.
 
-Invariants: the chain is gapless from 2 to the newest version, or the package is refused when it is read, by the name of the file
-that is missing; every program's result is an object, or nothing is converted, and the error says which program of which version
-it was; what is converted is the user's settings only, before defaults, and no settings need no conversion.
+Invariants. The chain is gapless from 2 to the newest version, or the package is refused when it is read, with the name of
+the missing file. Every program's result is an object, or nothing is converted, and the error names the program and its
+version. Only the user's settings are converted, before defaults; no settings need no conversion.
 
-The programs are foreign: `JqRunner` is where they run, bounded in size and time each; all of them together are bounded here.
+The programs are foreign code. `JqRunner` runs them, each bounded in size and time; the bound for all of them together is
+here.
 """
 
 import re
@@ -40,31 +42,34 @@ X_CONFIG_VERSION: Final = "x-config-version"
 MAX_VERSION: Final = 1_000
 MAX_FILES: Final = 2_000
 MAX_PROGRAMS: Final = 100
-"""Of one version."""
+"""Programs of one version."""
 MAX_PROGRAM: Final = 16 * 1024
 """Characters of one program."""
 CONVERT_S: Final = 60.0
-"""All programs of one conversion together; each of them has a bound of its own where it runs."""
+"""Seconds for all programs of one conversion together; the runner bounds each of them as well."""
 
 _FILE: Final = re.compile(r"v([1-9][0-9]{0,3})\.ya?ml\Z", re.ASCII)
 _SHOWN: Final = 5
 
 
 class JqRunner(Protocol):
-    """Runs jq programs, each within bounds of its own. Its errors are ProgramErrors, and quote no value."""
+    """A runner of jq programs, each within bounds of its own. Its errors are ProgramErrors, and quote no value."""
 
     async def check(self, program: str) -> None:
         """Compile a program. Raises ProgramError."""
         ...
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
-        """Run a program on a value: no result is None, one is itself, many are a list. Raises ProgramError."""
+        """Run a program on a value. Raises ProgramError.
+
+        No result is None, one result is returned as it is, several as a list.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What leads to ``version`` from the one before; ``description``: what changes, by language."""
+    """The step to ``version`` from the version before; ``description`` says what changes, by language."""
 
     version: int
     programs: tuple[str, ...]
@@ -72,13 +77,13 @@ class Conversion:
 
     @property
     def file(self) -> str:
-        """Where it stands, relative to the package."""
+        """The path of its file, relative to the package."""
         return f"{CONVERSIONS_FOLDER}/v{self.version}.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class ConversionChain:
-    """All conversions of a package, to 2, 3, …, ``current``. ``declared``: the schema says itself which version it has."""
+    """All conversions of a package, to 2, 3, …, ``current``. ``declared`` is True if the schema states its own version."""
 
     current: int = 1
     conversions: tuple[Conversion, ...] = ()
@@ -89,9 +94,9 @@ NO_CONVERSIONS: Final = ConversionChain()
 
 
 def read_conversions(files: PackageFiles, schema: JsonObject, schema_file: str) -> ConversionChain:
-    """The chain of a package whose settings schema is ``schema`` ({}: it has none). Raises ArtifactError naming the file.
+    """Read the chain of a package with the settings schema ``schema`` ({} if it has none).
 
-    A schema that says no version has the version that the chain leads to.
+    A schema without a version has the version that the chain leads to. Raises ArtifactError naming the file.
     """
     try:
         said = number(schema, X_CONFIG_VERSION, "", most=MAX_VERSION) or 0
@@ -114,7 +119,7 @@ def read_conversions(files: PackageFiles, schema: JsonObject, schema_file: str) 
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
         why = f"{schema_file} has {X_CONFIG_VERSION}: {said}" if said else f"v{current}.yaml is there"
         raise ArtifactError(
-            f"{CONVERSIONS_FOLDER}: {names}{more} missing: {why}, and settings are converted from every version before; add it"
+            f"{CONVERSIONS_FOLDER}: {names}{more} missing: {why}, and settings of every older version must be converted; add it"
         )
     if max(found, default=1) > current:
         raise ArtifactError(
@@ -127,14 +132,20 @@ def read_conversions(files: PackageFiles, schema: JsonObject, schema_file: str) 
 
 
 async def check_conversions(chain: ConversionChain, jq: JqRunner) -> None:
-    """Compile every program. Raises ArtifactError for what does not compile, ConversionError where that cannot be told now."""
+    """Compile every program.
+
+    Raises ArtifactError for programs that do not compile, ConversionError if that cannot be determined now.
+    """
     problems = await program_problems(chain, jq)
     if problems:
         raise ArtifactError("; ".join(problems[:_SHOWN]))
 
 
 async def program_problems(chain: ConversionChain, jq: JqRunner) -> tuple[str, ...]:
-    """What does not compile, each with its file. Raises ConversionError, transient, where that cannot be told now."""
+    """Return a problem for each program that does not compile, with its file.
+
+    Raises ConversionError, transient, if that cannot be determined now.
+    """
     problems: list[str] = []
     for conversion in chain.conversions:
         for index, program in enumerate(conversion.programs):
@@ -151,9 +162,10 @@ async def program_problems(chain: ConversionChain, jq: JqRunner) -> tuple[str, .
 async def convert(
     chain: ConversionChain, jq: JqRunner, settings: JsonObject, from_version: int
 ) -> tuple[JsonObject, int]:
-    """A user's settings as of the newest version, and which that is; ``from_version`` 0 is the newest.
+    """Convert a user's settings to the newest version, and return them with that version.
 
-    Raises ConversionError naming version and program, or a version that the package does not have.
+    ``from_version`` 0 is the newest. Raises ConversionError naming version and program, or a version that the package does
+    not have.
     """
     if from_version not in range(chain.current + 1):
         raise ConversionError(
@@ -168,7 +180,7 @@ async def convert(
 async def convert_between(
     chain: ConversionChain, jq: JqRunner, settings: JsonObject, from_version: int, to_version: int
 ) -> JsonObject:
-    """Settings of one version as of a later one, both of the chain. Raises ConversionError."""
+    """Convert settings of one version to a later one, both of the chain. Raises ConversionError."""
     found: JsonObject | None = None
     with trio.move_on_after(CONVERT_S):
         found = await _run(chain, jq, settings, range(from_version + 1, to_version + 1))
@@ -197,26 +209,29 @@ async def _run(chain: ConversionChain, jq: JqRunner, settings: JsonObject, versi
                     f"{where}: {_one_line(error)}", transient=error.transient, late=error.late
                 ) from error
             if not isinstance(found, dict):
-                raise ConversionError(f"{where}: it gave {type_name(found)}, and settings are an object")
+                raise ConversionError(f"{where}: expected an object as its result, found {type_name(found)}")
             settings = found
     return settings
 
 
 def _one_line(error: ProgramError) -> str:
-    """What jq says of a program that does not compile has a drawing of the place in it, and the program is foreign text."""
+    """Return jq's message about a program as one printable line.
+
+    The message of a program that does not compile draws the place of the error, and contains foreign text.
+    """
     said = " ".join(str(error).split())
     said = "".join(character if character.isprintable() else " " for character in said)
     return f"the program takes too long: {said}" if error.late else said
 
 
 def _read_file(files: PackageFiles, name: str) -> Conversion | None:
-    """One file of the folder; None for what is no conversion. Raises ArtifactError."""
+    """Read one file of the folder. Returns None if it is no conversion. Raises ArtifactError."""
     path = f"{CONVERSIONS_FOLDER}/{name}"
     if name in CASES_FILES or not name.endswith((".yaml", ".yml")) or not files.has_file(path):
         return None
     match = _FILE.match(name)
     if match is None:
-        raise ArtifactError(f"{path}: a conversion is called by the version that it leads to: v2.yaml, v3.yaml, …")
+        raise ArtifactError(f"{path}: a conversion is named after the version that it leads to: v2.yaml, v3.yaml, …")
     document = files.read_object(path) or {}
     try:
         return _read_document(document, int(match[1]))
@@ -230,14 +245,14 @@ def _read_document(document: JsonObject, named: int) -> Conversion:
     if version is None:
         raise ShapeError("version: required")
     if version != named:
-        raise ShapeError(f"version: {version}, and the file is called v{named}; rename one of them")
+        raise ShapeError(f"version: {version}, but the file is called v{named}; rename one of them")
     if version < 2:
-        raise ShapeError("version: 1 is what settings begin with; the first conversion leads to 2")
+        raise ShapeError("version: settings begin with version 1, so the first conversion leads to 2")
     entries = items(document, "conversions", "")
     if not entries:
-        raise ShapeError("conversions: expected a list of jq programs, and there is none; '.' changes nothing")
+        raise ShapeError("conversions: expected a list of jq programs, found none; use '.' to change nothing")
     if len(entries) > MAX_PROGRAMS:
-        raise ShapeError(f"conversions: {len(entries)} programs, and at most {MAX_PROGRAMS} are taken")
+        raise ShapeError(f"conversions: expected at most {MAX_PROGRAMS} programs, found {len(entries)}")
     programs = tuple(_program(entry, at("conversions", index)) for index, entry in enumerate(entries))
     languages = open_object(document.get("description"), "description")
     description = {language: text(languages, language, "description") for language in languages}
@@ -248,7 +263,7 @@ def _program(value: JsonValue, where: str) -> str:
     if not isinstance(value, str):
         raise ShapeError(f"{where}: expected a jq program, found {type_name(value)}; put it in quotes")
     if not value.strip():
-        raise ShapeError(f"{where}: an empty program; '.' changes nothing")
+        raise ShapeError(f"{where}: an empty program; use '.' to change nothing")
     if len(value) > MAX_PROGRAM:
-        raise ShapeError(f"{where}: {len(value)} characters, and at most {MAX_PROGRAM} are taken")
+        raise ShapeError(f"{where}: expected at most {MAX_PROGRAM} characters, found {len(value)}")
     return value

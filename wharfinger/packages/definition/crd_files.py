@@ -1,7 +1,7 @@
 """The CRDs of a package: ``crds/`` read as it is, without Helm (spec hook-protocol §5.7).
 
-Helm would do for a chart's. But the ``.helmignore`` of a module folder often leaves ``crds/`` out, as its operator applies them
-itself, and files lie there that are none; their names begin with ``doc-`` or ``_``.
+Helm could read the CRDs of a chart. But the ``.helmignore`` of a module folder often leaves ``crds/`` out, because its
+operator applies them itself, and the folder also has files that are no CRDs; their names begin with ``doc-`` or ``_``.
 """
 
 import os
@@ -25,7 +25,7 @@ _NO_CRDS: Final = ("doc-", "_", ".")
 
 
 def read_crds(package: Path) -> tuple[JsonObject, ...]:
-    """The objects in ``crds/`` and the folders in it, in the order of their paths; () where there is none.
+    """Return the objects in ``crds/`` and the folders below it, in the order of their paths; () without that folder.
 
     Blocking. Raises RenderError naming the file.
     """
@@ -58,7 +58,10 @@ def _objects(data: bytes, name: str) -> Iterator[JsonObject]:
 
 
 def crd_file_names(root: Path) -> list[str]:
-    """The files that `read_crds` reads in a package's folder, relative to it, sorted. Blocking. Raises RenderError."""
+    """Return the names of the files that `read_crds` reads, relative to the package's folder, sorted.
+
+    Blocking. Raises RenderError.
+    """
     names: list[str] = []
     count = 0
     for here, folders, files in os.walk(root / CRDS_FOLDER):

@@ -1,11 +1,11 @@
-"""What a package is: read once when it is loaded, from the files of its tree, and never asked of the disk again.
+"""The definition of a package, read once from the files of its tree when the package is loaded.
 
-Three layouts, told apart by what is there, in this order:
+There are three layouts, distinguished by the files that are there, in this order:
 
 ==============  ==========================================================  =======================================
-layout          known by                                                    installed by
+layout          has                                                         installed by
 ==============  ==========================================================  =======================================
-PACKAGE         ``package.yaml``, or ``module.yaml`` of older packages      what its ``type`` says; none: a Module
+PACKAGE         ``package.yaml``, or ``module.yaml`` of older packages      its ``type``; a Module by default
 MODULE_FOLDER   ``hooks/``, ``openapi/`` or ``enabled``; without a          a Module
                 ``Chart.yaml`` also ``templates/``, ``crds/``, or a
                 section of its own in ``values.yaml``; a weight in its name;
@@ -13,8 +13,8 @@ MODULE_FOLDER   ``hooks/``, ``openapi/`` or ``enabled``; without a          a Mo
 CHART           ``Chart.yaml`` and none of these                            either
 ==============  ==========================================================  =======================================
 
-What a file says must be right, or the package is refused here, with the file and the field: later there is nobody to tell.
-What the file system has, such as a ``hooks/`` folder, is only noted; the part that runs it looks into it.
+The content of the files must be right, or the package is refused here, with the file and the field: an error found later
+would reach no user. Folders such as ``hooks/`` are only noted; the part that runs them reads them.
 """
 
 from collections.abc import Mapping
@@ -58,9 +58,9 @@ from wharfinger.packages.errors import ArtifactError, DigestError
 from wharfinger.packages.files.package_files import PackageFiles, open_files
 
 DEFAULT_WEIGHT: Final = 999
-"""Of Applications, of Modules that are not critical, and of module folders without a number: they come last."""
+"""The weight of Applications, of Modules that are not critical, and of module folders without a number: they come last."""
 UNNUMBERED_WEIGHT: Final = 1
-"""Of module folders without a number in a modules directory: there they come first (spec hook-protocol §5.4)."""
+"""The weight of module folders without a number in a modules directory: there they come first (spec hook-protocol §5.4)."""
 MAX_IMAGES: Final = 10_000
 
 SETTINGS_SCHEMAS: Final = ("openapi/settings.yaml", "openapi/config-values.yaml")
@@ -70,7 +70,7 @@ VERSION_FILE: Final = "version.json"
 
 
 class Layout(StrEnum):
-    """How a package's folder is laid out."""
+    """The layout of a package's folder."""
 
     CHART = "Chart"
     PACKAGE = "Package"
@@ -81,9 +81,9 @@ class Layout(StrEnum):
 class Definition:
     """A package as its files define it.
 
-    ``type`` None: an Application or a Module may install it. ``weight``: lower runs first; a ``package.yaml`` has a say only
-    where it is critical. ``chart`` None: nothing to render. ``static_values`` are the package's own, without the section's key.
-    ``images``: digest by image name.
+    If ``type`` is None, an Application or a Module may install the package. A lower ``weight`` runs first; the weight in a
+    ``package.yaml`` counts only if the package is critical. ``chart`` is None if there is nothing to render.
+    ``static_values`` are the package's own, without the section's key. ``images`` maps an image's name to its digest.
     """
 
     layout: Layout
@@ -105,24 +105,24 @@ class Definition:
     crds: bool
     images: Mapping[str, str] = field(repr=False)
     conversions: ConversionChain = field(default=NO_CONVERSIONS, repr=False)
-    """What brings settings of older versions to the newest."""
+    """The conversions of settings of older versions to the newest."""
     subscriptions: tuple[str, ...] = ()
-    """Packages, by what the scheduler calls them: when one of them is run again, so is this."""
+    """Packages, by their names in the scheduler: when one of them runs again, so does this package."""
     bundles: frozenset[tuple[str, str]] = frozenset()
-    """(edition, bundle) in which a Module is on by default."""
+    """The pairs (edition, bundle) in which a Module is on by default."""
     batch_hooks: tuple[str, ...] = ()
-    """Executables with several hooks in them, as paths in the package: it says so itself."""
+    """Executables that contain several hooks, as paths in the package. The package declares them itself."""
 
     @property
     def camel(self) -> str:
-        """The key of its values in what hooks and templates see."""
+        """The key of the package's values, as hooks and templates see it."""
         return camel_name(self.name)
 
     @property
     def recorded_chart(self) -> JsonObject:
         """The chart's metadata for the record of a release: with the package's version, which ``helm list`` shows.
 
-        Templates see the version of the chart itself, which is a plain chart's version and any other package's own matter.
+        Templates see the chart's own version. That is the version of a plain chart; any other package chooses it freely.
         """
         if self.chart is None:
             return {}
@@ -132,21 +132,22 @@ class Definition:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is odd about its files and taken all the same."""
+        """Oddities of the package's files that are accepted."""
         return self.chart.warnings if self.chart is not None else ()
 
     @property
     def chart_file(self) -> JsonObject | None:
-        """What a render request says for `chart_file`: None where the folder is a plain chart, which Helm reads as it is."""
+        """The value of `chart_file` in a render request. It is None for a plain chart, which Helm reads as it is."""
         return None if self.layout is Layout.CHART or self.chart is None else self.chart.metadata
 
 
 def read_definition(tree: Path, *, name: str, version: str, in_modules_dir: bool = False) -> Definition:
-    """Read the package in ``tree``, which was asked for by ``name`` (a path's last part) and ``version`` ("": any).
+    """Read the package in ``tree``, which was requested by ``name`` (a path's last part) and ``version`` ("": any).
 
-    Both stand in where the package says nothing, and what it says must agree. A plain chart's name and version are its own.
-    ``in_modules_dir``: it lies in a directory of module folders, so it is one, chart or not; a weight in its name says the same.
-    Blocking. Raises ArtifactError naming a file relative to the package.
+    Both are defaults if the package does not state its own, and must agree with those that it states. A plain chart's name
+    and version are its own. ``in_modules_dir`` says that the tree is in a directory of module folders; then it is a module
+    folder, chart or not, as it is if its name has a weight. Blocking. Raises ArtifactError naming a file relative to the
+    package.
     """
     name = name.rpartition("/")[2]
     files = open_files(tree, name)
@@ -162,7 +163,7 @@ def read_definition(tree: Path, *, name: str, version: str, in_modules_dir: bool
     if files.has_file(CHART_FILE):
         return _plain_chart(files)
     raise ArtifactError(
-        f"package {name[:80]!r}: nothing says what it is: expected {PACKAGE_FILE}, a Helm chart ({CHART_FILE}), or a module "
+        f"package {name[:80]!r}: it is no package: expected {PACKAGE_FILE}, a Helm chart ({CHART_FILE}), or a module "
         f"folder ({HOOKS_FOLDER}/, openapi/, {ENABLED_SCRIPT}, {TEMPLATES_FOLDER}/ or {CRDS_FOLDER}/); add a {PACKAGE_FILE}"
     )
 
@@ -193,7 +194,7 @@ def _plain_chart(files: PackageFiles) -> Definition:
 
 def _package(files: PackageFiles, said: PackageFile, what: str, name: str, version: str) -> Definition:
     if not is_package_name(name):
-        raise ArtifactError(f"package {name[:80]!r}: no name of a package: lower-case letters, digits and '-'")
+        raise ArtifactError(f"package {name[:80]!r}: expected a name of lower-case letters, digits and '-'")
     if said.name and said.name != name:
         raise ArtifactError(f"{what}: name: {said.name} was published as {name!r}; rename one of them")
     own_chart = _own_chart(files) if files.has_file(CHART_FILE) else None
@@ -263,16 +264,16 @@ def _own_chart(files: PackageFiles) -> Chart:
 
 
 def _chart_to_make(files: PackageFiles, name: str, version: str) -> Chart | None:
-    """The chart of a package that has something to render, but no ``Chart.yaml``."""
+    """Return the chart of a package that has something to render, but no ``Chart.yaml``."""
     if files.has_folder(TEMPLATES_FOLDER) or files.has_folder(CRDS_FOLDER):
         return synthetic_chart(files.root, name, version)
     return None
 
 
 def _agreed_version(files: PackageFiles, said: dict[str, str], asked: str, chart: Chart | None) -> str:
-    """The version the package says it has, else the one asked for; what can be compared must be the same.
+    """Return the package's own version, else the requested one; all versions that can be compared must be the same.
 
-    A chart's version is its own matter, and only stands in where nothing else is a version.
+    A chart's version is independent of the package's, and is used only if nothing else is a version.
     """
     told = files.read_object(VERSION_FILE) or {}
     try:
@@ -293,7 +294,7 @@ def _agreed_version(files: PackageFiles, said: dict[str, str], asked: str, chart
 
 
 def _comparable(version: str) -> str | None:
-    """A version in one spelling; None for what is none, such as the tag `latest`."""
+    """Return a version in one spelling; None for anything else, such as the tag `latest`."""
     try:
         return str(parse_version(version))
     except FormatError:
@@ -301,7 +302,7 @@ def _comparable(version: str) -> str | None:
 
 
 def _flat_or_scoped(files: PackageFiles, name: str) -> JsonObject:
-    """The values of a ``package.yaml`` package: flat, or all of them in a section named after it."""
+    """Return the values of a ``package.yaml`` package: flat, or all of them in a section named after it."""
     values = files.read_object(VALUES_FILE) or {}
     key = camel_name(name)
     beside = values.keys() - {key, f"{key}Enabled", "global"}
@@ -309,7 +310,7 @@ def _flat_or_scoped(files: PackageFiles, name: str) -> JsonObject:
 
 
 def read_schemas(files: PackageFiles) -> tuple[Schema | None, Schema | None, Schema | None]:
-    """The schemas of settings, of values, and of values before they are given to Helm. Raises ArtifactError naming the file."""
+    """Read the schemas of settings, of values, and of values for Helm. Raises ArtifactError naming the file."""
     settings_file = next((name for name in SETTINGS_SCHEMAS if files.has_file(name)), SETTINGS_SCHEMAS[0])
     settings = files.read_object(settings_file)
     values = files.read_object(VALUES_SCHEMA)
@@ -335,7 +336,7 @@ def _conversions(files: PackageFiles, settings: Schema | None) -> ConversionChai
 
 
 def _images(files: PackageFiles, name: str) -> Mapping[str, str]:
-    """``{"image": "sha256:…"}``, or the same below the package's name."""
+    """Return digests by image name from ``{"image": "sha256:…"}``, or from the same below the package's name."""
     found = files.read_object(IMAGES_FILE) or {}
     for key in (camel_name(name), name):
         section = found.get(key)

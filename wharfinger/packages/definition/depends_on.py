@@ -1,4 +1,4 @@
-"""What the resource of a package says it needs, beside what the package says itself: ``spec.dependsOn``.
+"""Requirements in the resource of a package, in addition to those of the package itself: ``spec.dependsOn``.
 
 ::
 
@@ -7,8 +7,8 @@
       - {kind: Application, namespace: shared, name: mail}
       - {kind: Module, name: ingress, version: ">=1.2"}
 
-A Module is in no namespace: one that depends on an Application says where that is. All of it is mandatory; whoever needs more
-than that writes a package.
+A Module is in no namespace, so a Module that depends on an Application must name the Application's namespace. All entries
+are mandatory; other kinds of requirements can only be written in a package.
 """
 
 from collections.abc import Sequence
@@ -27,30 +27,30 @@ _KEYS: Final = ("kind", "name", "namespace", "version")
 
 
 def read_depends_on(value: JsonValue, *, own: str, namespace: str, where: str = FIELD) -> tuple[DependsOn, ...]:
-    """Read the list; null and an empty one are none.
+    """Read the list; null and an empty list give ().
 
-    ``own`` is what the scheduler calls the package that it is of, ``namespace`` where that is ("" for a Module). Raises
-    ShapeError or ConstraintError naming the field and what it should have been.
+    ``own`` is the scheduler's name of the package that has the list, ``namespace`` its namespace ("" for a Module). Raises
+    ShapeError or ConstraintError naming the field and the expected value.
     """
     entries = [] if value is None else value
     if not isinstance(entries, list):
         raise ShapeError(f"{where}: expected a list, found {type_name(entries)}")
     if len(entries) > MAX_DEPENDS_ON:
-        raise ShapeError(f"{where}: {len(entries)} entries, and at most {MAX_DEPENDS_ON} are taken")
+        raise ShapeError(f"{where}: expected at most {MAX_DEPENDS_ON} entries, found {len(entries)}")
     found: dict[str, DependsOn] = {}
     for index, entry in enumerate(entries):
         here = at(where, index)
         one = _read_one(closed_object(entry, here, _KEYS), namespace, here)
         if one.package == own:
-            raise ShapeError(f"{here}: it is this {one.kind} itself; nothing can depend on itself")
+            raise ShapeError(f"{here}: this is the {one.kind} itself; a package cannot depend on itself")
         if one.package in found:
-            raise ShapeError(f"{here}: {one} is there twice; join its versions with a comma")
+            raise ShapeError(f"{here}: {one} is listed twice; join its versions with a comma")
         found[one.package] = one
     return tuple(found.values())
 
 
 def depends_on_checksum(depends_on: Sequence[DependsOn]) -> str:
-    """Canonical: the order of entries changes nothing; "" for none."""
+    """Return a canonical checksum: the order of entries does not matter; "" for none."""
     entries: list[JsonValue] = [
         [each.package, each.constraint.text] for each in sorted(depends_on, key=lambda each: each.package)
     ]

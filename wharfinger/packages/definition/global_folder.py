@@ -1,10 +1,10 @@
-"""The folder of global hooks, addon-operator's layout for what belongs to no module and is seen by all of them.
+"""The folder of global hooks, addon-operator's layout for hooks that belong to no module and are seen by all of them.
 
-It has hooks (in ``hooks/``, or itself where there is no such folder) and the schemas of the global values in
-``openapi/{config-values,values}.yaml``. It is read as a package named ``global`` that has nothing to install, so that its hooks
-run, its settings are checked and its values are patched as those of any module; that its values are everybody's
-``.Values.global`` is the runtime's to know. The static layer of the values lies elsewhere, in ``values.yaml`` of the modules
-directories, and comes from who knows those.
+It has hooks (in ``hooks/``, or directly in the folder if there is no ``hooks/``) and the schemas of the global values in
+``openapi/{config-values,values}.yaml``. It is read as a package named ``global`` that has nothing to install, so its hooks
+run, its settings are checked and its values are patched as those of any module. The runtime makes its values the
+``.Values.global`` of all packages. The static layer of these values is elsewhere, in ``values.yaml`` of the modules
+directories; the caller provides it.
 """
 
 from pathlib import Path
@@ -18,11 +18,11 @@ from wharfinger.packages.definition.requirements import NO_REQUIREMENTS
 from wharfinger.packages.files.package_files import open_files
 
 GLOBAL_PACKAGE: Final = "global-hooks"
-"""What a folder of global hooks is called as a package of a folder repository."""
+"""The name of a folder of global hooks as a package of a folder repository."""
 
 
 def read_global_definition(tree: Path, *, version: str) -> Definition:
-    """Read the folder of global hooks in ``tree``; an empty one is one, too. Blocking.
+    """Read the folder of global hooks in ``tree``, which may be empty. Blocking.
 
     Raises ArtifactError naming a file relative to the folder.
     """

@@ -1,18 +1,18 @@
-"""Directories of module folders, as addon-operator is given them: which modules there are, and what lies beside them.
+"""Directories of module folders, as addon-operator uses them: the modules in them, and the files beside the modules.
 
-Every folder in such a directory is a module, a link to a folder as well; ``values.yaml`` is what the directory itself says
-(spec hook-protocol §5.4 to §5.6)::
+Every folder in such a directory is a module, also a link to a folder. ``values.yaml`` belongs to the directory itself (spec
+hook-protocol §5.4 to §5.6)::
 
     modules/
-      values.yaml          global: …          under all the user's settings, for everybody
+      values.yaml          global: …          under all the user's settings, for all modules
                            sysctlTuner: …     the same, for one module of this directory
                            sysctlTunerEnabled: true
-      002-sysctl-tuner/    values.yaml may say the last two as well: its section counts more, its flag less
+      002-sysctl-tuner/    values.yaml may have the last two as well: its section counts more, its flag less
 
-Of several modules of one name the first counts: earlier directories before later ones, in each by the folders' names. A
-directory that cannot be read, or whose ``values.yaml`` is wrong, is an error of the whole: half of an answer would look as if the
-other modules were gone. What is wrong with one module is a warning; if the module is there and cannot be read, its name is in
-``broken``, so that nobody takes it for removed.
+If several modules have the same name, the first one counts: earlier directories come before later ones, and folders of one
+directory are in the order of their names. If one directory or its ``values.yaml`` cannot be read, no result is returned at
+all, because a partial one would look as if the other modules were gone. A problem of one module is a warning. If the module
+is there and cannot be read, its name is in ``broken``, so that it is not taken for removed.
 """
 
 import os
@@ -41,12 +41,12 @@ from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.files.package_files import open_files
 
 MAX_ENTRIES: Final = 10_000
-"""Of one directory."""
+"""Entries of one directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundModule:
-    """A module's folder: ``folder`` is its name in ``dir``, with the weight that ``name`` is without."""
+    """The folder of a module. ``folder`` is its name in ``dir``, including the weight that ``name`` is without."""
 
     name: str
     weight: int
@@ -55,16 +55,17 @@ class FoundModule:
 
     @property
     def path(self) -> Path:
-        """Where it lies; may be a link."""
+        """The path of the folder; may be a link."""
         return self.dir / self.folder
 
 
 @dataclass(frozen=True, slots=True)
 class ModulesDirs:
-    """What some modules directories hold.
+    """The content of some modules directories.
 
-    ``modules`` in the order of weight, then name. ``static`` and ``enabled`` have what is said of a module, by its name;
-    ``static`` without the module's own ``values.yaml``. ``global_values``: of all directories, the first one's over the others'.
+    ``modules`` are in the order of weight, then name. ``static`` and ``enabled`` have the directories' values and flags by
+    module name; ``static`` excludes the module's own ``values.yaml``. ``global_values`` merges all directories; the first
+    one's values win.
     """
 
     modules: tuple[FoundModule, ...] = ()
@@ -77,12 +78,12 @@ class ModulesDirs:
 
 
 def read_modules_dirs(paths: Sequence[Path]) -> ModulesDirs:
-    """Look through modules directories. Blocking. Raises ArtifactError naming the directory and what is wrong with it."""
+    """Read modules directories. Blocking. Raises ArtifactError naming the directory and its problem."""
     return _Reading(tuple(paths), tuple(_values_of(path) for path in paths)).all()
 
 
 class _Reading:
-    """One look through all directories."""
+    """One pass over all directories."""
 
     def __init__(self, dirs: tuple[Path, ...], values: tuple[JsonObject, ...]) -> None:
         self._dirs = dirs
@@ -113,9 +114,9 @@ class _Reading:
             return
         if not _is_folder(entry):
             if not _is_broken_link(entry):
-                self._warnings.append(f"{path}: neither a module's folder nor {VALUES_FILE}; it is not looked at")
+                self._warnings.append(f"{path}: neither a module's folder nor {VALUES_FILE}; it is ignored")
                 return
-            self._warnings.append(f"{path}: a link to nothing; remove it, or bring back what it points to")
+            self._warnings.append(f"{path}: a broken link; remove it, or restore its target")
             self._broken.update({split_weight(entry.name)[1]} - self._found.keys())
             return
         weight, name = split_weight(entry.name)
@@ -123,7 +124,7 @@ class _Reading:
             _check_name(name)
             module = FoundModule(name, UNNUMBERED_WEIGHT if weight is None else weight, entry.name, self._dirs[at])
             if (first := self._found.get(name)) is not None:
-                self._warnings.append(f"{path}: module {name} is in {first.path} as well, and that one counts")
+                self._warnings.append(f"{path}: module {name} is in {first.path} as well, and that one is used")
                 return
             own_flag = self._flag(module, at)
         except ArtifactError as error:
@@ -137,7 +138,7 @@ class _Reading:
             self._enabled[name] = own_flag
 
     def _flag(self, module: FoundModule, at: int) -> bool | None:
-        """Whether it is on: what its own directory says, then the others, then the module itself."""
+        """Return whether the module is on, by its own directory, then the other directories, then the module itself."""
         for each in (at, *(other for other in range(len(self._dirs)) if other != at)):
             flag = enabled_flag(self._values[each], module.name, str(self._dirs[each] / VALUES_FILE))
             if flag is not None:
@@ -147,12 +148,12 @@ class _Reading:
     def _globals(self) -> JsonObject:
         merged: JsonObject = {}
         for folder, values in reversed(tuple(zip(self._dirs, self._values, strict=True))):
-            # No file's reader lets through what is nested too deeply to be merged.
+            # Every reader refuses values that are nested too deeply to be merged.
             merged = overlaid(merged, section_of(values, GLOBAL_NAME, str(folder / VALUES_FILE)))
         return merged
 
     def _warn_of_strangers(self) -> None:
-        """What ``values.yaml`` says of modules that are not there is most often misspelled."""
+        """Warn of keys of ``values.yaml`` for modules that are not there; most often they are misspelled."""
         known = self._found.keys() | self._broken | {GLOBAL_NAME}
         for folder, values in zip(self._dirs, self._values, strict=True):
             strangers = sorted(key for key in values if kebab_name(key.removesuffix(ENABLED_SUFFIX)) not in known)
@@ -162,10 +163,10 @@ class _Reading:
 
 
 def _values_of(folder: Path) -> JsonObject:
-    """What a directory's ``values.yaml`` says, with every flag in it known to be one."""
+    """Return a directory's ``values.yaml``, with every flag in it checked to be a boolean."""
     what = str(folder / VALUES_FILE)
     if not folder.is_dir():
-        raise ArtifactError(f"modules directory {folder}: not a folder; name one that is there")
+        raise ArtifactError(f"modules directory {folder}: not a folder; name an existing one")
     try:
         values = open_files(folder, str(folder)).read_object(VALUES_FILE) or {}
     except ArtifactError as error:
@@ -179,11 +180,11 @@ def _values_of(folder: Path) -> JsonObject:
 def _check_name(name: str) -> None:
     check_module_name(name)
     if name == GLOBAL_NAME:
-        raise ArtifactError(f"module {name!r}: that is the key of what all modules see; rename it")
+        raise ArtifactError(f"module {name!r}: the name is reserved for the values of all modules; rename it")
 
 
 def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
-    """What is in a directory, by name. Raises ArtifactError."""
+    """Return the entries of a directory, sorted by name. Raises ArtifactError."""
     try:
         with os.scandir(folder) as entries:
             found = sorted(islice(entries, MAX_ENTRIES + 1), key=lambda entry: entry.name)

@@ -1,10 +1,11 @@
-"""``package.yaml``, and ``module.yaml`` of older packages: what a package says about itself.
+"""``package.yaml``, and ``module.yaml`` of older packages: the package's description of itself.
 
-Every key is known, and one that is not is refused with the key it was probably meant to be: a misspelt ``requirements`` that is
-skipped would install a package where it must not be. The rules are those of spec runtime §10.2, in both of its spellings.
+Every key is known. An unknown key is refused with the key it was probably meant to be: if a misspelt ``requirements`` were
+skipped, a package would be installed where it must not be. The rules are those of spec runtime §10.2, in both of its
+spellings.
 
-``module.yaml`` has rules of its own: it is always a Module's, and may carry keys that are for catalogues and other tools; these
-are known by name and left alone.
+``module.yaml`` has rules of its own: it always belongs to a Module, and may have keys for catalogues and other tools; these
+are known by name and ignored.
 """
 
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ _LEGACY_LEFT_ALONE: Final = (
 
 
 class PackageType(StrEnum):
-    """Which kind of resource installs a package."""
+    """The kind of resource that installs a package."""
 
     APPLICATION = "Application"
     MODULE = "Module"
@@ -66,10 +67,10 @@ class PackageType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PackageFile:
-    """What the file says; "" and None where it does not. ``weight`` is only ever a Module's.
+    """The content of the file; "" and None for missing fields. Only a Module has a ``weight``.
 
-    ``subscriptions``: packages by what the scheduler calls them. ``bundles``: (edition, bundle) in which it is on by default.
-    ``batch_hooks``: executables with several hooks in them, relative to the package.
+    ``subscriptions`` are packages by their names in the scheduler. ``bundles`` are the pairs (edition, bundle) in which the
+    package is on by default. ``batch_hooks`` are executables that contain several hooks, relative to the package.
     """
 
     type: PackageType
@@ -86,7 +87,7 @@ class PackageFile:
 
 
 def read_package_file(data: bytes, *, what: str = PACKAGE_FILE) -> PackageFile:
-    """Read a ``package.yaml``. Raises ArtifactError naming ``what``, the field, and what is wrong with it."""
+    """Read a ``package.yaml``. Raises ArtifactError naming ``what``, the field, and its problem."""
     try:
         entry = closed_object(_document(data, what), "", _KEYS)
         kind = _type(text(entry, "type", ""))
@@ -115,7 +116,7 @@ def read_package_file(data: bytes, *, what: str = PACKAGE_FILE) -> PackageFile:
 
 
 def read_module_file(data: bytes, *, what: str = MODULE_FILE) -> PackageFile:
-    """Read a ``module.yaml``. Raises ArtifactError naming ``what``, the field, and what is wrong with it."""
+    """Read a ``module.yaml``. Raises ArtifactError naming ``what``, the field, and its problem."""
     try:
         entry = closed_object(_document(data, what), "", (*_LEGACY_KEYS, *_LEGACY_LEFT_ALONE))
         return PackageFile(
@@ -152,7 +153,7 @@ def _type(written: str) -> PackageType:
 def _refuse_module_keys(entry: JsonObject) -> None:
     for key in _ONLY_MODULES:
         if entry.get(key) not in (None, False, ""):
-            raise ShapeError(f"{key}: only a Module has it; remove it, or say type: Module")
+            raise ShapeError(f"{key}: only a Module has it; remove it, or set type: Module")
 
 
 def _name(entry: JsonObject) -> str:
@@ -175,7 +176,7 @@ def _version(entry: JsonObject) -> str:
 
 
 def _description(entry: JsonObject) -> str:
-    """The English one, else the first."""
+    """Return the English description, or else the first one."""
     told = _texts(entry.get("descriptions"), "descriptions")
     return told.get("en") or next((each for each in told.values() if each), "")
 
@@ -186,7 +187,7 @@ def _texts(value: JsonValue, where: str) -> dict[str, str]:
 
 
 def _subscriptions(entry: JsonObject) -> tuple[str, ...]:
-    """``name`` of a Module, ``namespace/instance`` of an Application; each once."""
+    """Return each subscription once: ``name`` of a Module, ``namespace/instance`` of an Application."""
     found: dict[str, None] = {}
     written = items(entry, "subscriptions", "")
     if len(written) > MAX_ENTRIES:
@@ -203,13 +204,13 @@ def _subscriptions(entry: JsonObject) -> tuple[str, ...]:
             )
         package = package_of(name, "") if slash else name
         if package in found:
-            raise ShapeError(f"{where}: {name} is there twice; keep one of them")
+            raise ShapeError(f"{where}: {name} is listed twice; keep one of them")
         found[package] = None
     return tuple(found)
 
 
 def _batch_hooks(entry: JsonObject) -> tuple[str, ...]:
-    """Paths of files below ``hooks``, each once, as they are written: nothing in them leads elsewhere."""
+    """Return the paths of files below ``hooks``, each once, as they are written. No path may lead out of that folder."""
     written = items(entry, "batchHooks", "")
     if len(written) > MAX_ENTRIES:
         raise ShapeError(f"batchHooks: more than {MAX_ENTRIES} entries")
@@ -221,12 +222,12 @@ def _batch_hooks(entry: JsonObject) -> tuple[str, ...]:
         if first != HOOKS_FOLDER or not steps or not {"", ".", ".."}.isdisjoint(steps) or not path.isprintable():
             raise ShapeError(f"{where}: {path[:130]!r} is no path of a hook; write one such as {HOOKS_FOLDER}/main")
         if path in written[:index]:
-            raise ShapeError(f"{where}: {path} is there twice; keep one of them")
+            raise ShapeError(f"{where}: {path} is listed twice; keep one of them")
     return tuple(str(path) for path in written)
 
 
 def _bundles(value: JsonValue) -> frozenset[tuple[str, str]]:
-    """``(edition, bundle)`` in which it is on; an edition it is not available in says nothing."""
+    """Return the pairs (edition, bundle) in which the package is on; editions without the package are skipped."""
     licensing = closed_object(value, "licensing", ("editions",))
     editions = open_object(licensing.get("editions"), "licensing.editions")
     if len(editions) > MAX_ENTRIES:
@@ -235,7 +236,7 @@ def _bundles(value: JsonValue) -> frozenset[tuple[str, str]]:
     for name, edition in editions.items():
         where = at("licensing.editions", name)
         if not name.strip():
-            raise ShapeError(f"{where}: an edition has a name")
+            raise ShapeError(f"{where}: expected the name of an edition, found none")
         entry = closed_object(edition, where, ("available", "enabledInBundles"))
         bundles = _bundle_names(entry, where)
         if flag(entry, "available", where):
@@ -252,7 +253,7 @@ def _bundle_names(edition: JsonObject, where: str) -> tuple[str, ...]:
         if not isinstance(bundle, str):
             raise ShapeError(f"{at(where, index)}: expected a string, found {type_name(bundle)}")
         if not bundle.strip():
-            raise ShapeError(f"{at(where, index)}: a bundle has a name")
+            raise ShapeError(f"{at(where, index)}: expected the name of a bundle, found none")
         found.append(bundle.strip())
     return tuple(found)
 

@@ -1,12 +1,12 @@
-"""What a package needs to be there: versions of Kubernetes and of the platform, modules, and applications.
+"""The requirements of a package: versions of Kubernetes and of the platform, modules, and applications.
 
-How it is written is a matter of :mod:`~wharfinger.packages.definition.requirements_reader`. An application without a namespace
-is one of the namespace in which the package is installed. Only whoever installs it knows which that is, so reading leaves
-names as they are written, and `resolved` makes of them what the scheduler calls packages: a module's own name,
-``<namespace>.<instance>`` of an application. What the resource itself asks for, ``spec.dependsOn``, comes on top
+:mod:`~wharfinger.packages.definition.requirements_reader` reads them as they are written. An application without a namespace
+is in the namespace in which the package is installed. Only the caller that installs the package knows that namespace, so
+reading keeps names as they are written, and `resolved` turns them into the scheduler's names: a module's own name,
+``<namespace>.<instance>`` of an application. The requirements of the resource itself, ``spec.dependsOn``, are added
 (`with_depends_on`).
 
-A package must not be needed in two contradicting ways; what contradicts is refused, so that the scheduler never has to choose.
+Contradicting requirements on one package are refused, so that the scheduler never has to choose.
 """
 
 import re
@@ -19,7 +19,7 @@ from wharfinger.formats.version_constraint import VersionConstraint, both
 from wharfinger.packages.files.strict_fields import at
 
 MAX_INSTANCE: Final = 53
-"""Characters of the name of an application's instance, which is its release's too."""
+"""Characters of the name of an application's instance, which is also its release's name."""
 
 _NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 _INSTANCE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
@@ -27,9 +27,9 @@ _INSTANCE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """Another package, and which of its versions will do.
+    """A required package, and the accepted versions.
 
-    ``name`` is a module's; of an application ``instance`` or ``namespace/instance`` as it is written, and
+    ``name`` is a module's name. For an application it is ``instance`` or ``namespace/instance`` as it is written, and
     ``<namespace>.<instance>`` once it is `resolved`.
     """
 
@@ -39,7 +39,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class DependencyGroup:
-    """Packages of which at least one must be there (any-of), or none may be (none-of)."""
+    """A group of packages: at least one must be there (any-of), or none may be (none-of)."""
 
     name: str
     description: str
@@ -48,7 +48,7 @@ class DependencyGroup:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationNeeds:
-    """Applications that a package needs, by the names that it calls them."""
+    """The applications that a package needs, by the names that the package uses for them."""
 
     mandatory: tuple[Dependency, ...] = ()
     conditional: tuple[Dependency, ...] = ()
@@ -58,7 +58,10 @@ class ApplicationNeeds:
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """Everything a package needs; None: any version will do. The four lists are of modules; `resolved`, of all packages."""
+    """All requirements of a package. A version of None means that any version is accepted.
+
+    The four lists have modules only; once `resolved`, all packages.
+    """
 
     kubernetes: VersionConstraint | None = None
     platform: VersionConstraint | None = None
@@ -67,12 +70,12 @@ class Requirements:
     any_of: tuple[DependencyGroup, ...] = ()
     none_of: tuple[DependencyGroup, ...] = ()
     applications: ApplicationNeeds | None = None
-    """None: none, or `resolved`."""
+    """None if there are none, or once they are `resolved`."""
 
 
 @dataclass(frozen=True, slots=True)
 class DependsOn:
-    """What a resource itself says it needs; ``namespace`` is "" for a Module."""
+    """A requirement of the resource itself; ``namespace`` is "" for a Module."""
 
     kind: str
     namespace: str
@@ -81,11 +84,11 @@ class DependsOn:
 
     @property
     def package(self) -> str:
-        """What the scheduler calls it."""
+        """The scheduler's name of the required package."""
         return f"{self.namespace}.{self.name}" if self.namespace else self.name
 
     def __str__(self) -> str:
-        """``Application prod/web``, ``Module ingress``."""
+        """Return ``Application prod/web`` or ``Module ingress``."""
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
 
@@ -93,25 +96,29 @@ NO_REQUIREMENTS: Final = Requirements()
 
 
 def is_package_name(name: str) -> bool:
-    """Whether it can be the name of a package, or of a namespace: a DNS label."""
+    """Return whether the name can be that of a package or of a namespace: a DNS label."""
     return _NAME.match(name) is not None
 
 
 def is_instance_name(name: str) -> bool:
-    """Whether it can be the name of an application's instance: DNS labels with dots between them."""
+    """Return whether the name can be that of an application's instance: DNS labels with dots between them."""
     return len(name) <= MAX_INSTANCE and _INSTANCE.match(name) is not None
 
 
 def package_of(name: str, namespace: str) -> str:
-    """What the scheduler calls the application ``instance`` or ``namespace/instance``; ``namespace`` stands in."""
+    """Return the scheduler's name of the application ``instance`` or ``namespace/instance``.
+
+    ``namespace`` is the default.
+    """
     given, _, instance = name.rpartition("/")
     return f"{given or namespace}.{instance}"
 
 
 def resolved(requirements: Requirements, namespace: str) -> Requirements:
-    """The same by what the scheduler calls packages, for a package installed in ``namespace``. Group names stay unique.
+    """Return the requirements with the scheduler's names, for a package installed in ``namespace``.
 
-    Raises ShapeError where an application turns out to be named twice, as ``db`` and as ``prod/db``, in ways that contradict.
+    Group names stay unique. Raises ShapeError if an application turns out to be named twice, as ``db`` and as ``prod/db``,
+    in contradicting ways.
     """
     needs = requirements.applications
     if needs is None:
@@ -142,10 +149,10 @@ def resolved(requirements: Requirements, namespace: str) -> Requirements:
 
 
 def with_depends_on(requirements: Requirements, depends_on: Iterable[DependsOn]) -> Requirements:
-    """Requirements that are `resolved`, with what the resource says it needs: mandatory, all of it.
+    """Return `resolved` requirements with those of the resource added, all of them mandatory.
 
-    Of what the package needs as well, both constraints hold. What the package excludes stays excluded: it is never on then,
-    and its gates say why.
+    If the package requires the same package as well, both constraints apply. A package that it excludes stays excluded: the
+    requirement is never met, and the gates of the package report why.
     """
     if requirements.applications is not None:
         raise AssertionError("requirements are resolved before what a resource depends on is added")
@@ -170,7 +177,7 @@ def check_buckets(
     any_of: Iterable[DependencyGroup],
     none_of: Iterable[DependencyGroup],
 ) -> None:
-    """A package is in one bucket; in groups of the same one, it may be in several. Raises ShapeError."""
+    """Raise ShapeError if a package is in several buckets. In one bucket, it may be in several groups."""
     places: dict[str, str] = {}
     for bucket, names in (
         ("mandatory", (each.name for each in mandatory)),
@@ -181,7 +188,7 @@ def check_buckets(
         for name in names:
             other = places.setdefault(name, bucket)
             if other != bucket:
-                raise ShapeError(f"{at(where, bucket)}: {name} is in {other} too; a package is in one of them")
+                raise ShapeError(f"{at(where, bucket)}: {name} is in {other} too; keep it in one of them")
 
 
 def _check_once(where: str, *lists: tuple[str, Iterable[Dependency]]) -> None:
@@ -202,7 +209,7 @@ def _placed_group(group: DependencyGroup, namespace: str) -> DependencyGroup:
 
 
 def _joined(first: tuple[DependencyGroup, ...], second: tuple[DependencyGroup, ...]) -> tuple[DependencyGroup, ...]:
-    """Both, and no two of one name: messages and dumps call a group by it."""
+    """Return both groups, with unique names, because messages and dumps name a group by them."""
     names = {group.name for group in (*first, *second)}
     taken = {group.name for group in first}
     joined = list(first)

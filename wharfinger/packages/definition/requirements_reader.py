@@ -1,6 +1,6 @@
-"""Requirements as people write them, in ``package.yaml`` and ``module.yaml``.
+"""The reader of requirements in ``package.yaml`` and ``module.yaml``.
 
-Two ways (spec runtime §10.2). The long one has a bucket for each kind of need::
+There are two forms (spec runtime §10.2). The long form has a bucket for each kind of requirement::
 
     requirements:
       kubernetes: {constraint: ">=1.30"}
@@ -14,9 +14,9 @@ Two ways (spec runtime §10.2). The long one has a bucket for each kind of need:
         mandatory: [{name: database, constraint: "^3"}, {name: shared/mail}]
         anyOf: [{name: cache, applications: [{name: redis}, {name: shared/valkey}]}]
 
-The short one, older, says ``kubernetes: ">=1.30"`` and ``modules: {ingress: ">=1.2", metrics: "^2 !optional"}``, where
-``!optional`` makes a need conditional. Which of the two ``modules`` is follows from its values: texts are the short one.
-Applications have the long one only.
+The short form is older. It is ``kubernetes: ">=1.30"`` and ``modules: {ingress: ">=1.2", metrics: "^2 !optional"}``, where
+``!optional`` makes a requirement conditional. If the values of ``modules`` are strings, it is the short form. Applications
+have the long form only.
 """
 
 from collections.abc import Callable
@@ -38,27 +38,27 @@ from wharfinger.packages.definition.requirements import (
 from wharfinger.packages.files.strict_fields import at, closed_object, items, open_object, text
 
 MAX_ENTRIES: Final = 512
-"""Of one list."""
+"""Entries of one list."""
 MAX_GROUP_NAME: Final = 100
 MAX_DESCRIPTION: Final = 300
-"""Characters of what a group is called and what it is: messages about other packages quote both."""
+"""Characters of a group's name and of its description; messages about other packages quote both."""
 OPTIONAL: Final = "!optional"
 
 _BUCKETS: Final = ("mandatory", "conditional", "anyOf", "noneOf")
 
 
 def read_requirements(value: JsonValue, where: str, *, legacy: bool = False, of_module: bool = False) -> Requirements:
-    """Read ``requirements`` in either form; ``where`` is its path. ``legacy``: as ``module.yaml`` has it.
+    """Read ``requirements`` in either form; ``where`` is its path. ``legacy`` reads it as in ``module.yaml``.
 
-    ``of_module``: a module is in no namespace, so it names applications with theirs. Raises ShapeError or ConstraintError with
-    the path of what is wrong.
+    ``of_module`` says that a module has them: a module is in no namespace, so it must name applications with their
+    namespaces. Raises ShapeError or ConstraintError with the path of the problem.
     """
     known = ("kubernetes", "platform", "deckhouse", "modules", "bootstrapped" if legacy else "applications")
     entry = closed_object(value, where, known)
     if entry.get("platform") is not None and entry.get("deckhouse") is not None:
-        raise ShapeError(f"{at(where, 'deckhouse')}: the same as platform, which is there too; keep one of them")
+        raise ShapeError(f"{at(where, 'deckhouse')}: the same as platform, which is set too; keep one of them")
     modules = open_object(entry.get("modules"), at(where, "modules"))
-    # A bucket is never a text; a module's constraint in the short form is nothing else.
+    # A bucket is never a string; a module's constraint in the short form always is.
     has_texts = any(isinstance(each, str) for each in modules.values())
     has_lists = any(isinstance(each, list | dict) for each in modules.values())
     short = not has_lists and (has_texts or modules.keys().isdisjoint(_BUCKETS))
@@ -104,7 +104,7 @@ def _short_form(modules: JsonObject, where: str) -> _Needs:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """How a kind of packages is written: the key of a group's list, and what refuses a name at a path."""
+    """The notation of one kind of packages: the key of a group's list, and the check of a name at a path."""
 
     key: str
     check: Callable[[str, str], None]
@@ -117,7 +117,7 @@ def _long_form(entry: JsonObject, where: str, members: _Members) -> _Needs:
     for number, each in enumerate(conditional):
         if not each.constraint.text:
             path = at(at(where, "conditional"), number)
-            raise ShapeError(f"{path}.constraint: required for {each.name}: without one the need says nothing")
+            raise ShapeError(f"{path}.constraint: required for {each.name}: without one it has no effect")
     any_of = _groups(entry, "anyOf", where, members)
     none_of = _groups(entry, "noneOf", where, members)
     check_buckets(where, mandatory, conditional, any_of, none_of)
@@ -125,7 +125,7 @@ def _long_form(entry: JsonObject, where: str, members: _Members) -> _Needs:
 
 
 def _dependencies(entry: JsonObject, key: str, where: str, members: _Members) -> tuple[Dependency, ...]:
-    """A list of ``{name, constraint?}``; each package once."""
+    """Read a list of ``{name, constraint?}``; each package may appear once."""
     path = at(where, key)
     found: dict[str, Dependency] = {}
     for number, value in enumerate(_bounded(items(entry, key, where), path)):
@@ -147,12 +147,12 @@ def _groups(entry: JsonObject, key: str, where: str, members: _Members) -> tuple
         group = closed_object(value, here, ("name", "description", members.key))
         name = text(group, "name", here)
         if not name:
-            raise ShapeError(f"{here}.name: required; messages call the group by it")
+            raise ShapeError(f"{here}.name: required; messages name the group by it")
         _check_length(name, MAX_GROUP_NAME, f"{here}.name")
         description = text(group, "description", here)
         _check_length(description, MAX_DESCRIPTION, f"{here}.description")
         if name in found:
-            raise ShapeError(f"{here}.name: a second group {name!r} in {key}; give each its own name")
+            raise ShapeError(f"{here}.name: a second group {name!r} in {key}; give each a different name")
         named = _dependencies(group, members.key, here, members)
         if not named:
             raise ShapeError(f"{here}.{members.key}: at least one is needed")
@@ -162,7 +162,9 @@ def _groups(entry: JsonObject, key: str, where: str, members: _Members) -> tuple
 
 def _check_length(written: str, most: int, path: str) -> None:
     if len(written) > most:
-        raise ShapeError(f"{path}: {len(written)} characters, and at most {most} are taken; it begins {written[:40]!r}")
+        raise ShapeError(
+            f"{path}: expected at most {most} characters, found {len(written)}; the text begins {written[:40]!r}"
+        )
 
 
 def _bounded(found: list[JsonValue], path: str) -> list[JsonValue]:
@@ -172,7 +174,7 @@ def _bounded(found: list[JsonValue], path: str) -> list[JsonValue]:
 
 
 def _version_of(entry: JsonObject, key: str, where: str) -> VersionConstraint | None:
-    """``key: ">=1.30"`` or ``key: {constraint: ">=1.30"}``."""
+    """Read ``key: ">=1.30"`` or ``key: {constraint: ">=1.30"}``."""
     path = at(where, key)
     value = entry.get(key)
     if isinstance(value, str | None):
@@ -183,7 +185,7 @@ def _version_of(entry: JsonObject, key: str, where: str) -> VersionConstraint | 
 
 
 def constraint_at(written: str, path: str) -> VersionConstraint:
-    """A constraint that is written at ``path``; "" allows any version. Raises ConstraintError."""
+    """Read a constraint that is written at ``path``; "" allows any version. Raises ConstraintError."""
     try:
         return parse_constraint(written)
     except ConstraintError as error:

@@ -1,7 +1,7 @@
-"""What the store does with files, synchronously: publish by rename, verify, list, delete. Runs in threads.
+"""Operations of the store on files, synchronous: publish by rename, verify, list, delete. They run in threads.
 
-A rename publishes: before it, what it publishes is on the disk (fsync of files and folders); after it, so is the name (fsync
-of the folder the name is in). Whatever the disk refuses becomes a StoreError that says what to do.
+A rename publishes. Before it, the published content is on the disk (fsync of files and folders); after it, so is the name
+(fsync of the name's folder). Every error of the disk becomes a StoreError that says what to do.
 """
 
 import errno
@@ -20,7 +20,7 @@ from wharfinger.process.remove_tree import remove_tree
 
 MAX_NAMES: Final = 200_000
 MAX_DEEP: Final = 100
-"""Names and folders inside each other of a tree; more than any archive may have."""
+"""Limits of a tree: names, and folders inside each other. They are above those of any archive."""
 
 ShouldStop: TypeAlias = Callable[[], bool]
 
@@ -45,7 +45,7 @@ def _never() -> bool:
 
 @contextmanager
 def disk_errors(doing: str) -> Iterator[None]:
-    """Turn an OSError into a StoreError; ``doing`` says what was being done to what."""
+    """Turn an OSError into a StoreError; ``doing`` names the operation and its target."""
     try:
         yield
     except OSError as error:
@@ -56,7 +56,7 @@ def disk_errors(doing: str) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last."""
+    """Sync a folder, so that the names in it survive a crash."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -65,7 +65,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Make a file's content last."""
+    """Sync a file's content, so that it survives a crash."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -74,7 +74,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Make a folder and all that is in it last."""
+    """Sync a folder and everything in it, so that they survive a crash."""
     for path, _, status in _below(folder):
         if stat.S_ISREG(status.st_mode):
             sync_file(path)
@@ -84,22 +84,25 @@ def sync_tree(folder: Path) -> None:
 
 
 def publish(temporary: Path, final: Path) -> None:
-    """Give what is complete and synced its name, atomically: a file or link replaces what has the name, a folder must not."""
+    """Rename complete and synced content to its final name, atomically.
+
+    A file or link replaces one with that name; for a folder the name must be free.
+    """
     temporary.rename(final)
     sync_folder(final.parent)
 
 
 def replace_tree(temporary: Path, final: Path, trash: Path) -> None:
-    """`publish` a folder in the place of what has the name, which goes to ``trash``. The name leads nowhere for two renames."""
+    """`publish` a folder in place of another, which is moved to ``trash``. The name is missing between the two renames."""
     with suppress(FileNotFoundError):
         final.rename(trash)
     publish(temporary, final)
 
 
 def make_read_only(folder: Path) -> None:
-    """Take everybody's right to write to a folder and all that is in it, so that who runs what is in it does not change it.
+    """Remove all write permissions from a folder and everything in it, so that processes that run from it do not change it.
 
-    The superuser writes all the same; `discard` and `delete` take what is read-only too.
+    The superuser can still write. `discard` and `delete` also remove read-only files.
     """
     for path, _, status in ((folder, (), folder.lstat()), *_below(folder)):
         if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
@@ -107,15 +110,15 @@ def make_read_only(folder: Path) -> None:
 
 
 def matches(file: BinaryIO, hexdigest: str, size: int, should_stop: ShouldStop = _never) -> bool:
-    """Whether the rest of an open file has this size and sha256. Raises ExtractionStoppedError."""
+    """Return whether the rest of an open file has this size and sha256. Raises ExtractionStoppedError."""
     return os.fstat(file.fileno()).st_size == size and _digest(file, should_stop) == hexdigest
 
 
 def content_digest(folder: Path, should_stop: ShouldStop = _never) -> str | None:
-    """sha256 over every name below a folder: kind, whether it can be executed, and content (of a link: its target).
+    """Return the sha256 over every name below a folder: kind, whether it is executable, and content (a link's target).
 
-    None for more names than MAX_NAMES, or deeper ones than MAX_DEEP: nothing that was unpacked has so many. A file is read once
-    however many names it has. Raises ExtractionStoppedError.
+    Returns None for more names than MAX_NAMES, or deeper ones than MAX_DEEP; no unpacked package has so many. A file with
+    several names is read once. Raises ExtractionStoppedError.
     """
     whole = hashlib.sha256()
     known: dict[tuple[int, int], str] = {}
@@ -140,7 +143,7 @@ def content_digest(folder: Path, should_stop: ShouldStop = _never) -> str | None
 
 
 def changed_since(folder: Path, record: Path) -> list[str]:
-    """What below a folder was written, renamed or given another mode after the file ``record`` was written: names, sorted."""
+    """Return the sorted names below a folder that were written, renamed or given another mode after the file ``record``."""
     written = record.stat().st_mtime_ns
     try:
         return sorted("/".join(name) for _, name, status in _below(folder) if status.st_ctime_ns > written)
@@ -149,7 +152,10 @@ def changed_since(folder: Path, record: Path) -> list[str]:
 
 
 def delete(path: Path, trash: Path) -> bool:
-    """Delete a file, link or folder; False where there is none. A folder loses its name first, so none is seen half gone."""
+    """Delete a file, link or folder; return False if there is none.
+
+    A folder is renamed first, so it is never seen half deleted.
+    """
     try:
         path.rename(trash)
     except FileNotFoundError:
@@ -162,7 +168,7 @@ def delete(path: Path, trash: Path) -> bool:
 
 
 def discard(path: Path) -> None:
-    """Delete a temporary file or folder as far as that is possible; what stays is left to `collect`."""
+    """Delete a temporary file or folder as far as possible; `collect` deletes the rest."""
     try:
         if path.is_dir() and not path.is_symlink():
             remove_tree(path)
@@ -182,11 +188,11 @@ def _digest(file: BinaryIO, should_stop: ShouldStop) -> str:
 
 
 class _TooManyError(Exception):
-    """More than MAX_NAMES, or deeper than MAX_DEEP."""
+    """More names than MAX_NAMES, or deeper ones than MAX_DEEP."""
 
 
 def _below(folder: Path) -> Iterator[tuple[Path, tuple[str, ...], os.stat_result]]:
-    """Everything below a folder: where it is, its name from there, and what it is; links are not followed."""
+    """Yield everything below a folder: its path, its name from there, and its status; links are not followed."""
     count = 0
     pending: list[tuple[Path, tuple[str, ...]]] = [(folder, ())]
     while pending:

@@ -1,4 +1,4 @@
-"""One lock for each key, made when first wanted and forgotten when nobody holds or awaits it."""
+"""One lock for each key, made when it is first wanted and dropped when no task holds it or waits for it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,13 +14,13 @@ class _Entry:
 
 
 class KeyedLocks:
-    """Locks by key: whoever comes second for the same key waits, different keys do not meet."""
+    """Locks by key: the second task for the same key waits; different keys are independent."""
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
 
     def __len__(self) -> int:
-        """How many keys are held or waited for."""
+        """Return the number of keys that are held or waited for."""
         return len(self._entries)
 
     @asynccontextmanager

@@ -1,7 +1,7 @@
-"""The files of an unpacked package, as its readers see them: small, regular, inside the package, or not there.
+"""Files of an unpacked package for its readers: each is small, regular and inside the package, or it is missing.
 
-A tree comes from a registry or a person's folder. What a link in it points to is looked at only where that stays inside, a
-pipe is never waited for, and nothing is read beyond its limit. Errors name a file relative to the package.
+A tree comes from a registry or a user's folder. A link is followed only if its target is inside the tree, a pipe is never
+waited for, and nothing is read beyond its limit. Errors name a file relative to the package.
 """
 
 import os
@@ -21,22 +21,22 @@ MAX_FILE: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class PackageFiles:
-    """Reads below ``root``; use `open_files`. Blocking."""
+    """A reader of the files below ``root``; use `open_files`. Blocking."""
 
     root: Path
 
     def has_file(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether there is such a file."""
         path = self._inside(name)
         return path is not None and path.is_file()
 
     def has_folder(self, name: str) -> bool:
-        """Whether there is such a folder."""
+        """Return whether there is such a folder."""
         path = self._inside(name)
         return path is not None and path.is_dir()
 
     def names(self, folder: str, *, limit: int) -> tuple[str, ...]:
-        """The names of what is in a folder, sorted; () where there is none. Raises ArtifactError for more than ``limit``."""
+        """Return the sorted names in a folder; () if there is none. Raises ArtifactError for more than ``limit``."""
         path = self._inside(folder)
         if path is None or not path.is_dir():
             return ()
@@ -50,12 +50,12 @@ class PackageFiles:
         return tuple(sorted(found))
 
     def read(self, name: str, *, limit: int = MAX_FILE) -> bytes | None:
-        """The content of a file; None where there is none. Raises ArtifactError where it is no file, or over ``limit``."""
+        """Return the content of a file; None if there is none. Raises ArtifactError if it is no file, or over ``limit``."""
         path = self._inside(name)
         if path is None:
             return None
         try:
-            # A pipe would wait for somebody to write to it; the tree is ours by now, so nobody makes one between these lines.
+            # Opening a pipe would wait for a writer. The tree is ours, so no process makes one between these lines.
             if not stat.S_ISREG(path.stat().st_mode):
                 raise ArtifactError(f"{name}: not a file")
             with path.open("rb") as file:
@@ -67,7 +67,7 @@ class PackageFiles:
         return data
 
     def read_object(self, name: str) -> JsonObject | None:
-        """The object in a YAML or JSON file; an empty file has an empty one; None where there is no file.
+        """Return the object in a YAML or JSON file; {} for an empty file, None if there is no file.
 
         Raises ArtifactError naming file and line.
         """
@@ -85,21 +85,24 @@ class PackageFiles:
         return document
 
     def _inside(self, name: str) -> Path | None:
-        """Where ``name`` is, links followed; None where there is nothing. Raises ArtifactError where that leaves the package."""
+        """Return the path of ``name``, links followed; None if it does not exist.
+
+        Raises ArtifactError if it leaves the package.
+        """
         path = self.root / name
         if not os.path.lexists(path):
             return None
         try:
             real = path.resolve(strict=True)
         except (OSError, RuntimeError) as error:
-            raise ArtifactError(f"{name}: a link to nothing; remove it") from error
+            raise ArtifactError(f"{name}: a broken link; remove it") from error
         if not real.is_relative_to(self.root):
-            raise ArtifactError(f"{name}: a link that leaves the package; put what it points to into the package")
+            raise ArtifactError(f"{name}: a link that leaves the package; copy its target into the package")
         return real
 
 
 def open_files(tree: Path, name: str) -> PackageFiles:
-    """The files of the package ``name`` in ``tree``, which may be a link. Raises ArtifactError where that is no folder."""
+    """Open the files of the package ``name`` in ``tree``, which may be a link. Raises ArtifactError if it is no folder."""
     try:
         root = tree.resolve(strict=True)
     except (OSError, RuntimeError) as error:

@@ -1,7 +1,8 @@
-"""Looking into a document that people write by hand, where every key is known: a misspelt one must not pass silently.
+"""Accessors for hand-written documents in which every key is known: a misspelt key must not pass silently.
 
-The accessors of `formats/json_value` know only the last step of a path; these carry the whole of it, so that a message leads to
-the line: ``requirements.modules.anyOf[1].name``. They raise ShapeError, to which the reader adds the name of the file.
+The accessors of :mod:`wharfinger.formats.json.value` know only the last step of a path. These have the whole path, so that a
+message leads to the line: ``requirements.modules.anyOf[1].name``. They raise ShapeError, to which the reader adds the name
+of the file.
 """
 
 import difflib
@@ -12,11 +13,11 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, typ
 
 _SHOWN: Final = 60
 _LONGEST_GUESS: Final = 40
-"""A longer key is no typing mistake of a known one; comparing would only cost time."""
+"""A longer key is no typing mistake of a known one; comparing it would only cost time."""
 
 
 def at(where: str, key: str | int) -> str:
-    """The path of what is under ``key``; "" is the root."""
+    """Return the path of the value under ``key``; "" is the root."""
     if isinstance(key, int):
         return f"{where}[{key}]"
     shown = key if key.isprintable() and len(key) <= _SHOWN else repr(key[:_SHOWN])
@@ -24,18 +25,18 @@ def at(where: str, key: str | int) -> str:
 
 
 def closed_object(value: JsonValue, where: str, known: Collection[str]) -> JsonObject:
-    """The value as an object with none but the ``known`` keys; null is an empty one."""
+    """Return the value as an object with only ``known`` keys; null is an empty one."""
     found = open_object(value, where)
     for key in found:
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1, cutoff=0.6) if len(key) <= _LONGEST_GUESS else []
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+            hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(known)}"
             raise ShapeError(f"{at(where, key)}: unknown key; {hint}")
     return found
 
 
 def open_object(value: JsonValue, where: str) -> JsonObject:
-    """The value as an object with any keys; null is an empty one."""
+    """Return the value as an object with any keys; null is an empty one."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -44,7 +45,7 @@ def open_object(value: JsonValue, where: str) -> JsonObject:
 
 
 def items(entry: JsonObject, key: str, where: str) -> list[JsonValue]:
-    """The list under ``key``; empty where it is missing or null."""
+    """Return the list under ``key``; empty if it is missing or null."""
     found = entry.get(key)
     if found is None:
         return []
@@ -54,7 +55,7 @@ def items(entry: JsonObject, key: str, where: str) -> list[JsonValue]:
 
 
 def text(entry: JsonObject, key: str, where: str) -> str:
-    """The string under ``key``, without white space around it; "" where it is missing or null."""
+    """Return the string under ``key``, without white space around it; "" if it is missing or null."""
     found = entry.get(key)
     if found is None:
         return ""
@@ -65,7 +66,7 @@ def text(entry: JsonObject, key: str, where: str) -> str:
 
 
 def flag(entry: JsonObject, key: str, where: str) -> bool:
-    """The boolean under ``key``; False where it is missing or null."""
+    """Return the boolean under ``key``; False if it is missing or null."""
     found = entry.get(key)
     if found is None:
         return False
@@ -75,7 +76,7 @@ def flag(entry: JsonObject, key: str, where: str) -> bool:
 
 
 def number(entry: JsonObject, key: str, where: str, *, most: int) -> int | None:
-    """The integer from 0 to ``most`` under ``key``; None where it is missing or null."""
+    """Return the integer from 0 to ``most`` under ``key``; None if it is missing or null."""
     found = entry.get(key)
     if found is None:
         return None

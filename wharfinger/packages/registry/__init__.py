@@ -1,4 +1,4 @@
-"""Where packages come from: OCI registries, layouts and folders, addresses, logins, manifests and pushing.
+"""The sources of packages: OCI registries, layouts and folders, addresses, logins, manifests and pushing.
 
 May import ``definition`` and below.
 """

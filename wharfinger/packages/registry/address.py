@@ -1,12 +1,11 @@
-"""Where a package is: ``registry.example:5000/charts/podinfo:1.2.3``, as people write it and as the protocol needs it.
+"""The address of a package: ``registry.example:5000/charts/podinfo:1.2.3``, as users write it and as the protocol needs it.
 
 The grammar is that of OCI references (distribution's ``reference`` package, OCI distribution spec 1.1 §"Pulling manifests"):
 a registry (host, optional port), a repository of lower-case components, then a tag, a ``@sha256:`` digest, or both, in which
-case the digest decides. The registry is never guessed: there is no default one, so that a typing mistake cannot send a
-request to somebody else's host.
+case the digest decides. There is no default registry, so that a typing mistake cannot send a request to a foreign host.
 
-The scheme is https. Plain http is for loopback hosts (a registry on one's own machine), for addresses that say ``http://``,
-and where the caller was told ``insecure``.
+The scheme is https. Plain http is used for loopback hosts (a registry on the same machine), for addresses with ``http://``,
+and if the caller passes ``insecure``.
 """
 
 import ipaddress
@@ -21,7 +20,7 @@ Scheme: TypeAlias = Literal["http", "https"]
 
 MAX_LENGTH: Final = 1024
 MAX_NAME: Final = 255
-"""Registry, slash and repository together; the limit of the reference grammar."""
+"""Characters of registry, slash and repository together; the limit of the reference grammar."""
 
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _REGISTRY: Final = re.compile(rf"(?P<host>{_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?\Z")
@@ -34,14 +33,14 @@ _SCHEMES: Final[dict[str, Scheme | None]] = {"oci://": None, "http://": "http", 
 
 @dataclass(frozen=True, slots=True)
 class RegistryAddress:
-    """A registry's host (lower case, an IPv6 address in brackets) and port; None is the scheme's own port."""
+    """The host (lower case, an IPv6 address in brackets) and port of a registry; None is the scheme's own port."""
 
     host: str
     port: int | None = None
 
     @property
     def is_loopback(self) -> bool:
-        """The host is this machine, by name or by address."""
+        """True if the host is this machine, by name or by address."""
         if self.host == "localhost" or self.host.endswith(".localhost"):
             return True
         try:
@@ -50,24 +49,24 @@ class RegistryAddress:
             return False
 
     def __str__(self) -> str:
-        """``host`` or ``host:port``."""
+        """Return ``host`` or ``host:port``."""
         return self.host if self.port is None else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryAddress:
-    """A repository in a registry and the scheme to reach it by, such as ``registry.example/charts/podinfo``."""
+    """A repository in a registry and the scheme to reach it, such as ``registry.example/charts/podinfo``."""
 
     registry: RegistryAddress
     path: str
     scheme: Scheme = "https"
 
     def child(self, name: str) -> "RepositoryAddress":
-        """The repository ``name`` below this one. Raises AddressError."""
+        """Return the repository ``name`` below this one. Raises AddressError."""
         return RepositoryAddress(self.registry, _repository(f"{self.path}/{name}", self.registry, name), self.scheme)
 
     def __str__(self) -> str:
-        """Without the scheme, as users write it."""
+        """Return the address without the scheme, as users write it."""
         return f"{self.registry}/{self.path}"
 
 
@@ -80,7 +79,7 @@ class PackageReference:
     digest: Digest | None = None
 
     def __str__(self) -> str:
-        """``registry.example/charts/podinfo:1.2.3@sha256:…``, with what is there."""
+        """Return ``registry.example/charts/podinfo:1.2.3@sha256:…``, with the tag and digest that it has."""
         tag = f":{self.tag}" if self.tag else ""
         return f"{self.repository}{tag}" + (f"@{self.digest}" if self.digest else "")
 
@@ -132,12 +131,15 @@ def parse_reference(text: str, *, insecure: bool = False) -> PackageReference:
 
 
 def choose_scheme(registry: RegistryAddress, *, insecure: bool) -> Scheme:
-    """http on this machine or where it is allowed, https everywhere else."""
+    """Return http for this machine or if it is allowed, https for all other registries."""
     return "http" if insecure or registry.is_loopback else "https"
 
 
 def tag_of_version(version: str) -> str:
-    """The tag Helm stores a chart version under: ``+`` cannot be in a tag and becomes ``_``. Raises AddressError."""
+    """Return the tag under which Helm stores a chart version: ``+`` becomes ``_``, as tags cannot contain it.
+
+    Raises AddressError.
+    """
     tag = version.replace("+", "_")
     if not _TAG.match(tag):
         raise AddressError(
@@ -147,17 +149,17 @@ def tag_of_version(version: str) -> str:
 
 
 def version_of_tag(tag: str) -> str:
-    """The chart version behind a tag, the reverse of `tag_of_version` (a version itself has no underscore)."""
+    """Return the chart version of a tag: the reverse of `tag_of_version`, as a version itself has no underscore."""
     return tag.replace("_", "+")
 
 
 def is_tag(text: str) -> bool:
-    """Whether the grammar allows this tag."""
+    """Return whether the grammar allows this tag."""
     return _TAG.match(text) is not None
 
 
 def is_repository(text: str) -> bool:
-    """Whether the grammar allows this repository path."""
+    """Return whether the grammar allows this repository path."""
     return len(text) <= MAX_NAME and _REPOSITORY.match(text) is not None
 
 
@@ -168,8 +170,8 @@ def _split_scheme(text: str) -> tuple[Scheme | None, str]:
     rest = text.removeprefix(prefix)
     _, at, host = rest.rpartition("://")[2].partition("/")[0].rpartition("@")
     if at and not host.startswith("sha256"):
-        # Not repeated: messages end up in logs and in a resource's status.
-        raise AddressError("an address with a user name or password; give them apart from it")
+        # The text is not quoted: messages are written to logs and a resource's status.
+        raise AddressError("an address with a user name or password; give them separately")
     if "://" in rest:
         raise AddressError(f"{_shown(text)}: unknown scheme; use oci://, https://, http:// or none")
     return _SCHEMES.get(prefix), rest

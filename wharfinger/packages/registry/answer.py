@@ -1,4 +1,4 @@
-"""What a registry's failures mean: one place that says which of them pass by themselves and which need a person.
+"""The errors of registries: which of them pass by themselves, and which need a user.
 
 Transient: 5xx, 408, 429, and everything the network does. Permanent until something changes: 404, 401, 403 and other 4xx.
 The registry's own code and message (distribution spec §"Error Codes") are quoted, cut and without control characters.
@@ -20,7 +20,7 @@ _TRANSIENT: Final = frozenset({408, 425, 429})
 
 
 def failure(what: str, status: int, body: bytes, headers: httpx.Headers) -> RegistryError:
-    """The error for an answer that is no success; ``what`` says what was asked of which registry."""
+    """Return the error for an answer that is no success; ``what`` names the request and the registry."""
     said = quote(body)
     tail = f": {said}" if said else ""
     if status == 404:
@@ -44,7 +44,7 @@ def failure(what: str, status: int, body: bytes, headers: httpx.Headers) -> Regi
 
 
 def quote(body: bytes) -> str:
-    """``CODE message`` of a distribution error document, or nothing."""
+    """Return ``CODE message`` of a distribution error document, or an empty string."""
     try:
         document = decode_json(body, max_bytes=MAX_ERROR_BODY, what="error")
     except FormatError:
@@ -58,7 +58,7 @@ def quote(body: bytes) -> str:
 
 
 def network_failure(what: str, error: Exception) -> RegistryError:
-    """The error for a request that got no answer, or not a whole one."""
+    """Return the error for a request that got no answer, or an incomplete one."""
     if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol | httpx.InvalidURL):
         return RegistryError(f"{what}: the request cannot be sent: {_words(error)}", transient=False)
     certificate = _cause(error, ssl.SSLCertVerificationError)
@@ -70,8 +70,8 @@ def network_failure(what: str, error: Exception) -> RegistryError:
         )
     if _cause(error, ssl.SSLError) is not None:
         return RegistryError(
-            f"{what}: TLS failed: {_words(error)}; if the registry speaks plain HTTP, say so: "
-            "spec.registry.scheme: HTTP in a PackageRepository, --plain-http on the command line",
+            f"{what}: TLS failed: {_words(error)}; if the registry uses plain HTTP, set "
+            "spec.registry.scheme: HTTP in a PackageRepository, or --plain-http on the command line",
             transient=True,
         )
     if isinstance(error, httpx.TimeoutException):

@@ -1,10 +1,10 @@
-"""Proving to a registry who is asking: Basic, and Bearer tokens from the realm a challenge names.
+"""Authentication at a registry: Basic, and Bearer tokens from the realm that a challenge names.
 
-What a challenge says comes from the network. Four rules keep a password where it belongs:
+The content of a challenge comes from the network. Four rules keep a password from foreign hosts:
 
-* nothing is sent before it is asked for, and never to another origin than the registry, save the token realm it names;
+* credentials are sent only on request, and only to the registry's origin and the token realm that it names;
 * a login goes to a realm on the registry's own host, on a host of the same domain over https, or on a host that the user named
-  (`may_get_login`); whoever is asked for it elsewhere refuses;
+  (`may_get_login`), and to no other realm;
 * a registry reached over https cannot send a password to a realm over http;
 * credentials and tokens have no readable ``repr`` and are in no message.
 
@@ -26,7 +26,7 @@ from wharfinger.packages.errors import RegistryError
 MAX_TOKEN_ANSWER: Final = 256 * 1024
 MAX_CHALLENGE: Final = 8 * 1024
 DEFAULT_TOKEN_LIFE: Final = 60.0
-"""Seconds; what the token specification says where ``expires_in`` is absent."""
+"""Seconds; the token specification's default without ``expires_in``."""
 
 _TOKEN68: Final = re.compile(r"[\x21-\x7e]{1,131072}\Z")
 _PARAMETER: Final = re.compile(r'\s*,?\s*([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
@@ -35,23 +35,23 @@ _SCHEME: Final = re.compile(r"\s*,?\s*([A-Za-z][A-Za-z0-9_-]*)(?=\s|\Z|,)(?!\s*=
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A user name and a password (or an access token used as one), or a token of identity to exchange for access."""
+    """A user name and a password (or an access token used as one), or an identity token to exchange for access."""
 
     username: str
     password: str = field(repr=False)
     identity_token: str = field(default="", repr=False)
-    """An OAuth2 refresh token; where there is one, a token realm gets it in place of name and password."""
+    """An OAuth2 refresh token; if it is set, a token realm gets it in place of name and password."""
 
     realms: tuple[str, ...] = ()
-    """Hosts beside the registry's own whose token realms may get the login."""
+    """Hosts outside the registry's own domain whose token realms may get the login."""
 
     @property
     def can_basic(self) -> bool:
-        """There is a user name and password, not only a token of identity."""
+        """True if there is a user name and password, not only an identity token."""
         return not self.identity_token
 
     def basic(self) -> str:
-        """The value of an Authorization header."""
+        """Return the value of an Authorization header."""
         return "Basic " + base64.b64encode(f"{self.username}:{self.password}".encode()).decode()
 
 
@@ -62,7 +62,7 @@ class BasicChallenge:
 
 @dataclass(frozen=True, slots=True)
 class BearerChallenge:
-    """The registry asks for a token that ``realm`` hands out."""
+    """The registry asks for a token from ``realm``."""
 
     realm: str
     service: str
@@ -71,18 +71,18 @@ class BearerChallenge:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A bearer token and for how many seconds from its answer it may be used."""
+    """A bearer token, and the number of seconds from its answer for which it may be used."""
 
     value: str = field(repr=False)
     lifetime: float
 
     def header(self) -> str:
-        """The value of an Authorization header."""
+        """Return the value of an Authorization header."""
         return "Bearer " + self.value
 
 
 def read_challenges(headers: list[str]) -> tuple[BasicChallenge | BearerChallenge, ...]:
-    """The challenges of WWW-Authenticate headers that can be answered here, Bearer first; what else is there is left out."""
+    """Return the challenges of WWW-Authenticate headers that can be answered here, Bearer first; all others are left out."""
     found: list[BasicChallenge | BearerChallenge] = []
     for header in headers:
         found.extend(_read_header(header[:MAX_CHALLENGE]))
@@ -110,9 +110,9 @@ def _read_header(text: str) -> list[BasicChallenge | BearerChallenge]:
 
 
 def token_url(challenge: BearerChallenge, *, registry: httpx.URL, scope: str) -> httpx.URL:
-    """Where to ask for the token. Raises RegistryError for a realm that must not get a password.
+    """Return the URL to request the token from. Raises RegistryError for a realm that must not get a password.
 
-    ``scope`` is used where the challenge names none.
+    ``scope`` is used if the challenge names none.
     """
     query = httpx.QueryParams({"service": challenge.service} if challenge.service else {})
     for one in (challenge.scope or scope).split(" "):
@@ -121,7 +121,7 @@ def token_url(challenge: BearerChallenge, *, registry: httpx.URL, scope: str) ->
 
 
 def token_form(challenge: BearerChallenge, *, scope: str, identity_token: str) -> bytes:
-    """What to post to the realm to exchange a token of identity (distribution's OAuth2 token specification)."""
+    """Return the form to post to the realm to exchange an identity token (distribution's OAuth2 token specification)."""
     form = {
         "grant_type": "refresh_token",
         "client_id": "wharfinger",
@@ -133,7 +133,7 @@ def token_form(challenge: BearerChallenge, *, scope: str, identity_token: str) -
 
 
 def realm_url(challenge: BearerChallenge, *, registry: httpx.URL) -> httpx.URL:
-    """The realm of a challenge. Raises RegistryError for one that must not get a password."""
+    """Return the realm of a challenge. Raises RegistryError for one that must not get a password."""
     try:
         realm = httpx.URL(challenge.realm)
     except (httpx.InvalidURL, ValueError) as error:
@@ -152,7 +152,7 @@ def realm_url(challenge: BearerChallenge, *, registry: httpx.URL) -> httpx.URL:
 
 
 def check_realm(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...]) -> None:
-    """Raise RegistryError where a login must not go to this realm."""
+    """Raise RegistryError if a login must not go to this realm."""
     if not may_get_login(realm, registry=registry, realms=realms):
         raise RegistryError(
             f"registry {registry.netloc.decode()}: it wants the login sent to another host, {realm.host[:200]}; refused: if "
@@ -187,7 +187,7 @@ def _is_address(host: str) -> bool:
 
 
 def read_token(data: bytes, realm_host: str) -> Token:
-    """The token in a realm's answer. Raises RegistryError where there is none."""
+    """Return the token in a realm's answer. Raises RegistryError if there is none."""
     try:
         answer = as_object(decode_json(data, max_bytes=MAX_TOKEN_ANSWER, what="token answer"), "token answer")
         value = find_str(answer, "token") or find_str(answer, "access_token")

@@ -1,13 +1,13 @@
 """The login of a registry from Docker's configuration, as ``docker login`` writes it and as Secrets of Kubernetes carry it.
 
-Two forms: ``config.json`` (``.dockerconfigjson``), whose ``auths`` has one entry for each registry, and the older ``.dockercfg``,
-which is such a map itself. Keys are what people typed: ``registry.example``, ``https://registry.example/v1/``,
-``registry.example:5000/team``, ``*.example.com``. The most specific key that fits counts: a longer path first, then a host
-without a wildcard.
+There are two forms: ``config.json`` (``.dockerconfigjson``), with one entry for each registry in ``auths``, and the older
+``.dockercfg``, which is such a map itself. Keys are as users typed them: ``registry.example``,
+``https://registry.example/v1/``, ``registry.example:5000/team``, ``*.example.com``. The most specific matching key counts: a
+longer path first, then a host without a wildcard.
 
-Helpers that keep passwords elsewhere (``credsStore``, ``credHelpers``) are programs, and are not run. Nothing from the file is
-in a message save the key an entry has. Sources: docker/cli's ``cli/config/configfile``; kubelet's credential provider for paths
-and wildcards.
+Helpers that store passwords elsewhere (``credsStore``, ``credHelpers``) are programs, and are not run. Messages contain
+nothing from the file except an entry's key. Sources: docker/cli's ``cli/config/configfile``; kubelet's credential provider
+for paths and wildcards.
 """
 
 import base64
@@ -23,12 +23,12 @@ from wharfinger.packages.registry.address import RegistryAddress
 from wharfinger.packages.registry.credentials import Credentials
 
 MAX_DOCKER_CONFIG: Final = 1024 * 1024
-"""Bytes; more than a Secret can hold is none."""
+"""Bytes; a Secret cannot hold more either."""
 MAX_KEYS: Final = 1_000
-"""Entries; each is a pattern that is matched where others wait."""
+"""Entries; each is a pattern to match while other tasks wait."""
 
 _HUB: Final = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
-"""The names of one registry; its key in the file is ``https://index.docker.io/v1/`` for historical reasons."""
+"""The names of Docker Hub; its key in the file is ``https://index.docker.io/v1/`` for historical reasons."""
 _KEY: Final = re.compile(
     r"(?:https?://)?(?P<host>\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9.*?-]{1,253})(?::(?P<port>[0-9]{1,5}))?(?P<path>/.*)?\Z",
     re.ASCII,
@@ -38,19 +38,19 @@ _HTTPS: Final = 443
 
 
 class DockerConfigError(FormatError):
-    """The configuration cannot be read, or its entry for this registry cannot."""
+    """The configuration, or its entry for this registry, cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What a key of the file is for."""
+    """The registry and path that a key of the file is for."""
 
     host: str
     port: str
     path: str
 
     def fits(self, registry: RegistryAddress, repository: str) -> bool:
-        """Whether the repository of the registry lies there."""
+        """Return whether the repository of the registry is below this place."""
         port = "" if registry.port in {None, _HTTPS} else str(registry.port)
         if port != self.port:
             return False
@@ -64,15 +64,15 @@ class _Place:
         return len(ours) == len(theirs) and all(map(fnmatchcase, ours, theirs))
 
     def rank(self) -> tuple[int, bool, bool]:
-        """The higher, the more specific."""
+        """Return a sort key that is higher for more specific places."""
         return len(self.path), "*" not in self.host and "?" not in self.host, bool(self.port)
 
 
 def read_docker_config(data: bytes, registry: RegistryAddress, repository: str = "") -> Credentials | None:
-    """The login for a repository of a registry, or None where the configuration has none.
+    """Return the login for a repository of a registry, or None if the configuration has none.
 
-    Without a ``repository`` only entries for the whole registry count. Raises DockerConfigError; a broken entry for another
-    registry does no harm.
+    Without a ``repository`` only entries for the whole registry count. Raises DockerConfigError. A broken entry for another
+    registry is ignored.
     """
     try:
         document = as_object(decode_json(data, max_bytes=MAX_DOCKER_CONFIG, what="document"), "document")
@@ -92,7 +92,7 @@ def read_docker_config(data: bytes, registry: RegistryAddress, repository: str =
 
 
 def _old_entries(document: JsonObject) -> JsonObject:
-    """The entries of a ``.dockercfg``; of a ``config.json`` without logins, none."""
+    """Return the entries of a ``.dockercfg``; {} for a ``config.json`` without logins."""
     return {key: value for key, value in document.items() if isinstance(value, dict) and _is_entry(value)}
 
 
@@ -111,7 +111,7 @@ def _place(key: str) -> _Place | None:
         return None
     port = "" if match["port"] in {None, str(_HTTPS)} else match["port"]
     path = (match["path"] or "").strip("/")
-    # The version of a registry's API, which old clients wrote into the key; no repository is named so.
+    # The version of a registry's API, which old clients wrote into the key; no repository has such a name.
     return _Place(match["host"].lower(), port, "" if path in {"v1", "v2"} else path)
 
 
@@ -128,7 +128,7 @@ def _credentials(entry: JsonObject, key: str) -> Credentials | None:
 
 
 def _decoded(auth: str, key: str) -> tuple[str, str]:
-    """User name and password behind an ``auth``: base64 of ``name:password``, padded or not."""
+    """Return the user name and password of an ``auth``: base64 of ``name:password``, padded or not."""
     text = auth.strip()
     try:
         plain = base64.b64decode(text + "=" * (-len(text) % 4), validate=True).decode()

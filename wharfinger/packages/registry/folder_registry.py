@@ -1,10 +1,12 @@
-"""A registry that is a folder of package folders, for an author at work: each is packed when it is asked for.
+"""A registry that is a folder of package folders, for an author at work: each package is packed when it is requested.
 
-A package has one version, the one it says itself, and so one tag; asked for another, it is not there. A package that says none is
-there under any. The same files give the same digest, and changed files another: a digest that was handed out is kept as long
-as this registry is open, or until another package is asked for, so that what begins to be read can be read to its end.
+A package has one version, the one in its own files, and so one tag; no other tag is found. A package without a version is
+found under any tag. The same files give the same digest, and changed files another. The package of a digest that was
+returned is kept as long as this registry is open, or until another package is requested, so that a read that has begun can
+be finished.
 
-A folder of global hooks is no folder of packages: it is the package ``global-hooks`` itself, unless it has one of that name.
+A folder of global hooks is no folder of packages: it is the package ``global-hooks`` itself, unless it contains a package of
+that name.
 """
 
 import io
@@ -36,19 +38,19 @@ class FolderRegistry:
         self._packed: tuple[str, Package] | None = None
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """The package as its files are now; ArtifactNotFoundError where ``tag`` is not its version."""
+        """Return the package as its files are now; raise ArtifactNotFoundError if ``tag`` is not its version."""
         if not is_tag(tag):
             raise AddressError(f"{tag[:200]!r} is no tag")
         package = await self._pack(repository)
         if package.tag not in {tag, ""}:
             raise ArtifactNotFoundError(
-                f"{self._root / repository}: not version {tag}; what is there is version {package.tag}: "
-                "ask for that one, or change the version it says"
+                f"{self._root / repository}: not version {tag}; the folder has version {package.tag}; "
+                "request that one, or change the version in its files"
             )
         return package.manifest.descriptor
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
-        """The package's manifest; ArtifactNotFoundError where its files have another digest."""
+        """Return the package's manifest; raise ArtifactNotFoundError if its files have another digest."""
         package = self._kept(repository)
         if package is None or package.manifest.descriptor.digest != digest:
             package = await self._pack(repository)
@@ -62,17 +64,17 @@ class FolderRegistry:
 
     @asynccontextmanager
     async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Stream the config or the layer of the package that was asked for last, or as it is now."""
+        """Stream the config or the layer of the package that was requested last, or as it is now."""
         package = self._kept(repository) or await self._pack(repository)
         what = f"{self._root / repository}@{blob.digest}"
         for one in (package.config, package.layer):
             if one.descriptor.digest == blob.digest:
                 yield VerifiedBlob(ReadChunks(partial(_next_chunk, io.BytesIO(one.data))), blob, what)
                 return
-        raise ArtifactNotFoundError(f"{what}: not found; the folder's files have changed, ask for the package again")
+        raise ArtifactNotFoundError(f"{what}: not found: the folder's files have changed; request the package again")
 
     async def tags(self, repository: str) -> tuple[str, ...]:
-        """The package's version; none where it says none."""
+        """Return the package's version; () if it has none."""
         tag = (await self._pack(repository)).tag
         return (tag,) if tag else ()
 
@@ -82,14 +84,14 @@ class FolderRegistry:
     async def _pack(self, repository: str) -> Package:
         if not is_repository(repository):
             raise AddressError(f"{repository[:200]!r} is no repository")
-        self._packed = None  # two of them may be large
+        self._packed = None  # free it first: two packages may be large
         package = await trio.to_thread.run_sync(_pack, self._root, repository)
         self._packed = repository, package
         return package
 
 
 def _pack(root: Path, repository: str) -> Package:
-    """The package as it is in the folder now. Blocking."""
+    """Pack the package as it is in the folder now. Blocking."""
     folder = root / repository
     if folder.is_dir():
         return pack_package(folder, repository.rpartition("/")[2])

@@ -1,8 +1,8 @@
-"""Indexes: one name for several manifests, of which one is the package for this machine.
+"""Indexes: one name for several manifests, one of which is the package for this machine.
 
-Builders that know platforms push an index even where there is only one image, with attestations beside it. What is taken
-(image-spec 1.1 §"Image Index"): the only image there is, or else the first for Linux on this machine's architecture. A package's
-files are seldom bound to an architecture, so an index with one image is not asked what that was built for.
+Builders that know platforms push an index even if there is only one image, with attestations beside it. The choice
+(image-spec 1.1 §"Image Index") is the only image there is, or else the first one for Linux on this machine's architecture. A
+package's files are seldom bound to an architecture, so the architecture of a single image does not matter.
 """
 
 import platform
@@ -28,20 +28,20 @@ _ATTESTATION: Final = "vnd.docker.reference.type"
 
 
 def is_index(media_type: str) -> bool:
-    """Whether a manifest of this type is an index."""
+    """Return whether a manifest of this type is an index."""
     return media_type in INDEXES
 
 
 def running_architecture() -> str:
-    """This machine's, by the name images use (Go's): ``amd64``, ``arm64``, …"""
+    """Return this machine's architecture by the name that images use (Go's): ``amd64``, ``arm64``, …"""
     machine = platform.machine().lower()
     return _ARCHITECTURES.get(machine, machine)
 
 
 def choose_manifest(data: bytes, descriptor: Descriptor, *, architecture: str = "") -> Descriptor:
-    """The manifest of an index to take; "" is the running machine's architecture.
+    """Return the manifest of an index to use; "" is the running machine's architecture.
 
-    Raises DigestError where the bytes are not the descriptor's, ArtifactError where they are no index or none of it fits.
+    Raises DigestError if the bytes do not match the descriptor, ArtifactError if they are no index or no entry fits.
     """
     what = f"index {descriptor.digest}"
     if len(data) != descriptor.size or digest_of(data) != descriptor.digest:
@@ -54,7 +54,7 @@ def choose_manifest(data: bytes, descriptor: Descriptor, *, architecture: str = 
 
 
 def choose_entry(listed: list[JsonValue], *, architecture: str = "") -> Descriptor:
-    """The same of the entries themselves. Raises FormatError, DigestError, ArtifactError."""
+    """Return the entry to use of those listed in an index. Raises FormatError, DigestError, ArtifactError."""
     architecture = architecture or running_architecture()
     if len(listed) > MAX_MANIFESTS:
         raise ArtifactError(f"{len(listed)} manifests; at most {MAX_MANIFESTS} are read")
@@ -68,7 +68,7 @@ def choose_entry(listed: list[JsonValue], *, architecture: str = "") -> Descript
 
 
 def _is_attestation(entry: JsonObject) -> bool:
-    """What buildx puts beside an image to say how it was made."""
+    """Return whether an entry is an attestation, which buildx adds beside an image to say how it was built."""
     return find(entry, "annotations", _ATTESTATION) is not None
 
 

@@ -1,15 +1,15 @@
-"""OCI image manifests, read as what they are: data of strangers.
+"""OCI image manifests, read as untrusted data.
 
-`read_manifest` is the one reader. It takes the bytes and the descriptor they were asked for by, checks that the bytes are what
-the descriptor promises, and hands out a :class:`~wharfinger.packages.registry.registry.Manifest`; for anything else it raises
-a PackageError, whatever the bytes are (a fuzz test holds it to that). Sizes and counts are bounded before anything is built.
+`read_manifest` is the only reader. It takes the bytes and the descriptor by which they were requested, checks that the bytes
+match the descriptor, and returns a :class:`~wharfinger.packages.registry.registry.Manifest`. For anything else it raises a
+PackageError, whatever the bytes are (a fuzz test checks that). Sizes and counts are bounded before anything is built.
 
-Read: OCI image manifest v1 (image-spec 1.1 §"Image Manifest") and Docker schema 2, which older registries and tools write;
-indexes of them by :mod:`wharfinger.packages.registry.image_index`. Not read: schema 1, embedded ``data``, foreign layers
-(``urls``).
+It reads OCI image manifest v1 (image-spec 1.1 §"Image Manifest") and Docker schema 2, which older registries and tools
+write; :mod:`wharfinger.packages.registry.image_index` reads indexes of them. It does not read schema 1, embedded ``data``,
+and foreign layers (``urls``).
 
-A package is one of two kinds of artifact: a Helm chart (one layer with the chart's archive), or an image whose layers, put on top
-of each other, are the package's files.
+A package is one of two kinds of artifact: a Helm chart (one layer with the chart's archive), or an image whose layers, on
+top of each other, are the package's files.
 """
 
 import re
@@ -55,11 +55,11 @@ READABLE: Final = (OCI_MANIFEST, DOCKER_MANIFEST)
 INDEXES: Final = (OCI_INDEX, DOCKER_LIST)
 
 MAX_MANIFEST: Final = 4 * 1024 * 1024
-"""Bytes; what the distribution spec asks registries to accept."""
+"""Bytes; the distribution spec asks registries to accept this much."""
 MAX_LAYERS: Final = 1_000
 MAX_ANNOTATIONS: Final = 1_000
 MAX_BLOB: Final = 64 * 1024**3
-"""Bytes a descriptor may announce; anything above is a lie or not a package."""
+"""Bytes that a descriptor may announce; anything above is wrong or not a package."""
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\Z")
 
@@ -67,14 +67,14 @@ _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z
 def read_manifest(data: bytes, descriptor: Descriptor) -> Manifest:
     """Read a manifest.
 
-    Raises DigestError where the bytes are not the descriptor's, ArtifactError where they are no manifest that is read here.
+    Raises DigestError if the bytes do not match the descriptor, ArtifactError if they are no supported manifest.
     """
     what = f"manifest {descriptor.digest}"
     if len(data) > MAX_MANIFEST:
         raise ArtifactError(f"{what}: {len(data)} bytes is over the limit of {MAX_MANIFEST}")
     if len(data) != descriptor.size or digest_of(data) != descriptor.digest:
         raise DigestError(
-            f"{what}: the {len(data)} bytes received are not the {descriptor.size} it promises", transient=True
+            f"{what}: received {len(data)} bytes, expected {descriptor.size} with that digest", transient=True
         )
     try:
         return _read(as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="document"), "document"), descriptor)
@@ -83,10 +83,10 @@ def read_manifest(data: bytes, descriptor: Descriptor) -> Manifest:
 
 
 def manifest_media_type(data: bytes, content_type: str) -> str:
-    """What kind of manifest the bytes are: their own ``mediaType`` first, then the Content-Type they came with.
+    """Return the media type of the bytes: their own ``mediaType`` first, then the Content-Type of the response.
 
-    The form of OCI says it in neither way when it lies in a folder; there the fields tell. Raises ArtifactError for bytes that
-    are no JSON object.
+    An OCI manifest in a folder may have neither; then its fields decide. Raises ArtifactError for bytes that are no JSON
+    object.
     """
     try:
         document = as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="manifest"), "manifest")
@@ -97,7 +97,7 @@ def manifest_media_type(data: bytes, content_type: str) -> str:
 
 
 def read_descriptor(value: JsonValue, what: str) -> Descriptor:
-    """A descriptor in a manifest, an index or a layout. Raises ShapeError, DigestError, ArtifactError naming ``what``."""
+    """Read a descriptor in a manifest, an index or a layout. Raises ShapeError, DigestError, ArtifactError naming ``what``."""
     entry = as_object(value, what)
     size = find(entry, "size")
     if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= MAX_BLOB:
@@ -106,7 +106,7 @@ def read_descriptor(value: JsonValue, what: str) -> Descriptor:
 
 
 def write_manifest(config: Descriptor, layers: tuple[Descriptor, ...], annotations: dict[str, str]) -> bytes:
-    """An OCI image manifest: the same arguments give the same bytes."""
+    """Return the bytes of an OCI image manifest: the same arguments give the same bytes."""
     document: JsonObject = {
         "schemaVersion": 2,
         "mediaType": OCI_MANIFEST,
@@ -118,12 +118,12 @@ def write_manifest(config: Descriptor, layers: tuple[Descriptor, ...], annotatio
 
 
 def is_chart(manifest: Manifest) -> bool:
-    """Whether it is a Helm chart, as `helm push` makes it, rather than an image."""
+    """Return whether it is a Helm chart, as `helm push` makes it, and not an image."""
     return manifest.config.media_type == HELM_CONFIG or any(one.media_type == HELM_CHART for one in manifest.layers)
 
 
 def package_layers(manifest: Manifest) -> tuple[Descriptor, ...]:
-    """The layers that hold the package: the one with a chart's archive, or all of an image, the lowest first.
+    """Return the layers with the package: the one with a chart's archive, or all of an image, the lowest first.
 
     Raises ArtifactError naming what is there instead.
     """
@@ -151,7 +151,7 @@ def package_layers(manifest: Manifest) -> tuple[Descriptor, ...]:
 
 
 def blobs_of(manifest: Manifest) -> tuple[Descriptor, ...]:
-    """Config and layers in order, each digest once."""
+    """Return config and layers in order, each digest once."""
     seen: dict[Digest, Descriptor] = {}
     for descriptor in (manifest.config, *manifest.layers):
         seen.setdefault(descriptor.digest, descriptor)
@@ -159,7 +159,7 @@ def blobs_of(manifest: Manifest) -> tuple[Descriptor, ...]:
 
 
 def manifest_fields(manifest: Manifest) -> JsonObject:
-    """All that was read of a manifest, for a record; `manifest_from_fields` reads it back."""
+    """Return all fields that were read of a manifest, for a record; `manifest_from_fields` is the inverse."""
     return {
         "descriptor": _descriptor_json(manifest.descriptor),
         "artifactType": manifest.artifact_type,
@@ -170,7 +170,7 @@ def manifest_fields(manifest: Manifest) -> JsonObject:
 
 
 def manifest_from_fields(fields: JsonObject) -> Manifest:
-    """A manifest from a record. Raises FormatError, DigestError, ArtifactError where it is none."""
+    """Read a manifest from a record. Raises FormatError, DigestError, ArtifactError if it is none."""
     return _manifest(fields, read_descriptor(find(fields, "descriptor"), "descriptor"))
 
 
@@ -181,9 +181,9 @@ def _read(document: JsonObject, descriptor: Descriptor) -> Manifest:
     if media_type in INDEXES or ("manifests" in document and "layers" not in document):
         raise ArtifactError("an index where one image is expected; name the image by its digest")
     if media_type not in READABLE:
-        raise ArtifactError(f"{media_type[:200]!r} is not a manifest type that is read here")
+        raise ArtifactError(f"{media_type[:200]!r} is not a supported type of manifest")
     if descriptor.media_type not in {"", media_type}:
-        raise ArtifactError(f"announced as {descriptor.media_type[:200]!r}, but it says {media_type!r}")
+        raise ArtifactError(f"announced as {descriptor.media_type[:200]!r}, but it is {media_type!r}")
     return _manifest(document, Descriptor(media_type, descriptor.digest, descriptor.size))
 
 

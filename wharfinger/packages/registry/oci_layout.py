@@ -2,12 +2,12 @@
 
 ::
 
-    <root>/<repository>/oci-layout                 which version of the form this is; locked while the index is rewritten
+    <root>/<repository>/oci-layout                 the version of the layout; locked while the index is rewritten
     <root>/<repository>/index.json                 the manifests, and by annotation the tag of each
     <root>/<repository>/blobs/sha256/<hex>         manifests, configs and layers
 
-Such a folder travels on a stick. What is read is verified as if it came over a network: manifests before they are looked into,
-blobs while they stream. What is written is complete or not there: blobs and index come by a rename, and the index last.
+Such a folder may be carried on a memory stick, so reads are verified as over a network: manifests before they are parsed,
+blobs while they stream. Written files are complete or absent: blobs and index are renamed into place, the index last.
 """
 
 import fcntl
@@ -52,7 +52,7 @@ class OciLayout:
         self._root = root
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """The manifest whose name in the index is ``tag``; ArtifactNotFoundError where there is none."""
+        """Return the manifest whose name in the index is ``tag``; raise ArtifactNotFoundError if there is none."""
         if not is_tag(tag):
             raise AddressError(f"{tag[:200]!r} is no tag")
         folder = self._folder(repository)
@@ -68,7 +68,10 @@ class OciLayout:
         return Descriptor(manifest_media_type(data, descriptor.media_type), descriptor.digest, len(data))
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
-        """A manifest by digest, through an index: DigestError for other bytes, ArtifactError where it is no image manifest."""
+        """Return a manifest by digest, through an index.
+
+        Raises DigestError for other bytes, ArtifactError if it is no image manifest.
+        """
         folder = self._folder(repository)
         data = await self._manifest_bytes(folder, digest)
         descriptor = Descriptor(manifest_media_type(data, ""), digest, len(data))
@@ -80,27 +83,27 @@ class OciLayout:
 
     @asynccontextmanager
     async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Stream a blob; the end, or the first byte too many, is the check."""
+        """Stream a blob; it is checked at its end, or at the first byte beyond its size."""
         folder = self._folder(repository)
         what = f"{folder}@{blob.digest}"
         with await _run(what, partial(_open, _blob_path(folder, blob.digest))) as file:
             yield VerifiedBlob(ReadChunks(partial(_run, what, partial(file.read, CHUNK))), blob, what)
 
     async def tags(self, repository: str) -> tuple[str, ...]:
-        """All names in the index that are tags, sorted as text."""
+        """Return all names in the index that are tags, sorted as text."""
         entries = await self._entries(self._folder(repository))
         names = (find(entry, "annotations", _TAG) for entry in entries)
         return tuple(sorted({name for name in names if isinstance(name, str) and is_tag(name)}))
 
     async def push_blob(self, repository: str, media_type: str, data: bytes) -> Descriptor:
-        """Write a blob, unless it is there; the layout is made where there is none."""
+        """Write a blob unless it is there; make the layout if there is none."""
         folder = self._folder(repository)
         digest = digest_of(data)
         await _run(f"push of {folder}@{digest}", partial(_write_blob, folder, digest, data))
         return Descriptor(media_type, digest, len(data))
 
     async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
-        """Write a manifest, and give it the name ``tag``, which then no other has."""
+        """Write a manifest, and move the name ``tag`` to it."""
         if not is_tag(tag):
             raise AddressError(f"{tag[:200]!r} is no tag")
         folder = self._folder(repository)
@@ -139,7 +142,7 @@ def _write_blob(folder: Path, digest: Digest, data: bytes) -> None:
     marker = folder / LAYOUT_FILE
     if not marker.exists():
         with _written(folder, encode_json(_VERSION)) as temporary, suppress(FileExistsError):
-            # Linked, not renamed: whoever holds its lock must go on holding that of the file everybody sees.
+            # Linked, not renamed: a process that holds the lock must keep holding that of the visible file.
             marker.hardlink_to(temporary)
     if not _is_there(path, digest, len(data)):
         with _written(folder, data) as temporary:
@@ -162,7 +165,7 @@ def _point(folder: Path, tag: str, descriptor: Descriptor) -> None:
 
 @contextmanager
 def _written(folder: Path, data: bytes) -> Iterator[Path]:
-    """A temporary file with the data, synced; to be renamed or linked, and gone at the end."""
+    """Yield a temporary file with the data, synced, to be renamed or linked. It is deleted at the end."""
     temporary = folder / f".new-{secrets.token_hex(8)}"
     try:
         temporary.write_bytes(data)
@@ -173,7 +176,7 @@ def _written(folder: Path, data: bytes) -> Iterator[Path]:
 
 
 def _read_index(folder: Path) -> JsonObject:
-    """A layout's index, whose ``manifests`` are objects. Raises OSError, ArtifactError."""
+    """Return a layout's index; its ``manifests`` are objects. Raises OSError, ArtifactError."""
     path = folder / INDEX_FILE
     try:
         index = as_object(decode_json(_read(path, MAX_INDEX), max_bytes=MAX_INDEX, what="index"), "index")
@@ -193,7 +196,7 @@ def _read(path: Path, limit: int) -> bytes:
 
 
 def _open(path: Path) -> io.BufferedReader:
-    """A file to read. Raises OSError, ArtifactError for what is none."""
+    """Open a file for reading. Raises OSError; ArtifactError if it is no file."""
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -211,14 +214,14 @@ def _is_there(path: Path, digest: Digest, size: int) -> bool:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Whoever rewrites the index of a layout meanwhile, in this process or another, waits."""
+    """Hold the lock of a layout's index, so that other tasks and processes that rewrite it wait."""
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 async def _run(what: str, work: Callable[[], T]) -> T:
-    """Work on the disk, in a thread. Raises PackageError."""
+    """Run disk work in a thread. Raises PackageError."""
     try:
         return await trio.to_thread.run_sync(work)
     except (FileNotFoundError, NotADirectoryError) as error:

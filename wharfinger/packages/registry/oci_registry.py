@@ -1,11 +1,11 @@
-"""A registry over the OCI distribution protocol: requests and what their answers promise.
+"""A registry over the OCI distribution protocol: its requests, and the checks of their answers.
 
 Built on :class:`~wharfinger.packages.registry.wire.Wire`, which knows connections, redirects and credentials; this module
 knows manifests, blobs, tags and uploads (distribution spec 1.1). Its invariants:
 
-* what comes back is what its digest says: manifests are hashed before they are read, blobs while they stream, and the
-  headers in which a registry states digests are not believed;
-* no answer is held in memory without a bound, and a blob ends at the first byte more than its descriptor announces.
+* every result matches its digest: manifests are hashed before they are read, blobs while they stream, and digests in a
+  registry's headers are ignored;
+* every answer in memory is bounded, and a blob ends at the first byte beyond the size in its descriptor.
 """
 
 from collections.abc import AsyncIterator
@@ -43,23 +43,26 @@ class OciRegistry:
         self._wire = wire
 
     def __str__(self) -> str:
-        """Scheme, host and port."""
+        """Return scheme, host and port."""
         return str(self._wire.base)
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """The manifest behind a tag, hashed here; ArtifactNotFoundError where there is none."""
+        """Return the manifest of a tag, hashed here; raise ArtifactNotFoundError if there is none."""
         if not is_tag(tag):
             raise AddressError(f"{tag[:200]!r} is no tag")
         data, content_type = await self._get_manifest(repository, tag)
         return Descriptor(manifest_media_type(data, content_type), digest_of(data), len(data))
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
-        """A manifest by digest, through an index: DigestError for other bytes, ArtifactError where it is no image manifest."""
+        """Return a manifest by digest, through an index.
+
+        Raises DigestError for other bytes, ArtifactError if it is no image manifest.
+        """
         return await self._manifest(repository, digest, follow_index=True)
 
     @asynccontextmanager
     async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Stream a blob in chunks as they arrive; the end, or the first byte too many, is the check."""
+        """Stream a blob in chunks as they arrive; it is checked at its end, or at the first byte beyond its size."""
         path = f"/v2/{_checked(repository)}/blobs/{blob.digest}"
         what = f"{self._wire.name}/{repository}@{blob.digest}"
         async with self._wire.exchange(Ask("GET", path, repository, what)) as incoming:
@@ -71,7 +74,7 @@ class OciRegistry:
             yield VerifiedBlob(incoming.chunks, blob, what, self._wire.patience.least)
 
     async def tags(self, repository: str) -> tuple[str, ...]:
-        """All tags, sorted as text; what is no tag by the grammar cannot be asked for and is left out."""
+        """Return all tags, sorted as text. Names that the grammar does not allow cannot be requested, and are left out."""
         url: str | httpx.URL = f"/v2/{_checked(repository)}/tags/list?n={TAGS_ASKED_FOR}"
         what = f"tags of {self._wire.name}/{repository}"
         found: set[str] = set()
@@ -94,7 +97,7 @@ class OciRegistry:
         )
 
     async def push_blob(self, repository: str, media_type: str, data: bytes) -> Descriptor:
-        """Upload in one piece, unless the registry has it; Raises RegistryError where it is refused."""
+        """Upload a blob in one piece, unless the registry has it. Raises RegistryError if the registry refuses it."""
         descriptor = Descriptor(media_type, digest_of(data), len(data))
         base = f"/v2/{_checked(repository)}/blobs"
         what = f"push of {self._wire.name}/{repository}@{descriptor.digest}"
@@ -108,7 +111,7 @@ class OciRegistry:
         )
         location = start.headers.get("location", "")
         if not location:
-            raise RegistryError(f"{what}: the registry gave no place to upload to", transient=True)
+            raise RegistryError(f"{what}: the registry gave no location for the upload", transient=True)
         place = self._wire.own_url(location, what).copy_merge_params({"digest": descriptor.digest.text})
         await self._wire.ask(
             Ask("PUT", place, repository, what, write=True, accepted=(201,), content=data, content_type=_BYTES),
@@ -156,7 +159,10 @@ async def open_registry(
     ca: str = "",
     patience: Patience = _PATIENCE,
 ) -> AsyncIterator[OciRegistry]:
-    """Connections to one registry, closed on exit. ``ca`` (PEM text) adds authorities to the system's. Raises RegistryError."""
+    """Open connections to one registry; they are closed on exit. Raises RegistryError.
+
+    ``ca`` (PEM text) adds authorities to the system's.
+    """
     async with open_wire(address, scheme=scheme, credentials=credentials, ca=ca, patience=patience) as wire:
         yield OciRegistry(wire)
 

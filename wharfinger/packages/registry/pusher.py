@@ -1,10 +1,10 @@
-"""A package as a registry has it: a folder or a chart's archive made into blobs and a manifest, and pushed.
+"""Packages in the form that registries store: a folder or a chart's archive becomes blobs and a manifest, which are pushed.
 
-A plain chart is pushed the way Helm does (HIP-0006: a config that is ``Chart.yaml`` as JSON, one layer that is the chart's
+A plain chart is pushed as Helm does it (HIP-0006: a config that is ``Chart.yaml`` as JSON, one layer that is the chart's
 archive), so that ``helm pull oci://…`` finds it. Every other package is an image of one layer, with its files from the root.
 
-The same files give the same digest, whoever pushes them and when: nothing is stamped with a time. Blobs go first, the manifest
-with its tag last, so that a tag never points at what is not there.
+The same files give the same digest on every machine at any time, because nothing contains a time. Blobs are pushed first and
+the manifest with its tag last, so that a tag never points at missing blobs.
 """
 
 import io
@@ -44,20 +44,20 @@ _USTAR: Final = slice(257, 262)
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Bytes to be pushed, and what they are."""
+    """Bytes to push, with their media type."""
 
     media_type: str
     data: bytes = field(repr=False)
 
     @property
     def descriptor(self) -> Descriptor:
-        """What a manifest says of it."""
+        """The descriptor of the bytes for a manifest."""
         return Descriptor(self.media_type, digest_of(self.data), len(self.data))
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package ready to be pushed; ``version`` is what it says itself, "" where it says nothing."""
+    """A package ready to be pushed; ``version`` is the one in its own files, or ""."""
 
     name: str
     version: str
@@ -67,20 +67,21 @@ class Package:
 
     @property
     def tag(self) -> str:
-        """The tag its version has in a registry, "" without one. Raises AddressError."""
+        """The tag of its version in a registry, "" without one. Raises AddressError."""
         return tag_of_version(self.version) if self.version else ""
 
     @property
     def manifest(self) -> Blob:
-        """The manifest, which makes an artifact of it."""
+        """The manifest, which combines config and layers to an artifact."""
         layers = (self.layer.descriptor,)
         return Blob(OCI_MANIFEST, write_manifest(self.config.descriptor, layers, self.annotations))
 
 
 async def load_package(source: Path, name: str = "") -> Package:
-    """A package's folder packed, or a packed chart checked.
+    """Pack a package's folder, or check a packed chart.
 
-    ``name`` is what it will be asked for by; "" is the folder's own. Raises ArtifactError where it could not be installed.
+    ``name`` is the name by which it will be requested; "" is the folder's own. Raises ArtifactError if it could not be
+    installed.
     """
     return await trio.to_thread.run_sync(pack_package, source, name)
 
@@ -94,12 +95,12 @@ async def push_package(package: Package, registry: WritableRegistry, repository:
 
 
 async def push_chart(source: Path, registry: WritableRegistry, repository: str, tag: str) -> Descriptor:
-    """Push what `load_package` takes; returns the manifest's descriptor. Raises PackageError."""
+    """Push a package that `load_package` accepts; return the manifest's descriptor. Raises PackageError."""
     return await push_package(await load_package(source), registry, repository, tag)
 
 
 def pack_package(source: Path, name: str = "") -> Package:
-    """`load_package`, blocking."""
+    """Do the work of `load_package`, blocking."""
     if not source.is_dir():
         return _packed_chart(source)
     definition = _definition(source, name or source.resolve().name, str(source))
@@ -129,7 +130,7 @@ def _packed_chart(source: Path) -> Package:
 
 
 def _definition(folder: Path, name: str, what: str) -> Definition:
-    """What the runtime will read. Raises ArtifactError where it would refuse the package."""
+    """Read the definition as the runtime will. Raises ArtifactError if the runtime would refuse the package."""
     try:
         return read_definition(folder, name=name, version="")
     except ArtifactError as error:
@@ -140,7 +141,7 @@ def _chart(chart: Chart, archive: bytes) -> Package:
     config = Blob(HELM_CONFIG, encode_json(chart.metadata))
     layer = Blob(HELM_CHART, archive)
     home, source = find(chart.metadata, "home"), find(chart.metadata, "sources", 0)
-    # Those that Helm writes, save the time.
+    # The annotations that Helm writes, without the time.
     said = {
         _TITLE: chart.name,
         _VERSION: chart.version,
@@ -152,7 +153,7 @@ def _chart(chart: Chart, archive: bytes) -> Package:
 
 
 def pack_image(definition: Definition, folder: Path) -> Package:
-    """The files of a package that is no plain chart, as what its definition says they are. Raises ArtifactError. Blocking."""
+    """Pack the files of a package that is no plain chart, with its definition. Raises ArtifactError. Blocking."""
     chart = definition.chart if (folder / CHART_FILE).is_file() else None
     version = definition.version or (chart.version if chart else "")
     metadata: JsonObject = {

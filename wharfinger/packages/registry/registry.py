@@ -1,12 +1,12 @@
-"""The seam to a registry: where packages come from, and where `package push` sends them.
+"""The interface of a registry: packages come from there, and `package push` sends them there.
 
 Implementations: :mod:`wharfinger.packages.registry.oci_registry` (the OCI distribution protocol over httpx),
-:mod:`wharfinger.packages.registry.oci_layout` (image layouts in a folder), :mod:`wharfinger.packages.registry.folder_registry`
-(package folders, packed when they are asked for; nothing can be pushed there, so it is no WritableRegistry). Every
-implementation passes ``tests/packages/support/registry_contract.py``.
+:mod:`wharfinger.packages.registry.oci_layout` (image layouts in a folder),
+:mod:`wharfinger.packages.registry.folder_registry` (package folders, packed on request; nothing can be pushed there, so it
+is no WritableRegistry). Every implementation passes ``tests/packages/support/registry_contract.py``.
 
-A digest is a promise: whoever reads a manifest or a blob through this seam gets bytes that hash to the digest asked for, or
-a DigestError. Blobs are verified while they stream; the last chunk is followed by the check.
+A digest is a promise: every caller that reads a manifest or a blob through this interface gets bytes with the requested
+digest, or a DigestError. Blobs are verified while they stream; the check follows the last chunk.
 """
 
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ from wharfinger.packages.digest import Digest
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """An OCI descriptor: what a blob or manifest is, its digest, and its size in bytes."""
+    """An OCI descriptor: media type, digest, and size in bytes of a blob or manifest."""
 
     media_type: str
     digest: Digest
@@ -41,13 +41,13 @@ class Registry(Protocol):
     """One registry. ``repository`` is the path below its host, such as ``charts/podinfo``. Raises PackageError."""
 
     async def resolve(self, repository: str, tag: str) -> Descriptor:
-        """The manifest a tag points at now; ArtifactNotFoundError where there is none."""
+        """Return the manifest that a tag points at now; raise ArtifactNotFoundError if there is none."""
         ...
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
-        """A manifest by digest, verified and read; an index is followed to the image in it that is for this machine.
+        """Return a manifest by digest, verified and read; an index is followed to its image for this machine.
 
-        The result's own descriptor says which manifest it is, so behind an index it is not ``digest``.
+        The result's own descriptor names the manifest, so behind an index it is not ``digest``.
         """
         ...
 
@@ -56,7 +56,7 @@ class Registry(Protocol):
         ...
 
     async def tags(self, repository: str) -> tuple[str, ...]:
-        """All tags, sorted as text."""
+        """Return all tags, sorted as text."""
         ...
 
 
@@ -64,7 +64,7 @@ class WritableRegistry(Registry, Protocol):
     """A registry that can be pushed to. Raises PackageError."""
 
     async def push_blob(self, repository: str, media_type: str, data: bytes) -> Descriptor:
-        """Upload (or find already there) a blob."""
+        """Upload a blob, unless it is there already."""
         ...
 
     async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:

@@ -1,8 +1,7 @@
-"""Where packages come from, whatever it is: a registry, a folder of OCI layouts, or a folder of package folders.
+"""The sources of packages: a registry, a folder of OCI layouts, or a folder of package folders.
 
 A source holds many packages by name. `open_source` gives the registry that stands for it and the path of one package in that
-registry, so that what brings packages here needs to know :class:`~wharfinger.packages.registry.registry.Registry` and nothing
-else.
+registry, so that downloading code needs to know only :class:`~wharfinger.packages.registry.registry.Registry`.
 """
 
 from collections.abc import AsyncIterator
@@ -25,7 +24,7 @@ from wharfinger.packages.registry.wire import Patience
 class RegistrySource:
     """An OCI registry: packages are the repositories below ``address``.
 
-    ``ca`` is PEM text of authorities to trust beside the system's; empty for the system's alone.
+    ``ca`` is PEM text of authorities to trust in addition to the system's; if it is empty, only the system's are trusted.
     """
 
     address: RepositoryAddress
@@ -42,7 +41,7 @@ class LayoutSource:
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
-    """A folder of package folders, as an author has them: the package ``web`` is what lies in ``path/web``."""
+    """A folder of package folders, as an author has them: the package ``web`` is the folder ``path/web``."""
 
     path: Path
 
@@ -56,7 +55,7 @@ Source: TypeAlias = RegistrySource | LayoutSource | FolderSource
 async def open_source(
     source: Source, package: str, *, patience: Patience = _PATIENCE
 ) -> AsyncIterator[tuple[Registry, str]]:
-    """The registry that stands for a source, and the path of ``package`` in it. Raises PackageError."""
+    """Open the registry that stands for a source; yield it with the path of ``package`` in it. Raises PackageError."""
     match source:
         case RegistrySource(address, credentials, ca):
             repository = address.child(package).path
@@ -73,12 +72,12 @@ async def open_source(
 
 
 def source_host(source: Source) -> str:
-    """The registry that a source waits for, as ``host:port``; empty for a folder of this machine."""
+    """Return the registry of a source as ``host:port``; empty for a folder of this machine."""
     return str(source.address.registry) if isinstance(source, RegistrySource) else ""
 
 
 def source_text(source: Source) -> str:
-    """What a source is called, without secrets; two that mean the same place have the same text."""
+    """Return the name of a source, without secrets; two sources for the same place have the same name."""
     match source:
         case RegistrySource(address):
             return f"{address.scheme}://{address}"

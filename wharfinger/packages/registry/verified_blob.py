@@ -1,4 +1,4 @@
-"""A blob that is hashed while it streams: whoever reads it to its end has what its descriptor promises."""
+"""A blob that is hashed while it streams: a caller that reads it to its end has the bytes that its descriptor names."""
 
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -12,20 +12,21 @@ from wharfinger.packages.registry.registry import Descriptor
 
 @dataclass(frozen=True, slots=True)
 class LeastSpeed:
-    """The least speed of a transfer: one that brings less than ``bytes_per_s`` over ``window_s`` seconds is cut."""
+    """The least speed of a transfer: below ``bytes_per_s`` over ``window_s`` seconds, it is cut."""
 
     bytes_per_s: float = 16 * 1024
     window_s: float = 20.0
 
     def __str__(self) -> str:
-        """``less than 16 KiB/s over 20 s``."""
+        """Return ``less than 16 KiB/s over 20 s``."""
         return f"less than {self.bytes_per_s / 1024:g} KiB/s over {self.window_s:g} s"
 
 
 class VerifiedBlob:
-    """The chunks of a blob; iteration ends with DigestError unless size and digest are the descriptor's.
+    """The chunks of a blob; iteration ends with DigestError unless size and digest match the descriptor.
 
-    With a least speed, only the time spent waiting for the sender counts: a slow disk of the reader cuts no transfer.
+    With a least speed, only the time spent waiting for the sender counts, so that a reader's slow disk does not cut a
+    transfer.
     """
 
     def __init__(
@@ -41,11 +42,11 @@ class VerifiedBlob:
         self._size = 0
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """Itself: a blob is read once."""
+        """Return itself: a blob is read once."""
         return self
 
     async def __anext__(self) -> bytes:
-        """The next chunk. Raises DigestError, or RegistryError where the transfer breaks off or is too slow."""
+        """Return the next chunk. Raises DigestError, or RegistryError if the transfer breaks off or is too slow."""
         chunk = await self._received()
         if chunk is None:
             self._check_end()
@@ -68,8 +69,8 @@ class VerifiedBlob:
                 chunk = await anext(self._chunks, None)
         except trio.TooSlowError as error:
             raise RegistryError(
-                f"{self._what}: the transfer is too slow: {self._size} of {self._blob.size} bytes so far, {least}; look at "
-                "the registry and at the way to it, or lower --download-least-speed",
+                f"{self._what}: the transfer is too slow: {self._size} of {self._blob.size} bytes so far, {least}; check "
+                "the registry and the network, or lower --download-least-speed",
                 transient=True,
             ) from error
         self._waited += trio.current_time() - began
@@ -86,17 +87,17 @@ class VerifiedBlob:
 
 
 class ReadChunks:
-    """What ``read`` answers, again and again up to an empty answer. No generator: those must be closed where they end early."""
+    """The answers of ``read`` up to an empty one. It is no generator, because a generator must be closed if it ends early."""
 
     def __init__(self, read: Callable[[], Awaitable[bytes]]) -> None:
         self._read = read
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """Itself."""
+        """Return itself."""
         return self
 
     async def __anext__(self) -> bytes:
-        """The next chunk."""
+        """Return the next chunk."""
         chunk = await self._read()
         if not chunk:
             raise StopAsyncIteration

@@ -1,15 +1,15 @@
-"""Requests to one registry: connections, redirects and authorization, each with its limits. Protocol-blind otherwise.
+"""Requests to one registry: connections, redirects and authorization, each with its limits.
 
-The httpx transport is used without the client around it. That leaves out what a registry must not get (cookies, proxies and
-credentials from the environment, redirects followed by themselves) and the client's log lines, which hold whole URLs: those
-of a redirect to object storage carry signatures. Invariants:
+It knows nothing else of the protocol. The httpx transport is used without the client around it. That leaves out what a
+registry must not get (cookies, proxies and credentials from the environment, redirects followed automatically) and the
+client's log lines, which contain whole URLs: redirects to object storage carry signatures in theirs. Invariants:
 
-* credentials and tokens go to the registry's own origin (scheme, host, port) and to the token realm it names, if that is on its
-  own host, in its own domain, or on a host that the user named; nowhere else;
+* credentials and tokens go only to the registry's own origin (scheme, host, port) and to the token realm it names, if that
+  is on its own host, in its own domain, or on a host that the user named;
 * https never turns into http, whatever a redirect or an upload location says;
 * at most ``at_once`` requests run together. The bound is a limiter outside the pool: a bounded httpcore pool loses a slot
   whenever a request is cancelled while it waits for one (encode/httpcore#1093), so the pool itself has no bound;
-* every wait has an end: connecting, each read and write, the whole of a small answer, and each window of a blob's
+* every wait is limited: connecting, each read and write, the whole of a small answer, and each window of a blob's
   transfer.
 """
 
@@ -48,7 +48,7 @@ MAX_TOKENS: Final = 256
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 CLOSE_S: Final = 5.0
 MAX_CA: Final = 1024 * 1024
-"""Characters of PEM text; all authorities of a usual system are a fifth of it."""
+"""Characters of PEM text; all authorities of a usual system take a fifth of it."""
 _CERTIFICATE: Final = re.compile(
     r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]{1,65536}-----END CERTIFICATE-----", re.ASCII
 )
@@ -58,7 +58,7 @@ _NEXT: Final = re.compile(r'<([^<>]{1,4096})>\s*;[^,]*?\brel="?next"?')
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait, in seconds, and the least speed of a blob's transfer."""
+    """Timeouts in seconds, and the least speed of a blob's transfer."""
 
     connect_s: float = 10.0
     read_s: float = 30.0
@@ -69,7 +69,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request. ``what`` names it in errors; ``write`` asks for a token that may push."""
+    """One request. ``what`` names it in errors; ``write`` requests a token that may push."""
 
     method: str
     url: str | httpx.URL
@@ -84,7 +84,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """An accepted answer whose body still comes in; read ``chunks`` at most once, inside the exchange."""
+    """An accepted answer whose body is still arriving; read ``chunks`` at most once, inside the exchange."""
 
     status: int
     headers: httpx.Headers
@@ -94,7 +94,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An accepted answer with its whole body; ``next_page`` is where a Link header continues."""
+    """An accepted answer with its whole body; ``next_page`` is the continuation in a Link header."""
 
     status: int
     headers: httpx.Headers
@@ -123,7 +123,10 @@ class Wire:
         self._tokens: dict[tuple[str, bool], tuple[str, float]] = {}
 
     async def ask(self, ask: Ask, *, max_bytes: int) -> Answer:
-        """Send, and read the whole answer. Raises RegistryError for other answers than accepted ones, and longer ones."""
+        """Send a request, and read the whole answer.
+
+        Raises RegistryError for an answer that is not accepted or is longer than ``max_bytes``.
+        """
         patience = self.patience.answer_s + len(ask.content) / self.patience.least.bytes_per_s
         try:
             with trio.fail_after(patience):
@@ -139,7 +142,7 @@ class Wire:
 
     @asynccontextmanager
     async def exchange(self, ask: Ask) -> AsyncIterator[Incoming]:
-        """Send, and read the answer's body inside the block. Raises RegistryError."""
+        """Send a request; its answer's body is read inside the block. Raises RegistryError."""
         borrower = object()  # not the task: one task may hold a blob open while it asks for another
         await self._slots.acquire_on_behalf_of(borrower)
         try:
@@ -153,9 +156,10 @@ class Wire:
             self._slots.release_on_behalf_of(borrower)
 
     def own_url(self, location: str, what: str, origin: httpx.URL | None = None) -> httpx.URL:
-        """A location the registry names for itself, on its own scheme, host and port. Raises RegistryError for another host.
+        """Return a location that the registry names for itself, on its own scheme, host and port.
 
-        Registries behind a proxy name themselves by the wrong scheme or port; the host must be right.
+        Registries behind a proxy name the wrong scheme or port for themselves, but the host must be right. Raises
+        RegistryError for another host.
         """
         try:
             url = (origin or self.base).join(location)
@@ -168,7 +172,7 @@ class Wire:
         return self.base.copy_with(raw_path=url.raw_path)
 
     async def _send(self, ask: Ask) -> tuple[httpx.Response, httpx.URL]:
-        """Up to an accepted answer: through redirects, and once through authorization."""
+        """Send until an accepted answer arrives: through redirects, and once through authorization."""
         url = self.base.join(ask.url)
         asked = False
         for _ in range(MAX_REDIRECTS + 2):
@@ -217,9 +221,9 @@ class Wire:
         try:
             target = url.join(location)
         except (httpx.InvalidURL, ValueError) as error:
-            raise RegistryError(f"{what}: redirected to what is no URL", transient=False) from error
+            raise RegistryError(f"{what}: redirected to an invalid URL", transient=False) from error
         if target.scheme not in {"http", "https"} or not _HOST.match(target.host) or not location or target.userinfo:
-            raise RegistryError(f"{what}: redirected to what is no http(s) URL", transient=False)
+            raise RegistryError(f"{what}: redirected to a URL that is not http(s)", transient=False)
         if url.scheme == "https" and target.scheme != "https":
             raise RegistryError(
                 f"{what}: redirected from https to plain http ({target.host[:200]}); refused, correct the registry's set-up",
@@ -232,7 +236,7 @@ class Wire:
         return header if header and trio.current_time() < until else self._basic
 
     async def _authorize(self, challenges: tuple[BasicChallenge | BearerChallenge, ...], ask: Ask, sent: str) -> bool:
-        """Get ready to answer one of the challenges; False where none can be answered, or ``sent`` was the answer."""
+        """Prepare the answer to one of the challenges; return False if none can be answered, or ``sent`` was the answer."""
         self._tokens.pop((ask.repository, ask.write), None)
         for challenge in challenges:
             if isinstance(challenge, BearerChallenge):
@@ -273,7 +277,7 @@ class Wire:
         token = read_token(data, url.host)
         if len(self._tokens) >= MAX_TOKENS:
             self._tokens.clear()
-        # Used for 90 % of its life, so that it does not expire on the way; the first use follows at once in any case.
+        # Used for 90 % of its life, so that it does not expire in transit; the first use follows at once anyway.
         self._tokens[(ask.repository, ask.write)] = (token.header(), asked_at + max(token.lifetime * 0.9, 1.0))
 
 
@@ -287,7 +291,10 @@ async def open_wire(
     patience: Patience,
     at_once: int = 8,
 ) -> AsyncIterator[Wire]:
-    """Connections to one registry, closed on exit. Raises RegistryError for a ``ca`` that holds no certificates."""
+    """Open connections to one registry; they are closed on exit.
+
+    Raises RegistryError for a ``ca`` without certificates.
+    """
     context = await trio.to_thread.run_sync(_known_tls_context, ca)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=at_once, keepalive_expiry=30)
     base = httpx.URL(f"{scheme}://{address}")
@@ -296,13 +303,13 @@ async def open_wire(
 
 
 def _known_tls_context(ca: str) -> ssl.SSLContext:
-    """One context for many connections: the system's authorities take 20 ms to read, in which nothing else runs."""
+    """Return one context for many connections: reading the system's authorities takes 20 ms, in which nothing else runs."""
     paths = ssl.get_default_verify_paths()
     return _tls_context(ca, (_changed_ns(paths.cafile), _changed_ns(paths.capath)))
 
 
 def _changed_ns(path: str | None) -> int:
-    """When a file or folder was last changed; 0 where there is none."""
+    """Return the time of the last change of a file or folder; 0 if there is none."""
     try:
         return Path(path).stat().st_mtime_ns if path else 0
     except OSError:
@@ -311,7 +318,7 @@ def _changed_ns(path: str | None) -> int:
 
 @lru_cache(maxsize=8)
 def _tls_context(ca: str, _as_of: tuple[int, ...]) -> ssl.SSLContext:
-    """The system's authorities, and those in ``ca`` (PEM; what stands around the certificates is not looked at)."""
+    """Return a context with the system's authorities, and those in ``ca`` (PEM; text around the certificates is ignored)."""
     context = ssl.create_default_context()
     if ca:
         try:
@@ -337,7 +344,7 @@ async def _chunks(response: httpx.Response, what: str) -> AsyncIterator[bytes]:
 
 
 async def _read_all(chunks: AsyncIterator[bytes], max_bytes: int) -> bytes | None:
-    """The whole body, or None where it is longer than ``max_bytes``."""
+    """Return the whole body, or None if it is longer than ``max_bytes``."""
     body = bytearray()
     async for chunk in chunks:
         body += chunk
@@ -347,7 +354,7 @@ async def _read_all(chunks: AsyncIterator[bytes], max_bytes: int) -> bytes | Non
 
 
 async def _error_body(response: httpx.Response, what: str) -> bytes:
-    """What an error answer says, as far as it fits; the answer counts even where its body breaks off."""
+    """Return the body of an error answer, as far as it fits; the answer counts even if its body breaks off."""
     chunks = _chunks(response, what)
     try:
         return await _read_all(chunks, MAX_ERROR_BODY) or b""
@@ -358,10 +365,11 @@ async def _error_body(response: httpx.Response, what: str) -> bytes:
 
 
 async def _abandon(response: httpx.Response, chunks: AsyncIterator[bytes] | None) -> None:
-    """Be done with an answer, read or not.
+    """Discard an answer, read or not.
 
-    The body is a chain of async generators four libraries deep; left half read, the garbage collector would end them at some
-    later time. Reading on inside a cancelled scope ends the whole chain here, and httpcore closes the connection.
+    The body is a chain of async generators four libraries deep. If it were left half read, the garbage collector would end
+    them at some later time. Reading on inside a cancelled scope ends the whole chain here, and httpcore closes the
+    connection.
     """
     if chunks is not None:
         with trio.CancelScope() as scope:

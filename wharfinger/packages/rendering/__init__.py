@@ -1,5 +1,6 @@
-"""From a chart and values to manifests: Helm in a child process, what is added to its templates, overrides of resources, and
-the cache.
+"""Rendering of charts and values to manifests.
+
+This is Helm in a child process, the templates that are added to a chart's own, overrides of resources, and the cache.
 
 May import ``store`` and below.
 """

@@ -1,4 +1,4 @@
-"""Templates of our own in a chart: Helm gets the chart as a folder of links, with some files more in ``templates/``."""
+"""Additional templates in a chart: Helm gets the chart as a folder of links, with extra files in ``templates/``."""
 
 import os
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from wharfinger.packages.errors import RenderError
 
 
 def link_chart(chart: Path, into: Path) -> None:
-    """Make ``into``, a new folder of links to what is in the folder of a chart. Blocking. Raises OSError, RenderError."""
+    """Make the new folder ``into`` with links to everything in a chart's folder. Blocking. Raises OSError, RenderError."""
     into.mkdir(mode=0o700)
     _link_all(chart.resolve(strict=True), into, frozenset())
 
@@ -27,7 +27,7 @@ def add_templates(chart: Path, added: Mapping[str, str]) -> None:
 
 
 def is_added(source: str, name: str) -> bool:
-    """Whether a document came from the template of that name, by the ``# Source`` above it."""
+    """Return whether a document came from the template of that name, by the ``# Source`` above it."""
     return source.partition("/")[2] == f"{TEMPLATES_FOLDER}/{name}"
 
 

@@ -1,11 +1,11 @@
-"""What a chart's templates can depend on, beside the values they are given: found in the text of its files.
+"""The inputs of a chart's templates besides the values, found in the text of its files.
 
-Helm does not say which values, versions or objects of the cluster a render asked for, so it is read from the templates. What is
-found need not happen: a helper that nobody includes counts as well. So the answer may be yes where nothing is asked, which costs
-a render; a wrong no would give a release what is not so.
+Helm does not report which values, versions or objects of the cluster a render used, so this is read from the templates. What
+is found need not be used: a helper that no template includes counts as well. A wrong yes costs a render; a wrong no would
+give a release outdated data.
 
-``tpl`` renders texts that come from elsewhere: values, literals, and files of the chart where a template reads ``.Files``. Where
-a chart calls it, these are looked at, too.
+``tpl`` renders texts from elsewhere: values, literals, and files of the chart if a template reads ``.Files``. If a chart
+calls it, these are read, too.
 """
 
 import re
@@ -22,7 +22,7 @@ from wharfinger.packages.definition.module_folder import CRDS_FOLDER, TEMPLATES_
 from wharfinger.packages.rendering.template_actions import CAPABILITIES, TemplateUse
 
 MAX_NAMES: Final = 50_000
-"""Names with dots that are remembered of one chart."""
+"""Names with dots that are kept of one chart."""
 
 _DOTTED: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+")
 _CONTEXTS: Final = frozenset({"Values", "global", "Platform"})
@@ -30,9 +30,9 @@ _CONTEXTS: Final = frozenset({"Values", "global", "Platform"})
 
 @dataclass(frozen=True, slots=True)
 class ChartUse:
-    """What one chart can ask for.
+    """The inputs that one chart can use.
 
-    ``names`` are the names with dots in its templates, which the groups of API versions are among; None: any.
+    ``names`` are the names with dots in its templates, among them the groups of API versions; None means any.
     """
 
     lookup: bool = False
@@ -44,14 +44,14 @@ class ChartUse:
     asks_more: bool = False
     names: frozenset[str] | None = field(default=frozenset(), repr=False)
     words: frozenset[str] | None = field(default=frozenset(), repr=False)
-    """Fields that templates read; None: any."""
+    """Fields that templates read; None means any."""
 
     def looks(self, values: JsonObject) -> bool:
-        """Whether the chart may look into the cluster when it is rendered with these values. Raises ShapeError."""
+        """Return whether the chart may look into the cluster when it is rendered with these values. Raises ShapeError."""
         return self.with_values(values).lookup
 
     def with_values(self, values: JsonObject) -> "ChartUse":
-        """The same, and what comes with texts in the values that ``tpl`` may render. Raises ShapeError."""
+        """Return this use with that of texts in the values that ``tpl`` may render. Raises ShapeError."""
         if not self.tpl:
             return self
         encode_json(values)
@@ -63,7 +63,7 @@ class ChartUse:
         return self._joined(found, names)
 
     def versions(self, api_versions: tuple[str, ...]) -> list[JsonValue]:
-        """Those of the API versions of a cluster that the render can depend on, sorted."""
+        """Return the API versions of a cluster that the render can depend on, sorted."""
         if self.api_versions:
             return [*sorted(set(api_versions))]
         names = self.names
@@ -74,7 +74,7 @@ class ChartUse:
         ]
 
     def reads(self, word: str) -> bool:
-        """Whether a template may read a field of this name."""
+        """Return whether a template may read a field of this name."""
         return self.words is None or word in self.words
 
     def _joined(self, found: TemplateUse, names: set[str]) -> "ChartUse":
@@ -98,11 +98,11 @@ class ChartUse:
 EVERYTHING: Final = ChartUse(
     lookup=True, tpl=True, builds=True, kube_version=True, api_versions=True, asks_more=True, names=None, words=None
 )
-"""What is assumed of a chart that is too large to be looked through."""
+"""The use that is assumed of a chart that is too large to be searched."""
 
 
 def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
-    """Look through a chart, and all charts in it. ``is_package``: as Helm sees a package, without what is not its chart.
+    """Search a chart, and all charts in it. ``is_package`` leaves out files that are not the package's chart, as for Helm.
 
     Blocking.
     """
@@ -125,7 +125,7 @@ def chart_use(chart: Path, *, is_package: bool) -> ChartUse:
 
 
 def _read_elsewhere(found: TemplateUse, names: set[str], others: list[ChartFile]) -> None:
-    """Read what ``tpl`` can reach in the chart: literals, default values, and files if a template reads files."""
+    """Read the texts of the chart that ``tpl`` can reach: literals, default values, and files if a template reads files."""
     builds = found.builds
     reads_files = "Files" in found.words or "Files" in found.literals
     for literal in tuple(found.literals):
@@ -146,11 +146,11 @@ def _default_texts(file: ChartFile) -> Iterator[str]:
     try:
         yield from _strings(read_yaml(file.data, what=VALUES_FILE))
     except FormatError:
-        yield file.text  # Helm says what is wrong with it
+        yield file.text  # Helm will report the error
 
 
 def _read(found: TemplateUse, text: str, *, builds: bool) -> None:
-    """Read a text that ``tpl`` may render; ``builds``: or put into an action."""
+    """Read a text that ``tpl`` may render or, with ``builds``, that may be put into an action."""
     if builds or text.count("{{") != text.count("}}"):
         found.read_part(text)
     else:
@@ -170,16 +170,19 @@ def _strings(value: JsonValue) -> Iterator[str]:
 
 
 def _speaks_of_capabilities(found: TemplateUse) -> bool:
-    """A template may get at them by their name, as in ``index . "Capabilities"``."""
+    """Return whether a template may reach the capabilities by their name, as in ``index . "Capabilities"``."""
     return CAPABILITIES in found.literals
 
 
 def _reads_all(found: TemplateUse) -> bool:
-    """Whether a template reads the values as a whole, as in ``toYaml .Values``."""
+    """Return whether a template reads the values as a whole, as in ``toYaml .Values``."""
     return not _CONTEXTS.isdisjoint(found.ends) or not _CONTEXTS.isdisjoint(found.literals)
 
 
 def _may_be_named(version: str, names: frozenset[str]) -> bool:
-    """Whether ``group/version`` or ``group/version/Kind`` is of a built-in group (one word), or of one in ``names``."""
+    """Return whether the group of a version is built in (one word) or in ``names``.
+
+    The version is ``group/version`` or ``group/version/Kind``.
+    """
     group = version.partition("/")[0]
     return "." not in group or group in names

@@ -1,9 +1,9 @@
-"""How Helm is called: its arguments, and an environment of its own. Pure.
+"""The command line of Helm: its arguments, and its environment. Pure.
 
-Two things make it cheaper. Most of what a small render costs is Go's start, in which its collector runs over some megabytes that
-are all still needed: ``GOGC=400`` lets it begin later, which takes a fifth off the processor time; GOMEMLIMIT below the limit of
-the run lets it begin in time for a chart that is big. And flags are read one by one: four hundred ``--api-versions`` take 4 ms,
-the same in one flag hardly any.
+Two settings make a run cheaper. Most of the cost of a small render is Go's start, in which its garbage collector runs over
+some megabytes that are all still needed. ``GOGC=400`` lets it begin later, which saves a fifth of the processor time;
+GOMEMLIMIT below the limit of the run lets it begin in time for a big chart. And flags are read one by one: four hundred
+``--api-versions`` take 4 ms, the same in one flag hardly any.
 """
 
 import os
@@ -19,9 +19,9 @@ from wharfinger.packages.rendering.renderer import RenderRequest
 
 MAX_API_VERSIONS: Final = 10_000
 MAX_API_BYTES: Final = 512 * 1024
-"""All API versions together; Linux takes 2 MiB of arguments and environment."""
+"""Bytes of all API versions together; Linux accepts 2 MiB of arguments and environment."""
 FLAG_BYTES: Final = 96 * 1024
-"""One flag; Linux takes 128 KiB of one argument."""
+"""Bytes of one flag; Linux accepts 128 KiB in one argument."""
 
 _RELEASE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
 _NAMESPACE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
@@ -33,9 +33,9 @@ _NOWHERE: Final = "http://127.0.0.1:9"
 
 
 def template_arguments(request: RenderRequest) -> list[str]:
-    """Everything after ``helm template`` but the values and the chart. What could pass for another flag is refused.
+    """Return the arguments after ``helm template``, except values and chart.
 
-    Raises RenderError.
+    Raises RenderError; it refuses whatever could be read as another flag.
     """
     if not _RELEASE.match(request.release) or len(request.release) > 53:
         raise RenderError(
@@ -57,18 +57,18 @@ def template_arguments(request: RenderRequest) -> list[str]:
 
 
 def server_arguments(kubeconfig: Path, out: Path) -> list[str]:
-    """What lets ``lookup`` find what is in the cluster, and nothing else come from there that need not.
+    """Return the arguments that let ``lookup`` read the cluster, and let nothing else come from there that need not.
 
-    Helm 3 asks it for what is looked up, and takes the versions that it is given; Helm 4 takes versions from the cluster.
-    Documents go into files below ``out``, where Helm is stopped before it looks at each object as an installation would
-    (:mod:`wharfinger.packages.rendering.end_mark`): whether its kind is there, and whether it fits a schema, is not for a
-    render to say.
+    Helm 3 asks the cluster only for lookups, and takes the versions that it is given; Helm 4 takes versions from the
+    cluster. Documents are written to files below ``out``, where Helm is stopped before it checks each object as an
+    installation would (:mod:`wharfinger.packages.rendering.end_mark`): a render must not depend on whether an object's kind
+    is there, or whether the object fits a schema.
     """
     return ["--dry-run=server", f"--kubeconfig={kubeconfig}", f"--output-dir={out}", "--debug"]
 
 
 def helm_environment(work: Path, memory_bytes: int, kubeconfig: JsonObject | None = None) -> dict[str, str]:
-    """The whole environment of a run in the folder ``work``: none of the user's, no way to any network but to that cluster."""
+    """Return the whole environment of a run in the folder ``work``: none of the user's, and no network except that cluster."""
     environment = {
         "PATH": os.defpath,
         "HOME": str(work),
@@ -81,9 +81,9 @@ def helm_environment(work: Path, memory_bytes: int, kubeconfig: JsonObject | Non
         "HTTP_PROXY": _NOWHERE,
         "HTTPS_PROXY": _NOWHERE,
         "LC_ALL": "C.UTF-8",
-        "GOTRACEBACK": "none",  # the reason is the first line; a megabyte of stacks would push it out
+        "GOTRACEBACK": "none",  # the reason is the first line; a megabyte of stack traces would displace it
         "GOGC": str(_GOGC),
-        "GOMEMLIMIT": str(memory_bytes // 2),  # from there on as careful as it would be without GOGC
+        "GOMEMLIMIT": str(memory_bytes // 2),  # above it, the collector runs as often as without GOGC
     }
     server = find(kubeconfig, "clusters", 0, "cluster", "server")
     host = urlsplit(server).hostname if isinstance(server, str) else None
@@ -91,7 +91,7 @@ def helm_environment(work: Path, memory_bytes: int, kubeconfig: JsonObject | Non
 
 
 def _api_versions(versions: tuple[str, ...]) -> Iterator[str]:
-    """Flags with as many as one takes."""
+    """Yield flags, each with as many versions as fit."""
     known = sorted(set(versions))
     for version in known:
         if not _API_VERSION.match(version):

@@ -1,8 +1,8 @@
-"""Reading what ``helm template`` prints: documents in Helm's install order, each under the template it came from.
+"""The reader of ``helm template``'s output: documents in Helm's install order, each under its template.
 
 Helm prints ``---``, a line ``# Source: <chart>/<path>``, then the document; first the files of ``crds/`` folders (with
 ``--include-crds``), then objects in install order, then hooks. A file in ``crds/`` is printed as it is: it may hold several
-documents, of which only the first has the Source line.
+documents, and only the first has the Source line.
 """
 
 import re
@@ -26,19 +26,19 @@ _NOISE: Final = re.compile(
     r"^(?:WARNING: |level=|time=|coalesce\.go|walk\.go|\d{4}/\d\d/\d\d |Use --debug flag|I\d{4} |W\d{4} )", re.MULTILINE
 )
 _TRACE: Final = re.compile(r"^helm\.go:\d+: ", re.MULTILINE)
-"""What Helm 3 says after an error with ``--debug``: where in Helm that was."""
+"""The start of the trace that Helm 3 adds to an error with ``--debug``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of the output, with its Source line if it has one; ``source`` is the template or file it came from."""
+    """One document of the output. ``source`` is the template or file of its Source line, if it has one."""
 
     source: str
     text: str
 
     @property
     def is_crd(self) -> bool:
-        """It came from a ``crds/`` folder of the chart or of one of its sub-charts (not from ``templates/crds/``)."""
+        """True if it came from a ``crds/`` folder of the chart or of a sub-chart (not from ``templates/crds/``)."""
         parts = self.source.split("/")[1:]
         while len(parts) > 2 and parts[0] == "charts":
             parts = parts[2:]
@@ -46,7 +46,7 @@ class Document:
 
 
 def split_documents(output: str) -> tuple[Document, ...]:
-    """The documents of the output, letter by letter: empty lines at an end may be part of a block scalar (``|+``).
+    """Return the documents of the output unchanged: empty lines at an end may be part of a block scalar (``|+``).
 
     Raises RenderError for more than MAX_DOCUMENTS.
     """
@@ -63,10 +63,10 @@ def split_documents(output: str) -> tuple[Document, ...]:
 
 
 def read_output(output: str) -> Rendered:
-    """Sort the documents into CRDs, hooks and objects, and rebuild the text Helm keeps of the objects.
+    """Sort the documents into CRDs, hooks and objects, and rebuild the text that Helm stores of the objects.
 
-    Objects inside a ``kind: List`` stand for themselves, as Helm applies them; what our own template for the notes rendered to is
-    no hook. Raises RenderError naming the template.
+    Objects inside a ``kind: List`` are separate objects, as Helm applies them; the object of the added template for the
+    notes is no hook. Raises RenderError naming the template.
     """
     notes = ""
     crds: list[JsonObject] = []
@@ -90,12 +90,12 @@ def read_output(output: str) -> Rendered:
 
 
 def _printed(text: str) -> str:
-    """A hook's text without the line end that Helm prints after it; a manifest's belongs to the text, and is kept."""
+    """Return a hook's text without the line end that Helm prints after it. A manifest's line end is part of its text."""
     return text[:-1] if text.endswith("\n\n") else text
 
 
 def document_objects(document: Document) -> list[JsonObject]:
-    """The objects of one document, those of a ``kind: List`` for themselves. Raises RenderError naming the template."""
+    """Return the objects of one document; a ``kind: List`` gives its items. Raises RenderError naming the template."""
     try:
         value = read_yaml(document.text.encode(), what=document.source or "output")
         if value is None:
@@ -115,7 +115,7 @@ def document_objects(document: Document) -> list[JsonObject]:
 
 
 def clean_message(stderr: str, hide: dict[str, str]) -> str:
-    """Helm's own words for why it failed: without warnings and hints, with paths of ours replaced, in one bounded line."""
+    """Return Helm's own error message in one bounded line, without warnings and hints, with our paths replaced."""
     start = stderr.rfind("\nError: ")
     told = _TRACE.split(stderr[start + 1 :] if start >= 0 else stderr)[0]
     lines = [line.strip() for line in told.splitlines() if line.strip() and not _NOISE.match(line)]

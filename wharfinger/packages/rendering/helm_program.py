@@ -1,8 +1,8 @@
-"""The program Helm, run within limits, and which version of it that is.
+"""The program Helm, run within limits, and its version.
 
-A chart decides how much memory its templates take, so a run has a limit: RLIMIT_DATA, which the kernel holds against the heap
-that Go has really mapped (RLIMIT_AS would count what Go only reserves). A shell sets it, and becomes Helm. It also limits
-the time of the processor, so that a template without an end ends by itself if the daemon that would cut it is killed.
+A chart decides how much memory its templates take, so a run has a limit: RLIMIT_DATA, which the kernel compares with the
+heap that Go has really mapped (RLIMIT_AS would count what Go only reserves). A shell sets it, and becomes Helm by exec. It
+also limits the processor time, so that an endless template ends by itself if the daemon that would cut it is killed.
 """
 
 import os
@@ -24,16 +24,16 @@ from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 
 NOT_RUN: Final = frozenset({126, 127})
-"""What the shell exits with where it cannot become Helm."""
+"""The exit codes of a shell that cannot start Helm."""
 
 _LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; ulimit -t "$1" 2>/dev/null; shift; exec "$@"'
-"""Where a stricter limit is set already, that one stays."""
+"""A stricter limit that is set already is kept."""
 _VERSION: Final = re.compile(r"v\d{1,4}\.\d{1,4}\.\d{1,4}[-+0-9A-Za-z.]{0,100}\Z")
 _VERSION_LIMITS: Final = Limits(wall_s=30, stdout_bytes=4096)
 
 
 class HelmProgram:
-    """One ``helm``; a run may take ``memory_bytes``."""
+    """One ``helm`` program; a run may take ``memory_bytes``."""
 
     def __init__(self, path: Path, memory_bytes: int, ledger: ProcessLedger | None) -> None:
         self.path = path
@@ -45,8 +45,8 @@ class HelmProgram:
     async def run(
         self, arguments: Sequence[str], work: Path, limits: Limits, kubeconfig: JsonObject | None = None
     ) -> Outcome:
-        """Run it in the folder ``work``. Raises ProcessError."""
-        processor_s = ceil(limits.wall_s) * (os.cpu_count() or 1) + 1  # more than it can use before it is cut
+        """Run Helm in the folder ``work``. Raises ProcessError."""
+        processor_s = ceil(limits.wall_s) * (os.cpu_count() or 1) + 1  # more than it can use before the time limit
         run = (
             *("/bin/sh", "-c", _LIMITED, str(self._memory_bytes // 1024), str(processor_s)),
             *(str(self.path), *arguments),
@@ -55,7 +55,7 @@ class HelmProgram:
         return await run_child(command, limits, ledger=self._ledger)
 
     async def version(self, work: Path) -> str:
-        """``v4.3.1+gc0d08d0``. Asked again where another program has taken its place. Raises RenderError."""
+        """Return the version, such as ``v4.3.1+gc0d08d0``; it is read again if the program changed. Raises RenderError."""
         async with self._asking:  # many renders begin at once, and one of them asks
             known = self.known_version()
             if not known:
@@ -64,7 +64,7 @@ class HelmProgram:
             return known
 
     def known_version(self) -> str:
-        """The version where it was asked for, and the program is the same; "" else. Raises RenderError."""
+        """Return the version if it was asked for and the program is still the same, else "". Raises RenderError."""
         return self._version[1] if self._version is not None and self._version[0] == self._stamp() else ""
 
     def _stamp(self) -> tuple[int, ...]:
@@ -87,5 +87,5 @@ class HelmProgram:
 
 
 def _not_run(why: str) -> RenderError:
-    """The error for a Helm that cannot be run; helm is ours, not the chart's, so it is transient."""
-    return RenderError(f"helm cannot be run: {why}; look at --helm", transient=True)
+    """Return the error for a Helm that cannot be run. It is transient, because the chart is not at fault."""
+    return RenderError(f"helm cannot be run: {why}; check --helm", transient=True)

@@ -1,18 +1,19 @@
 """Rendering with the real ``helm template`` (helm 3 and 4): a child process that sees a chart, values, and nothing else.
 
-A template must not depend on where it is rendered, so Helm gets an environment of its own: no plugins, no repositories, no
-kubeconfig, home and caches in a folder of this run that is deleted afterwards, and a proxy that nobody listens on, so that a
-JSON schema with a remote ``$ref`` fails at once instead of making a request on a chart's behalf. The chart's folder is only
-read; of a package, Helm gets a folder of links to what is its chart (:mod:`wharfinger.packages.definition.chart_folder`).
-Values travel in a file of mode 0600, never on the command line, where every user of the machine could read them.
+A template must not depend on the machine it is rendered on, so Helm gets a separate environment: no plugins, no
+repositories, no kubeconfig, home and caches in a folder that is deleted after the run, and a proxy on which nothing listens,
+so that a JSON schema with a remote ``$ref`` fails at once instead of making a request on a chart's behalf. The chart's
+folder is only read; of a package, Helm gets a folder of links to the chart's files
+(:mod:`wharfinger.packages.definition.chart_folder`). Values are passed in a file of mode 0600, never on the command line,
+where every user of the machine could read them.
 
-The exception is a chart that looks into the cluster (:mod:`wharfinger.packages.rendering.chart_use`). It gets a kubeconfig for
-that run, which reads no further than the release may, and never the same answer for sure. A look that is refused fails the
-render, whatever the template made of it. Without access to a cluster everything is rendered offline: a lookup finds nothing
-then, as in ``helm template`` by hand.
+The exception is a chart that looks into the cluster (:mod:`wharfinger.packages.rendering.chart_use`). It gets a kubeconfig
+for that run, which can read only what the release may read, and its result may differ each time. A refused lookup fails the
+render, even if the template ignores it. Without access to a cluster everything is rendered offline: then a lookup finds
+nothing, as in ``helm template`` by hand.
 
-Errors: what Helm says about chart or values is permanent; a run that was cut (time, a signal) is transient, and so is whatever
-was rendered with a look into a cluster, where the next one may find something else.
+Errors: Helm's errors about chart or values are permanent. A run that was cut off (time, a signal) is transient, and so is
+every error of a render that looks into a cluster, because the next one may find other objects.
 """
 
 import os
@@ -50,12 +51,12 @@ from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 
 REMOVE_S: Final = 0.5
-"""How long a render, cancelled or not, waits for its folder to be gone."""
+"""Seconds that a render, cancelled or not, waits for its folder to be deleted."""
 TERM_GRACE_S: Final = 0.3
 MAX_REMOVALS: Final = 8
 MAX_VALUES: Final = 16 * 1024 * 1024
 MAX_KNOWN: Final = 4096
-"""Charts of which it is remembered whether they look into the cluster."""
+"""Charts for which it is cached whether they look into the cluster."""
 
 _OUT_OF_MEMORY: Final = re.compile(
     rb"^(?:fatal error: |runtime: )(?:runtime: )?(?:out of|cannot allocate) memory", re.MULTILINE
@@ -63,24 +64,27 @@ _OUT_OF_MEMORY: Final = re.compile(
 
 
 class ClusterLook(Protocol):
-    """A way to a cluster for one run."""
+    """The access to a cluster for one run."""
 
     kubeconfig: JsonObject
-    """Its cluster is the first one in it."""
+    """The first cluster in it is the one to use."""
 
     @property
     def refusal(self) -> str:
-        """What was looked up and is not allowed, with the remedy; "" where there is nothing."""
+        """Lookups that were refused, with the remedy; "" if there are none."""
         ...
 
 
 ClusterAccess: TypeAlias = Callable[[str | None], AbstractAsyncContextManager[ClusterLook]]
-"""Opens a way to the cluster for the namespace that may be read; None: the whole cluster. What it raises comes out."""
+"""A function that opens access to the cluster for the namespace that may be read; None is the whole cluster.
+
+The caller gets the errors that it raises.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderLimits:
-    """Bounds of one render, and how many run at a time (a render costs a process of 50 MiB; large charts take 300)."""
+    """Limits of one render, and how many run at a time (a render costs a process of 50 MiB; large charts take 300)."""
 
     wall_s: float = 60.0
     output_bytes: int = 64 * 1024 * 1024
@@ -89,9 +93,9 @@ class RenderLimits:
 
 
 class HelmRenderer:
-    """Implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`. ``scratch`` is a folder for a run's files.
+    """A renderer that implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`.
 
-    ``access``: the cluster that charts may look into; None to render offline.
+    ``scratch`` is a folder for a run's files. ``access`` is the cluster that charts may look into; None renders offline.
     """
 
     def __init__(
@@ -112,7 +116,7 @@ class HelmRenderer:
         self._removals = trio.CapacityLimiter(MAX_REMOVALS)
 
     async def identity(self, request: RenderRequest) -> str | None:
-        """Which Helm renders; None where the chart looks into the cluster. Raises RenderError."""
+        """Return the version of Helm that renders; None if the chart looks into the cluster. Raises RenderError."""
         if await self._looks(request):
             return None
         version = self._helm.known_version()
@@ -122,7 +126,7 @@ class HelmRenderer:
         return f"helm {version}"
 
     async def render(self, request: RenderRequest) -> Rendered:
-        """Render one chart. Raises RenderError, and what ``access`` raises."""
+        """Render one chart. Raises RenderError, and the errors of ``access``."""
         arguments = template_arguments(request)
         access = self._access if await self._looks(request) else None
         async with self._slots, self._workspace() as work, _looking(access, request) as look:
@@ -151,7 +155,7 @@ class HelmRenderer:
             return replace(rendered, crds=(*prepared.crds, *rendered.crds), looked=access is not None)
 
     async def _looks(self, request: RenderRequest) -> bool:
-        """Whether the chart is rendered with a look into the cluster."""
+        """Return whether the chart looks into the cluster when it is rendered."""
         if self._access is None:
             return False
         is_package = request.chart_file is not None
@@ -169,36 +173,36 @@ class HelmRenderer:
         try:
             return use.looks(request.values)
         except ShapeError:
-            return False  # values that cannot be given to helm are refused where they are written
+            return False  # such values are refused when they are written for helm
 
     async def _run(
         self, arguments: list[str], work: Path, request: RenderRequest, kubeconfig: JsonObject | None
     ) -> Outcome:
-        # There is nothing to clean up, and a Helm that waits for a cluster is deaf to SIGTERM.
+        # Helm has nothing to clean up, and ignores SIGTERM while it waits for a cluster.
         limits = Limits(wall_s=self._limits.wall_s, stdout_bytes=self._limits.output_bytes, term_grace_s=TERM_GRACE_S)
         try:
             return await self._helm.run(arguments, work, limits, kubeconfig)
         except ProcessError as error:
             raise RenderError(
                 f"release {request.release}: {error}", transient=True
-            ) from error  # helm is ours, not the chart's
+            ) from error  # transient: the chart is not at fault
 
     @asynccontextmanager
     async def _workspace(self) -> AsyncIterator[Path]:
-        """A folder of mode 0700 for one run, gone afterwards."""
+        """Yield a folder of mode 0700 for one run, which is deleted afterwards."""
         try:
             self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
             work = Path(tempfile.mkdtemp(prefix="render-", dir=self._scratch.absolute()))
         except OSError as error:
             raise RenderError(
-                f"{self._scratch}: no folder to render in: {error.strerror}; look at the disk and at the owner of the folder",
+                f"{self._scratch}: no folder to render in: {error.strerror}; check the disk and the owner of the folder",
                 transient=True,
             ) from error
         try:
             yield work
         finally:
             with trio.move_on_after(REMOVE_S, shield=True):
-                # What takes longer, a full disk say, is emptied with the scratch folder when the daemon starts.
+                # If it takes longer (a full disk, say), the scratch folder is emptied when the daemon starts.
                 remove = partial(shutil.rmtree, work, ignore_errors=True)
                 await trio.to_thread.run_sync(remove, limiter=self._removals, abandon_on_cancel=True)
 
@@ -211,17 +215,17 @@ def _looking(access: ClusterAccess | None, request: RenderRequest) -> AbstractAs
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """The chart that Helm is given, and the CRDs that it does not see."""
+    """The chart for Helm, and the CRDs that Helm does not see."""
 
     chart: Path
     crds: tuple[JsonObject, ...]
     out: Path | None = None
-    """Where a run that looks into the cluster writes what it renders; ``end`` is where that ends."""
+    """The folder for the output of a run that looks into the cluster; ``end`` is the mark at which it stops."""
     end: Path = Path()
 
 
 def _prepare(work: Path, request: RenderRequest, kubeconfig: JsonObject | None) -> _Prepared:
-    """Write what Helm reads into ``work``: the values, a kubeconfig, and the chart where it gets one of its own."""
+    """Write Helm's input into ``work``: the values, a kubeconfig, and the chart if it needs a separate folder."""
     try:
         values = write_yaml(request.values).encode()
     except FormatError as error:
@@ -234,7 +238,7 @@ def _prepare(work: Path, request: RenderRequest, kubeconfig: JsonObject | None) 
             _write(work / "kubeconfig", encode_json(kubeconfig))
     except OSError as error:
         raise RenderError(
-            f"release {request.release}: the values cannot be written: {error.strerror}; look at the disk",
+            f"release {request.release}: the values cannot be written: {error.strerror}; check the disk",
             transient=True,
         ) from error
     prepared = _prepare_chart(work / "chart", request)
@@ -268,7 +272,7 @@ def _prepare_chart(made: Path, request: RenderRequest) -> _Prepared:
 
 
 def _no_room(error: OSError) -> RenderError:
-    return RenderError(f"the chart cannot be laid out for helm: {error.strerror}; look at the disk", transient=True)
+    return RenderError(f"the chart cannot be laid out for helm: {error.strerror}; check the disk", transient=True)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -279,7 +283,7 @@ def _write(path: Path, data: bytes) -> None:
 def _read(
     outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: dict[str, str], prepared: _Prepared
 ) -> Rendered:
-    """What helm rendered. Blocking. Raises RenderError."""
+    """Read what helm rendered. Blocking. Raises RenderError."""
     if prepared.out is None:
         return read_output(_text(outcome, request, limits, hide))
     if stopped_at_end(outcome.stderr.decode(errors="replace"), prepared.end):
@@ -294,11 +298,11 @@ def _read(
 
 
 def _no_text(request: RenderRequest, error: UnicodeDecodeError) -> RenderError:
-    return RenderError(f"release {request.release}: the chart renders to what is not UTF-8 (byte {error.start})")
+    return RenderError(f"release {request.release}: the rendered chart is not UTF-8 (byte {error.start})")
 
 
 def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: dict[str, str]) -> str:
-    """What helm printed, or the RenderError that says why it did not."""
+    """Return the output of helm. Raises a RenderError that says why there is none."""
     release = f"release {request.release}"
     if outcome.ending is Ending.DEADLINE:
         raise RenderError(
@@ -308,7 +312,7 @@ def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: 
         raise RenderError(f"{release}: the chart renders to more than {limits.output_bytes} bytes; make it render less")
     if outcome.returncode in NOT_RUN:
         said = clean_message(outcome.stderr.decode(errors="replace"), hide)
-        raise RenderError(f"{release}: helm cannot be run: {said}; look at --helm", transient=True)
+        raise RenderError(f"{release}: helm cannot be run: {said}; check --helm", transient=True)
     if not outcome.ok and _OUT_OF_MEMORY.search(outcome.stderr):
         most = limits.memory_bytes // 1024**2
         raise RenderError(f"{release}: the chart takes more than {most} MiB of memory to render; make it smaller")

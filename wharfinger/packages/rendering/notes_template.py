@@ -1,12 +1,12 @@
-"""A chart's notes for people, out of the same run of Helm that renders its objects.
+"""A chart's notes for users, from the same run of Helm that renders its objects.
 
-``helm template`` renders ``templates/NOTES.txt`` with everything else, and keeps it to itself; ``helm install --dry-run`` would
-tell it, but takes no versions of the API, and would be a second run. So Helm gets the chart as a folder of links with a template
-more. That includes the notes in an object that says it is a test, so that Helm does not sort it among the others and never looks
-for it in a cluster, and whose content is Base64, so that no text can break it.
+``helm template`` renders ``templates/NOTES.txt`` with everything else, and does not print it; ``helm install --dry-run``
+would print it, but accepts no API versions, and would be a second run. So Helm gets the chart as a folder of links with an
+additional template. That template includes the notes in an object that is marked as a test, so that Helm does not sort it
+among the objects and never looks for it in a cluster. The content is Base64, so that no text can break it.
 
-Files of a folder are rendered from the last name to the first, those of sub-charts before; ours comes last, so that notes which
-change values, and are rendered twice now, do so when nobody is left to see it.
+Files of a folder are rendered from the last name to the first, those of sub-charts before. The added template is rendered
+last. So if notes change values, the second rendering of the notes happens after everything else.
 """
 
 import base64
@@ -30,11 +30,11 @@ metadata: {name: notes, annotations: {"helm.sh/hook": test}}
 data: {notes: {{ include (print .Chart.Name "/templates/NOTES.txt") . | b64enc | quote }}}
 """
 _NO_VALUE: Final = "<no value>"
-"""What Go's templates write for nothing, and Helm takes out of each file."""
+"""The text that Go's templates write for a missing value, and that Helm removes from each file."""
 
 
 def has_notes(chart: Path) -> bool:
-    """Whether Helm would render notes: there are some, and ``.helmignore`` does not leave them out. Blocking."""
+    """Return whether Helm would render notes: they exist, and ``.helmignore`` does not exclude them. Blocking."""
     if not (chart / TEMPLATES_FOLDER / NOTES_FILE).is_file():
         return False
     ignore = chart / FILE_NAME
@@ -44,7 +44,7 @@ def has_notes(chart: Path) -> bool:
     except FileNotFoundError:
         return True
     except (OSError, ArtifactError):
-        return False  # Helm will say what is wrong with it
+        return False  # Helm will report the error
     return not any(
         is_ignored(rules, path, is_folder=path == TEMPLATES_FOLDER)
         for path in (TEMPLATES_FOLDER, f"{TEMPLATES_FOLDER}/{NOTES_FILE}")
@@ -52,12 +52,12 @@ def has_notes(chart: Path) -> bool:
 
 
 def is_notes(source: str) -> bool:
-    """Whether a document came from our template, by the ``# Source`` above it."""
+    """Return whether a document came from the added template, by the ``# Source`` above it."""
     return is_added(source, TEMPLATE_FILE)
 
 
 def read_notes(obj: JsonObject) -> str:
-    """The notes in the object that our template rendered to; "" where a chart made it something else."""
+    """Return the notes in the object of the added template; "" if a chart has changed it."""
     try:
         text = base64.b64decode(find_str(obj, "data", "notes"), validate=True).decode()
     except (FormatError, binascii.Error, UnicodeDecodeError):

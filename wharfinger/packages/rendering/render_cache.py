@@ -1,15 +1,15 @@
-"""Renders that are kept: the same request is rendered once, and read from then on.
+"""A cache of renders: the same request is rendered once, and then read from the cache.
 
-What a render depends on is in its request and in the renderer's identity, and the checksum of both is the key. So nothing is ever
-out of date, only unused: the longest unused goes where there are too many or too much. Nothing is kept of a chart whose content
-nobody knows (no digest), nor of one that looks into the cluster (no identity).
+A render depends on its request and on the renderer's identity only, and the checksum of both is the key. So entries never
+become outdated, only unused: the longest unused entry is removed if there are too many or they are too large. Nothing is
+cached for a chart of unknown content (no digest), or for one that looks into the cluster (no identity).
 
 There are two places. In memory a render is compressed JSON; on the disk it is the same in a file
-(:mod:`wharfinger.packages.rendering.render_folder`), so that a daemon that begins anew renders nothing again. Whoever is given
-a render gets objects of its own. Who comes second for a key waits for the first, and reads what that has rendered.
+(:mod:`wharfinger.packages.rendering.render_folder`), so that a restarted daemon does not render again. Every caller gets its
+own objects. If two tasks want the same key, the second waits for the first, and reads its result.
 
-A chart that draws lots (``randAlphaNum``, ``genCA``) draws once for each key, unless that is forgotten. What has to stay is with
-the record of its release (:mod:`wharfinger.runtime.tasks.recorded_render`).
+A chart that uses random values (``randAlphaNum``, ``genCA``) draws them once for each key, unless the entry is removed.
+Values that must not change are kept with the record of its release (:mod:`wharfinger.runtime.tasks.recorded_render`).
 """
 
 from collections import OrderedDict
@@ -26,12 +26,12 @@ from wharfinger.packages.rendering.render_folder import FolderStatistics, Render
 from wharfinger.packages.rendering.renderer import KeyedRenderer, Rendered, RenderRequest
 
 THREAD_BYTES: Final = 64 * 1024
-"""Compressed bytes from which on they are unpacked in a thread (a millisecond)."""
+"""Compressed bytes from which on they are unpacked in a thread (this takes a millisecond)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheLimits:
-    """How much is kept in memory and on the disk; compressed bytes. A render of six objects is 2 KiB."""
+    """The limits of the cache in memory and on the disk, in compressed bytes. A render of six objects is 2 KiB."""
 
     memory_bytes: int = 4 * 1024 * 1024
     memory_entries: int = 4_096
@@ -41,8 +41,9 @@ class CacheLimits:
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
-    """``hits`` were in memory, ``disk_hits`` on the disk, ``misses`` were rendered; ``uncached`` could not be kept.
+    """Counters of the cache.
 
+    ``hits`` were in memory, ``disk_hits`` on the disk, ``misses`` were rendered; ``uncached`` could not be cached.
     ``entries`` and ``bytes`` are those in memory.
     """
 
@@ -56,7 +57,7 @@ class CacheStatistics:
 
 
 class CachingRenderer:
-    """Implements :class:`~wharfinger.packages.rendering.renderer.Renderer` over another. ``folder`` is made when needed."""
+    """A :class:`~wharfinger.packages.rendering.renderer.Renderer` that caches another one. ``folder`` is made when needed."""
 
     def __init__(self, inner: KeyedRenderer, folder: Path, limits: CacheLimits | None = None) -> None:
         limits = limits or CacheLimits()
@@ -71,7 +72,7 @@ class CachingRenderer:
         self._hits = self._disk_hits = self._misses = self._uncached = 0
 
     async def render(self, request: RenderRequest) -> Rendered:
-        """What the inner renderer renders to, or has. Raises what that raises; no error is kept."""
+        """Return the cached render, or that of the inner renderer. Raises its errors; no error is cached."""
         key = await self._key(request)
         if not key:
             self._uncached += 1
@@ -86,7 +87,7 @@ class CachingRenderer:
             return rendered
 
     def statistics(self) -> CacheStatistics:
-        """Numbers of now, for the debug commands and metrics."""
+        """Return the current numbers, for the debug commands and metrics."""
         return CacheStatistics(
             hits=self._hits,
             disk_hits=self._disk_hits,
@@ -98,7 +99,7 @@ class CachingRenderer:
         )
 
     async def _key(self, request: RenderRequest) -> str:
-        """The key of a request; "" where its render cannot be kept."""
+        """Return the key of a request; "" if its render cannot be cached."""
         if not request.chart_digest:
             return ""
         identity = await self._inner.identity(request)
@@ -107,7 +108,7 @@ class CachingRenderer:
         try:
             return entry_key(request, identity)
         except FormatError:
-            return ""  # values that are none; the inner renderer says what is wrong with them
+            return ""  # invalid values; the inner renderer reports the error
 
     async def _found(self, key: str) -> Rendered | None:
         packed = self._memory.get(key)

@@ -1,8 +1,8 @@
-"""What a chart rendered to as bytes: how the cache of renders keeps it, in memory and in files. Pure.
+"""Renders as bytes: the form of entries of the cache, in memory and in files. Pure.
 
-A file is one line (what it is, the key, the sha256 and the length of what follows) and JSON, compressed. It is believed as far as
-the line goes: another key, a digest that does not fit, more than it says or may be, all of that is a FormatError. What the digest
-does not do is to say who wrote the file; that is for the folder it lies in.
+A file is one line (format, key, sha256 and length of the rest) and compressed JSON. A file that contradicts its line is a
+FormatError: another key, another digest, or more bytes than announced or allowed. The digest does not prove who wrote the
+file; the permissions of its folder do.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ from wharfinger.formats.json.value import (
 from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 
 FORMAT: Final = 1
-"""To be raised where a render means something else, or its file is another one: what is kept from before is not found then."""
+"""The version of the format. Raise it if the meaning of a render or its file changes; then old entries are not found."""
 MAX_TEXT: Final = 64 * 1024 * 1024
-"""Bytes of JSON; what is more is not kept."""
+"""Bytes of JSON; a larger render is not cached."""
 _MAX_HEADER: Final = 256
 _APART: Final = frozenset({"chart", "api_versions", "confined"})
 _LEVEL: Final = 1
@@ -35,13 +35,13 @@ _HEADER: Final = re.compile(rb"wharfinger-render (\d{1,4}) ([0-9a-f]{64}) ([0-9a
 
 
 class EntryError(FormatError):
-    """The bytes are not what a render was kept as."""
+    """The bytes are not a cached render."""
 
 
 def entry_key(request: RenderRequest, identity: str) -> str:
-    """64 hex digits: the same for requests that render to the same. ``identity`` is the renderer's. Raises ShapeError.
+    """Return 64 hex digits, the same for requests that render to the same. Raises ShapeError.
 
-    Where the chart lies does not matter, its digest says what it is.
+    ``identity`` is the renderer's. The chart's folder does not matter, because its digest identifies its content.
     """
     parts: JsonObject = {
         field.name: getattr(request, field.name) for field in fields(request) if field.name not in _APART
@@ -52,7 +52,7 @@ def entry_key(request: RenderRequest, identity: str) -> str:
 
 
 def pack_rendered(rendered: Rendered) -> bytes:
-    """The bytes that `unpack_rendered` reads. Raises FormatError for what has no JSON form, or is over MAX_TEXT."""
+    """Return the bytes that `unpack_rendered` reads. Raises FormatError for values without a JSON form, or over MAX_TEXT."""
     whole: JsonObject = {
         "crds": [*rendered.crds],
         "hooks": [*rendered.hooks],
@@ -63,12 +63,12 @@ def pack_rendered(rendered: Rendered) -> bytes:
     text = encode_json(whole)
     if len(text) > MAX_TEXT:
         raise EntryError(f"{len(text)} bytes are more than {MAX_TEXT}")
-    decode_json(text, max_bytes=MAX_TEXT, what="a render")  # what cannot be read again, as it is too deep, is not kept
+    decode_json(text, max_bytes=MAX_TEXT, what="a render")  # a render that is too deep to be read again is not cached
     return zlib.compress(text, _LEVEL)
 
 
 def unpack_rendered(packed: bytes) -> Rendered:
-    """The inverse of `pack_rendered`, with objects that nobody else has. Raises FormatError."""
+    """Unpack the bytes of `pack_rendered` into new objects. Raises FormatError."""
     unzip = zlib.decompressobj()
     try:
         text = unzip.decompress(packed, MAX_TEXT + 1)
@@ -87,13 +87,13 @@ def unpack_rendered(packed: bytes) -> Rendered:
 
 
 def write_entry(key: str, packed: bytes) -> bytes:
-    """The file of an entry."""
+    """Return the file of an entry."""
     digest = hashlib.sha256(packed).hexdigest()
     return b"wharfinger-render %d %s %s %d\n" % (FORMAT, key.encode(), digest.encode(), len(packed)) + packed
 
 
 def read_entry(key: str, data: bytes) -> bytes:
-    """What was packed into the file of an entry. Raises EntryError."""
+    """Return the packed bytes in the file of an entry. Raises EntryError."""
     header = _HEADER.match(data[:_MAX_HEADER])
     if header is None or int(header[1]) != FORMAT:
         raise EntryError("not the file of a render in this format")
@@ -101,7 +101,7 @@ def read_entry(key: str, data: bytes) -> bytes:
         raise EntryError("the file of another render")
     packed = data[header.end() :]
     if len(packed) != int(header[4]) or hashlib.sha256(packed).hexdigest().encode() != header[3]:
-        raise EntryError("damaged: its digest says so")
+        raise EntryError("damaged: its digest does not match")
     return packed
 
 

@@ -1,10 +1,11 @@
-"""The folder in which renders are kept: bounded, and of no more use to others than its mode allows. Blocking.
+"""The folder of cached renders: bounded, and not readable by other users. Blocking.
 
-Manifests hold secrets, so the folder is 0700 and ours, and each file 0600. A file gets its name by a rename, when it is complete;
-it is not synced, as its digest tells what a crash left. What is not a file of ours, or not what its line says, is removed and was
-never there. When it was used last is the file's own time, so that a daemon that begins anew forgets the right ones.
+Manifests hold secrets, so the folder has mode 0700 and belongs to this user, and each file has mode 0600. A file is renamed
+into place when it is complete; it is not synced, because its digest detects the remains of a crash. A file that is not from
+this cache, or that contradicts its first line, is removed and treated as missing. The file's own time says when it was used
+last, so that a restarted daemon removes the right ones.
 
-A disk that refuses costs renders and nothing else: faults are counted, with the last one's words.
+Errors of the disk cost renders and nothing else: they are counted, and the last message is kept.
 """
 
 import errno
@@ -28,12 +29,12 @@ _NAME: Final = re.compile(r"([0-9a-f]{64})\.render\Z")
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 MAX_SEEN: Final = 200_000
-"""Names that are looked at when the folder is opened."""
+"""Names that are read when the folder is opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderStatistics:
-    """What is there, what was removed because it was wrong, and how often the disk refused."""
+    """The number and size of entries, of invalid files that were removed, and of errors of the disk."""
 
     entries: int
     bytes: int
@@ -56,7 +57,7 @@ class RenderFolder:
         self._last_fault = ""
 
     def get(self, key: str) -> bytes | None:
-        """What was put there under this key, checked; None for nothing."""
+        """Return the content stored under this key, checked; None if there is none."""
         with self._faults_counted():
             sizes = self._opened()
             if key not in sizes:
@@ -69,7 +70,7 @@ class RenderFolder:
         return None
 
     def put(self, key: str, packed: bytes) -> None:
-        """Keep it, and remove what is too much then."""
+        """Store an entry, and remove others to stay within the limits."""
         data = write_entry(key, packed)
         if len(data) > self._max_bytes or self._max_entries < 1:
             return
@@ -82,18 +83,18 @@ class RenderFolder:
             self._shrink(sizes)
 
     def drop(self, key: str) -> None:
-        """Remove what cannot be used though it is what was written."""
+        """Remove an entry that cannot be used although it is what was written."""
         with self._faults_counted():
             self._remove(self._opened(), key)
 
     def statistics(self) -> FolderStatistics:
-        """Numbers of now."""
+        """Return the current numbers."""
         return FolderStatistics(len(self._sizes or ()), self._bytes, self._refused, self._faults, self._last_fault)
 
     # -- the files ------------------------------------------------------------------------------------------------
 
     def _opened(self) -> OrderedDict[str, int]:
-        """The sizes of what is there, by key; made with the folder when it is first asked for."""
+        """Return the sizes of entries by key; read them, and make the folder, on the first call."""
         if self._sizes is None:
             self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
             found = self._path.lstat()
@@ -123,7 +124,7 @@ class RenderFolder:
         return OrderedDict((key, size) for _, key, size in sorted(found))
 
     def _read(self, key: str) -> bytes | None:
-        """The content of a file that is what it says, or None."""
+        """Return the content of a valid file, or None."""
         try:
             descriptor = os.open(self._file(key), _READ)
         except FileNotFoundError:
@@ -177,17 +178,17 @@ class RenderFolder:
             self._faults += 1
             self._last_fault = error.strerror or str(error)
             if isinstance(error, FileNotFoundError):
-                self._sizes = None  # somebody removed the folder; it is made again when it is next asked for
+                self._sizes = None  # the folder was removed; it is made again on the next use
 
 
 def _content(descriptor: int, size: int) -> bytes:
-    """All of a file, or one byte more than it had; short where it has become shorter."""
+    """Return all of a file, or one byte more than its size; less if it has become shorter."""
     with os.fdopen(descriptor, "rb", closefd=False) as file:
         return file.read(size + 1)
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """A plain file of this user that nobody else can read or write, by no other name."""
+    """Return whether it is a plain file of this user with one name, which no other user can read or write."""
     return (
         stat.S_ISREG(status.st_mode)
         and status.st_uid == os.geteuid()

@@ -1,4 +1,4 @@
-"""The seam to rendering.
+"""The interface of rendering.
 
 Implementations: :mod:`wharfinger.packages.rendering.helm_renderer` (the real ``helm template``), and over it
 :mod:`wharfinger.packages.rendering.render_cache`.
@@ -12,18 +12,18 @@ from wharfinger.formats.json.value import JsonObject, find
 
 HOOK_ANNOTATION: Final = "helm.sh/hook"
 TEST_EVENTS: Final = frozenset({"test", "test-success"})
-"""``test-success`` is what Helm 2 called it, and Helm still takes."""
+"""The events of tests; ``test-success`` is Helm 2's name, which Helm still accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderRequest:
-    """What a render depends on, all of it: the same request gives the same manifests.
+    """All inputs of a render: the same request gives the same manifests.
 
-    ``chart`` is a folder with a ``Chart.yaml``; or, where ``chart_file`` is what that file should say, a package: Helm then sees
-    its chart alone, without hooks, schemas and CRDs, and without its ``values.yaml``, which ``values`` have in them already.
-    ``chart_digest`` says what is in the folder; "" where nobody knows.
+    ``chart`` is a folder with a ``Chart.yaml``, or a package if ``chart_file`` is the content for that file. Of a package,
+    Helm sees only the chart, without hooks, schemas and CRDs, and without its ``values.yaml``, which is already merged into
+    ``values``. ``chart_digest`` identifies the content of the folder; "" if it is unknown.
 
-    One exception: a chart that looks into the cluster (``lookup``) also depends on what is there.
+    One exception: a chart that looks into the cluster (``lookup``) also depends on the objects there.
     """
 
     chart: Path
@@ -36,14 +36,14 @@ class RenderRequest:
     is_upgrade: bool
     chart_file: JsonObject | None = None
     confined: bool = False
-    """A look into the cluster reaches the release's namespace only; of no matter for a chart that does not look."""
+    """True if a lookup reaches the release's namespace only. It does not matter for a chart without lookups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """What a chart renders to: CRDs of ``crds/``, hook objects (``helm.sh/hook``), all else, each in Helm's order.
+    """The result of a render: CRDs of ``crds/``, hook objects (``helm.sh/hook``), all other objects, each in Helm's order.
 
-    Tests are hooks, too: Helm keeps them in the release record with the others, and runs them only when it is asked to.
+    Tests are hooks, too: Helm stores them in the release record with the others, and runs them only on request.
     """
 
     crds: tuple[JsonObject, ...]
@@ -52,9 +52,9 @@ class Rendered:
     manifest: str
     """The text of ``objects`` as Helm would store it in a release record."""
     notes: str = ""
-    """What ``templates/NOTES.txt`` of the chart itself renders to, as Helm would store it."""
+    """The text of the chart's own ``templates/NOTES.txt``, rendered, as Helm would store it."""
     looked: bool = False
-    """The chart looked into the cluster: the same request may render to something else another time."""
+    """True if the chart looked into the cluster: the same request may render to something else another time."""
 
     @property
     def tests(self) -> tuple[JsonObject, ...]:
@@ -63,20 +63,20 @@ class Rendered:
 
 
 def hook_events(obj: JsonObject) -> tuple[str, ...]:
-    """When Helm would run an object: ``pre-install``, ``test`` and so on; () for what is no hook."""
+    """Return the events at which Helm would run an object: ``pre-install``, ``test`` and so on; () if it is no hook."""
     said = find(obj, "metadata", "annotations", HOOK_ANNOTATION)
     events = (event.strip() for event in said.split(",")) if isinstance(said, str) else ()
     return tuple(event for event in events if event)
 
 
 def is_test(obj: JsonObject) -> bool:
-    """Whether Helm runs an object for ``helm test`` and at no other time."""
+    """Return whether Helm runs an object for ``helm test`` only."""
     events = hook_events(obj)
     return bool(events) and TEST_EVENTS.issuperset(events)
 
 
 class Renderer(Protocol):
-    """Renders charts. Raises RenderError with Helm's own words, shortened."""
+    """A renderer of charts. Raises RenderError with Helm's own message, shortened."""
 
     async def render(self, request: RenderRequest) -> Rendered:
         """Render one chart."""
@@ -84,10 +84,10 @@ class Renderer(Protocol):
 
 
 class KeyedRenderer(Renderer, Protocol):
-    """A renderer that can say when the same request will render to the same again."""
+    """A renderer that knows whether the same request will render to the same again."""
 
     async def identity(self, request: RenderRequest) -> str | None:
-        """What a render depends on beside the request, such as the version of Helm; None where that is not known.
+        """Return the inputs of a render besides the request, such as Helm's version; None if they are unknown.
 
         Raises RenderError.
         """

@@ -1,7 +1,7 @@
-"""Replicas and resources of workloads, as a user wants them, over what a chart renders to (``spec.resourceRequests``).
+"""A user's replicas and resources of workloads, which replace those of a rendered chart (``spec.resourceRequests``).
 
-A chart seldom has a setting for every number. What stands here is put into the rendered objects, before they are applied and
-before the release record is written, so that the record says what the cluster has::
+A chart seldom has a setting for every number. Overrides are written into the rendered objects before they are applied and
+before the release record is written, so that the record matches the cluster::
 
     - kind: Deployment            # StatefulSet, DaemonSet, Job, CronJob
       name: web
@@ -10,8 +10,8 @@ before the release record is written, so that the record says what the cluster h
         - name: app
           resources: {requests: {cpu: 100m}, limits: {memory: 1Gi}}
 
-What is named is replaced quantity by quantity; every other part of the object stays as the chart has it. An override that finds
-nothing changes nothing, and is told by name: a chart may well render another set of workloads with other settings. Pure.
+Each named quantity is replaced; every other part of the object stays as the chart has it. An override without a matching
+workload changes nothing, and is reported by name: a chart may well render other workloads with other settings. Pure.
 """
 
 import re
@@ -45,7 +45,7 @@ _CONTAINER_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 _RESOURCE_NAME: Final = re.compile(
     r"(?:[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-._A-Za-z0-9]{0,61}[A-Za-z0-9])?\Z"
 )
-# Kubernetes' resource.Quantity, not below nothing.
+# Kubernetes' resource.Quantity, not below zero.
 _QUANTITY: Final = re.compile(
     r"\+?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3}|[numkMGTPE]|[KMGTPE]i)?\Z"
 )
@@ -53,7 +53,10 @@ _QUANTITY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ContainerOverride:
-    """One container: ``resources`` has ``requests`` and ``limits``, each name to quantity, with what is to be replaced."""
+    """The quantities to replace in one container.
+
+    ``resources`` has ``requests`` and ``limits``, each from name to quantity.
+    """
 
     name: str
     resources: JsonObject
@@ -61,7 +64,7 @@ class ContainerOverride:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadOverride:
-    """One workload; ``replicas`` None: as the chart has it."""
+    """One workload; ``replicas`` None keeps the chart's number."""
 
     kind: str
     name: str
@@ -73,7 +76,7 @@ class WorkloadOverride:
 
     @property
     def document(self) -> JsonObject:
-        """The same as it is written in a spec."""
+        """The override as it is written in a spec."""
         written: JsonObject = {"kind": self.kind, "name": self.name}
         if self.replicas is not None:
             written["replicas"] = self.replicas
@@ -83,7 +86,7 @@ class WorkloadOverride:
 
 
 def overrides_checksum(overrides: Sequence[WorkloadOverride]) -> str:
-    """Canonical: the order of workloads and containers changes nothing; "" for none."""
+    """Return a canonical checksum: the order of workloads and containers does not matter; "" for none."""
     if not overrides:
         return ""
     documents: list[JsonValue] = []
@@ -94,25 +97,26 @@ def overrides_checksum(overrides: Sequence[WorkloadOverride]) -> str:
 
 
 def read_overrides(obj: JsonValue, where: str = FIELD) -> tuple[WorkloadOverride, ...]:
-    """Read the list; null and an empty one are none. Raises ShapeError naming the field and what it should have been."""
+    """Read the list; null and an empty list give (). Raises ShapeError naming the field and the expected value."""
     entries = [] if obj is None else obj
     if not isinstance(entries, list):
         raise ShapeError(f"{where}: expected a list, found {type_name(entries)}")
     if len(entries) > MAX_WORKLOADS:
-        raise ShapeError(f"{where}: {len(entries)} workloads, and at most {MAX_WORKLOADS} are taken")
+        raise ShapeError(f"{where}: expected at most {MAX_WORKLOADS} workloads, found {len(entries)}")
     found: dict[tuple[str, str], WorkloadOverride] = {}
     for index, entry in enumerate(entries):
         one = _read_workload(entry, at(where, index))
         if (one.kind, one.name) in found:
-            raise ShapeError(f"{at(where, index)}: {one} is there twice; put both into one entry")
+            raise ShapeError(f"{at(where, index)}: {one} is listed twice; put both into one entry")
         found[one.kind, one.name] = one
     return tuple(found.values())
 
 
 def override_rendered(rendered: Rendered, overrides: Sequence[WorkloadOverride]) -> tuple[Rendered, tuple[str, ...]]:
-    """What a chart rendered to with the overrides in it, and what was not there: ``Deployment web``, ``Job init: container app``.
+    """Apply the overrides to a rendered chart; return it with the names of workloads and containers that were not found.
 
-    A workload is found by kind and name, in every namespace. Blocking. Raises RenderError where the manifest is none.
+    The names are ``Deployment web`` or ``Job init: container app``. A workload is found by kind and name, in every
+    namespace. Blocking. Raises RenderError if the manifest is invalid.
     """
     if not overrides:
         return rendered, ()
@@ -122,7 +126,7 @@ def override_rendered(rendered: Rendered, overrides: Sequence[WorkloadOverride])
 
 @dataclass(slots=True)
 class _Work:
-    """Applies overrides to one object after another, and remembers what it has found."""
+    """One pass that applies overrides to objects in turn, and remembers those that it has found."""
 
     overrides: Sequence[WorkloadOverride]
     seen: set[tuple[str, str, str]] = field(default_factory=set)
@@ -186,13 +190,13 @@ class _Work:
 
 
 def _is_workload(obj: JsonObject, kind: str) -> bool:
-    """Of Kubernetes, and not somebody's custom resource of the same kind."""
+    """Return whether it is Kubernetes' own kind, and not a custom resource of the same kind."""
     version = obj.get("apiVersion")
     return isinstance(version, str) and kind in _GROUPS and version.partition("/")[0] == _GROUPS[kind]
 
 
 def _replaced(obj: JsonObject, path: Sequence[str], change: Callable[[JsonObject], JsonObject]) -> JsonObject:
-    """The object with what is at ``path`` changed, if there is an object; the same object where nothing changes."""
+    """Return the object with the object at ``path`` changed, if there is one; the same object if nothing changes."""
     if not path:
         return change(obj)
     inner = obj.get(path[0])
@@ -214,15 +218,17 @@ def _read_workload(value: JsonValue, where: str) -> WorkloadOverride:
     containers = items(entry, "containers", where)
     if len(containers) > MAX_CONTAINERS:
         raise ShapeError(
-            f"{at(where, 'containers')}: {len(containers)} entries, and at most {MAX_CONTAINERS} are taken"
+            f"{at(where, 'containers')}: expected at most {MAX_CONTAINERS} entries, found {len(containers)}"
         )
     if replicas is None and not containers:
-        raise ShapeError(f"{where}: {kind} {name}: neither replicas nor containers; say what to change, or remove it")
+        raise ShapeError(
+            f"{where}: {kind} {name}: neither replicas nor containers; set one of them, or remove the workload"
+        )
     found: dict[str, ContainerOverride] = {}
     for index, each in enumerate(containers):
         one = _read_container(each, at(at(where, "containers"), index))
         if one.name in found:
-            raise ShapeError(f"{at(at(where, 'containers'), index)}: container {one.name} is there twice; keep one")
+            raise ShapeError(f"{at(at(where, 'containers'), index)}: container {one.name} is listed twice; keep one")
         found[one.name] = one
     return WorkloadOverride(kind, name, replicas, tuple(found.values()))
 
@@ -238,7 +244,7 @@ def _read_container(value: JsonValue, where: str) -> ContainerOverride:
         if amounts:
             resources[key] = amounts
     if not resources:
-        raise ShapeError(f"{path}: neither requests nor limits; say what to change, or remove the container")
+        raise ShapeError(f"{path}: neither requests nor limits; set one of them, or remove the container")
     return ContainerOverride(name, resources)
 
 
@@ -247,12 +253,12 @@ def _quantities(value: JsonValue, where: str) -> JsonObject:
         return {}
     amounts = as_object(value, where)
     if len(amounts) > MAX_QUANTITIES:
-        raise ShapeError(f"{where}: {len(amounts)} quantities, and at most {MAX_QUANTITIES} are taken")
+        raise ShapeError(f"{where}: expected at most {MAX_QUANTITIES} quantities, found {len(amounts)}")
     found: JsonObject = {}
     for name, amount in amounts.items():
         if not _RESOURCE_NAME.match(name):
             raise ShapeError(f"{at(where, name)}: not the name of a resource, such as cpu or example.com/device")
-        # bool is an int in Python; YAML's `yes` is no amount of anything.
+        # bool is an int in Python, but YAML's `yes` is no quantity.
         written = str(amount) if isinstance(amount, str | int | float) and not isinstance(amount, bool) else ""
         if not _QUANTITY.match(written):
             raise ShapeError(f"{at(where, name)}: expected a quantity such as 100m, 0.5 or 1Gi, found {_shown(amount)}")

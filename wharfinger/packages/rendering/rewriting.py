@@ -1,4 +1,4 @@
-"""Changing what a chart rendered to: the objects, and with them the manifest's text, which Helm and people read later."""
+"""Changes of a rendered chart: of its objects, and of the manifest's text, which Helm and users read later."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,14 +10,14 @@ from wharfinger.packages.rendering.helm_output import document_objects, split_do
 from wharfinger.packages.rendering.renderer import Rendered
 
 Change: TypeAlias = Callable[[JsonObject], JsonObject]
-"""Gives back the same object where it changes nothing; never changes the one it was given."""
+"""A function that returns the same object if it changes nothing, and never changes the object it is given."""
 
 
 def rewritten(rendered: Rendered, change: Change) -> Rendered:
-    """A chart's objects and Helm hooks as ``change`` makes them.
+    """Return a chart's objects and Helm hooks as ``change`` makes them.
 
-    The manifest's text follows: a document with a changed object is written anew under its ``# Source`` line, the others
-    stay letter by letter. Blocking: it reads the manifest. Raises RenderError where that is none.
+    The manifest's text follows: a document with a changed object is written anew under its ``# Source`` line, the other
+    documents are kept unchanged. Blocking: it reads the manifest. Raises RenderError if that is invalid.
     """
     hooks = tuple(change(hook) for hook in rendered.hooks)
     objects: list[JsonObject] = []

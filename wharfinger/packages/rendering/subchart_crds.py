@@ -1,7 +1,7 @@
-"""The CRDs in ``crds/`` of the charts in a chart, as ``helm install`` would bring them before it renders anything.
+"""The CRDs in ``crds/`` of sub-charts, as ``helm install`` would apply them before it renders anything.
 
-A sub-chart that is switched off brings none. Helm's rule for that is followed here, since it can be known without a render: the
-dependencies in ``Chart.yaml`` (or ``requirements.yaml``), their tags, then their conditions, over the values and all defaults.
+A disabled sub-chart has none. Helm's rule for that is followed here, because it needs no render: the dependencies in
+``Chart.yaml`` (or ``requirements.yaml``), their tags, then their conditions, over the values and all defaults.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,23 +18,23 @@ from wharfinger.packages.definition.module_folder import CRDS_FOLDER, VALUES_FIL
 from wharfinger.packages.errors import RenderError
 
 REQUIREMENTS_FILE: Final = "requirements.yaml"
-"""Where charts of ``apiVersion: v1`` name their dependencies."""
+"""The file in which charts of ``apiVersion: v1`` name their dependencies."""
 
 MAX_DEPTH: Final = 32
-"""Charts inside each other that are looked through; public charts have three or four."""
+"""Nested charts that are searched; public charts have three or four levels."""
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
 @dataclass(slots=True)
 class _Node:
-    """One chart: its files that count, and the charts in it by folder."""
+    """One chart: the files that matter, and the charts in it by folder."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     charts: dict[str, "_Node"] = field(default_factory=dict)
     _objects: dict[str, JsonObject] = field(default_factory=dict)
 
     def object(self, name: str) -> JsonObject:
-        """The object in a file, which is parsed once; {} where there is none, or Helm could not read it either."""
+        """Return the object in a file, which is parsed once; {} if there is none, or if Helm could not read it either."""
         if name not in self._objects:
             self._objects[name] = _object(self.files.get(name, b""), name)
         return self._objects[name]
@@ -46,29 +46,31 @@ class _Node:
 
     @property
     def dependencies(self) -> list[JsonObject]:
-        """What it says of the charts in it."""
+        """The entries for its sub-charts."""
         listed = _list(self.object(CHART_FILE), "dependencies")
         listed = listed or _list(self.object(REQUIREMENTS_FILE), "dependencies")
         return [entry for entry in listed if isinstance(entry, dict)]
 
 
 def has_subchart_crds(chart: Path) -> bool:
-    """Whether a chart in a chart may have CRDs: most charts need not be read for them. Blocking."""
+    """Return whether a sub-chart may have CRDs; most charts need not be read for them. Blocking."""
     charts = chart / CHARTS
     return charts.is_dir() and any(charts.iterdir())
 
 
 def subchart_crds(chart: Path, values: JsonObject, *, is_package: bool) -> tuple[JsonObject, ...]:
-    """The objects in ``crds/`` of all charts in a chart that are on with these values; of a chart before those in it.
+    """Return the objects in ``crds/`` of all sub-charts that are enabled with these values.
 
-    ``is_package``: its own ``Chart.yaml`` and default values are no chart's. Blocking. Raises RenderError naming the file.
+    A chart's objects come before those of its sub-charts. ``is_package`` ignores the files that are not
+    the package's chart, such as its default values, which ``values`` contain already; its ``Chart.yaml`` is read. Blocking.
+    Raises RenderError naming the file.
     """
     if not has_subchart_crds(chart):
         return ()
     try:
         top = _tree(chart_files(chart, is_package=is_package))
     except TooMuchTextError:
-        raise RenderError("the charts in the chart are too large to be looked through for CRDs") from None
+        raise RenderError("the sub-charts are too large to be searched for CRDs") from None
     if is_package and (chart / CHART_FILE).is_file():
         top.files[CHART_FILE] = (chart / CHART_FILE).read_bytes()
     return tuple(obj for node in _enabled(top, values, "") for obj in _crds(node))
@@ -83,7 +85,7 @@ def _object(data: bytes, name: str) -> JsonObject:
 
 
 def _tree(files: Iterator[ChartFile]) -> _Node:
-    """Raises RenderError."""
+    """Return the chart and its sub-charts. Raises RenderError."""
     top = _Node()
     for file in files:
         node, path = top, file.path
@@ -106,11 +108,14 @@ def _depth(path: tuple[str, ...]) -> int:
 
 
 def _enabled(node: _Node, values: JsonObject, prefix: str) -> Iterator[_Node]:
-    """The charts in a chart that are on, and those in them; ``values`` are the whole chart's, ``prefix`` leads to this one's."""
+    """Yield the enabled sub-charts of a chart, and theirs.
+
+    ``values`` are the whole chart's; ``prefix`` is the path to this chart's own.
+    """
     dependencies = node.dependencies
     known = {chart.name: chart for _, chart in sorted(node.charts.items())}
     if not dependencies:
-        # Helm looks no deeper then: everything below is on.
+        # Then Helm does not check deeper levels: everything below is enabled.
         for chart in known.values():
             yield chart
             yield from _all(chart)
@@ -134,7 +139,7 @@ def _all(node: _Node) -> Iterator[_Node]:
 
 
 def _is_on(entry: JsonObject, values: JsonObject, prefix: str) -> bool:
-    """Tags first, of which one that is on is enough; then the first condition that has a value."""
+    """Return whether a sub-chart is enabled: by its tags, one of which is enough, then by the first condition with a value."""
     tags = values.get("tags")
     told = [tags.get(tag) for tag in _list(entry, "tags") if isinstance(tag, str)] if isinstance(tags, dict) else []
     on = any(value is True for value in told) or not any(value is False for value in told)
@@ -155,7 +160,7 @@ def _at(values: JsonObject, path: Sequence[str]) -> JsonValue:
 
 
 def _defaults(node: _Node) -> JsonObject:
-    """The default values of a chart, with those of the charts in it below their names."""
+    """Return the default values of a chart, with those of its sub-charts below their names."""
     found = node.object(VALUES_FILE)
     names = {_text(entry, "name"): _text(entry, "alias") for entry in node.dependencies}
     for chart in node.charts.values():
@@ -166,7 +171,7 @@ def _defaults(node: _Node) -> JsonObject:
 
 
 def _merged(above: Mapping[str, JsonValue], below: Mapping[str, JsonValue]) -> JsonObject:
-    """Objects are merged, everything else is replaced; a null takes a default away."""
+    """Merge objects, and replace everything else; a null removes a default."""
     made = dict(below)
     for key, value in above.items():
         under = made.get(key)

@@ -1,7 +1,7 @@
 """The actions of Go templates (``{{ … }}``): which functions a text calls, and which fields it reads. Pure.
 
-Only what stands inside an action can have an effect, so prose, comments and string literals never count as calls. The text is
-read as Go's own lexer reads it, but nothing is parsed beyond tokens: an action that is never reached counts like any other.
+Only the content of an action can have an effect, so prose, comments and string literals never count as calls. The text is
+split into tokens as Go's own lexer does, and not parsed further: an action that is never reached counts like any other.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAX_TOKENS: Final = 2_000_000
-"""Tokens that are read of one chart; a chart with more is taken to use everything."""
+"""Tokens that are read of one chart; a chart with more is assumed to use everything."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<close>-?\}\})
@@ -34,12 +34,13 @@ HAS: Final = ("APIVersions", "Has")
 
 @dataclass(slots=True)
 class TemplateUse:
-    """What actions call and read. ``functions`` are bare names; ``words`` every name in a field chain; ``ends`` the last of each.
+    """The functions that actions call, and the fields that they read.
 
-    ``asked`` are the API versions that ``.Capabilities.APIVersions.Has`` is called with. ``asks_more`` is True where its argument
-    is no literal. ``versions`` is True where the list itself is read, or the capabilities as a whole. ``kube`` is True where
-    anything else of the capabilities is read. ``builds`` is True where an action works with a literal that has ``{{`` in it, so a
-    template may be put together of parts.
+    ``functions`` are bare names; ``words`` every name in a field chain; ``ends`` the last of each. ``asked`` are the API
+    versions that ``.Capabilities.APIVersions.Has`` is called with. ``asks_more`` is True if its argument is no literal.
+    ``versions`` is True if the list itself is read, or the capabilities as a whole. ``kube`` is True if anything else of the
+    capabilities is read. ``builds`` is True if an action works with a literal that contains ``{{``, so a template may be put
+    together from parts.
     """
 
     functions: set[str] = field(default_factory=set)
@@ -55,7 +56,7 @@ class TemplateUse:
 
     @property
     def overflowed(self) -> bool:
-        """There was more than is read."""
+        """True if there were more tokens than the limit."""
         return self.tokens > MAX_TOKENS
 
     def read(self, text: str) -> None:
@@ -67,7 +68,7 @@ class TemplateUse:
             at = text.find("{{", end)
 
     def read_part(self, text: str) -> None:
-        """Add what a text could mean that becomes part of an action. Prose is told from a call by the argument after it."""
+        """Add every use that a text may have if it becomes part of an action. An argument distinguishes a call from prose."""
         self.read(text)
         if _CALL_IN_PROSE.search(text):
             self.functions.add("lookup")
@@ -76,7 +77,7 @@ class TemplateUse:
         self.literals.add(text)
 
     def _read_action(self, text: str, start: int) -> int:
-        """Read up to the end of an action; the position after it."""
+        """Read up to the end of an action; return the position after it."""
         literals: list[str] = []
         others = 0
         asking = False
@@ -107,12 +108,12 @@ class TemplateUse:
     def _end_action(self, literals: list[str], others: int, *, asking: bool) -> None:
         self.asks_more = self.asks_more or asking
         self.literals.update(literals)
-        # An action that is one literal writes it; one that does something with it may make a template of it.
+        # An action that is one literal prints it; any other use of the literal may make a template of it.
         if any("{{" in literal for literal in literals) and (others or len(literals) > 1):
             self.builds = True
 
     def _read_name(self, match: re.Match[str]) -> bool:
-        """Add a function or a field chain; whether the next token says which API version is asked for."""
+        """Add a function or a field chain; return whether the next token is the requested API version."""
         if match["word"] is not None:
             if not match[0].startswith("$"):
                 self.functions.add(match[0])

@@ -1,4 +1,4 @@
-"""Whether a chart's templates speak of something: a look at their text, without rendering them."""
+"""A search for a text in a chart's templates, without rendering them."""
 
 import os
 from collections.abc import Iterator
@@ -7,15 +7,15 @@ from typing import Final
 
 MAX_FILES: Final = 10_000
 MAX_TEMPLATE: Final = 4 * 1024 * 1024
-"""Bytes of one file that are looked at."""
+"""Bytes of one file that are searched."""
 _ARCHIVES: Final = (".tgz", ".tar.gz")
 
 
 def mentions(chart: Path, text: str) -> bool:
-    """Whether a file below ``templates/``, or a template of a chart in ``charts/``, has ``text`` in it. Blocking.
+    """Return whether a file below ``templates/``, or a template of a chart in ``charts/``, contains ``text``. Blocking.
 
-    What is not looked at counts as yes: a chart that is an archive, and more files than MAX_FILES. Only regular files are
-    opened, and links are not followed; a file that cannot be read has nothing in it that Helm could use.
+    Files that are not searched count as yes: a chart that is an archive, and more files than MAX_FILES. Only regular files
+    are opened, and links are not followed; a file that cannot be read is skipped, because Helm could not use it either.
     """
     wanted = text.encode()
     for seen, path in enumerate(_templates(chart), 1):

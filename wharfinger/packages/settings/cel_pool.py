@@ -1,17 +1,17 @@
-"""The rules of schemas, evaluated in warm worker processes: started when they are needed, killed when they take too long.
+"""The evaluation of schema rules in warm worker processes, which are started on demand and killed if they take too long.
 
-Rules are foreign programs, and values foreign data: :mod:`~wharfinger.formats.cel.worker` says why they do not run here. Each
-slot of the pool is a task with at most one worker, and takes one request after another from a channel without a buffer, so
-whoever asks waits for a free slot, and nothing piles up. Invariants:
+Rules are foreign programs, and values foreign data: :mod:`~wharfinger.formats.cel.worker` says why they do not run here.
+Each slot of the pool is a task with at most one worker. It takes one request after another from a channel without a buffer,
+so callers wait for a free slot, and nothing piles up. Invariants:
 
-* An exchange is finished or its worker is gone: a caller that is cancelled leaves, the slot reads the answer to its end
-  and drops it, within the time limit that holds anyway.
-* What rules do to their worker (out of CPU time, out of memory, a crash) is a *finding* about the rule that was under way,
-  as with any rule that cannot be evaluated. A worker that dies is replaced, and the request tried once more: it may have
-  been killed for something else.
-* Only what has nothing to do with the rules is a RulesError, which may pass: no process can be started, the pool is shut
-  down, or there is no answer for a long time from a worker that used little CPU time, since it got none.
-* Leaving the block kills all workers, and tells every caller.
+* An exchange is finished or its worker is gone. If a caller is cancelled, the slot still reads the answer to its end and
+  drops it, within the usual time limit.
+* A failure that rules cause in their worker (out of CPU time, out of memory, a crash) is a *finding* about the running rule,
+  as with any rule that cannot be evaluated. A worker that dies is replaced, and the request is retried once, because the
+  worker may have been killed for another reason.
+* Only a failure that the rules did not cause is a RulesError, which may pass: no process can be started, the pool is shut
+  down, or a worker gives no answer for a long time and used little CPU time, because it got none.
+* Leaving the block kills all workers, and ends the wait of every caller with an error.
 """
 
 import signal
@@ -45,27 +45,30 @@ from wharfinger.process.worker_slot import ended_how, serve_jobs
 
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
-"""A worker has nothing to clean up."""
+"""Seconds; short, because a worker has nothing to clean up."""
 ATTEMPTS: Final = 2
 _OUT_OF_CPU: Final = -signal.SIGXCPU
 _COMMAND: Final = Command((sys.executable, "-I", "-m", cel_worker.__name__), cwd=Path("/"), env={})
 
 
 class Rules(Protocol):
-    """What checks values against the rules of their schema."""
+    """The check of values against the rules of their schema."""
 
     async def check(self, rules: SchemaRules) -> tuple[Finding, ...]:
-        """What is wrong with the rules themselves. Raises RulesError."""
+        """Return the findings about the rules themselves. Raises RulesError."""
         ...
 
     async def evaluate(self, rules: SchemaRules, value: JsonValue, old: JsonValue = None) -> tuple[Finding, ...]:
-        """Which rules the value does not keep; ``old`` None: there was nothing. Raises RulesError, ShapeError."""
+        """Return a finding for each rule that the value breaks; ``old`` is None if there was no value before.
+
+        Raises RulesError, ShapeError.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CelLimits:
-    """Of one request: ``cpu_seconds`` that its rules may use, and ``seconds`` on the clock, the worker's start included."""
+    """Limits of one request: ``cpu_seconds`` for its rules, and ``seconds`` on the clock, the worker's start included."""
 
     cpu_seconds: int = cel_worker.CPU_S
     seconds: float = 30.0
@@ -73,7 +76,7 @@ class CelLimits:
 
 @dataclass(frozen=True, slots=True)
 class CelStatistics:
-    """For dumps: workers alive, and requests and replaced workers since the start."""
+    """Counters for dumps: workers alive, and requests and replaced workers since the start."""
 
     workers: int
     requests: int
@@ -82,7 +85,7 @@ class CelStatistics:
 
 @dataclass(frozen=True, slots=True)
 class _Died:
-    """What happened to the worker instead of an answer, while it was at the rule ``at``."""
+    """The end of a worker that gave no answer, while it was at the rule ``at``."""
 
     at: str
     why: str
@@ -93,7 +96,7 @@ _Result: TypeAlias = tuple[Finding, ...] | _Died | RulesError
 
 
 class _Job:
-    """One request on its way, and what came of it."""
+    """One request that is served, and its result."""
 
     def __init__(self, line: bytes) -> None:
         self.line = line
@@ -101,18 +104,18 @@ class _Job:
         self.result: _Result = RulesError("the evaluation of rules was shut down")
 
     def finish(self, result: _Result) -> None:
-        """Tell the caller; the first result counts."""
+        """Pass the result to the caller; only the first result counts."""
         if not self.done.is_set():
             self.result = result
             self.done.set()
 
     def shut_down(self) -> None:
-        """Tell a caller who was told nothing yet that nobody will answer any more."""
+        """Fail the request, unless it has a result: no slot will answer any more."""
         self.finish(self.result)
 
 
 class CelPool:
-    """Implements :class:`Rules`. Made by :func:`open_cel_pool`."""
+    """A pool that implements :class:`Rules`. :func:`open_cel_pool` makes it."""
 
     def __init__(self, ledger: ProcessLedger | None, limits: CelLimits) -> None:
         self._ledger = ledger
@@ -123,28 +126,32 @@ class CelPool:
         self._replaced = 0
 
     async def check(self, rules: SchemaRules) -> tuple[Finding, ...]:
-        """As in :class:`Rules`."""
+        """Check rules, as in :class:`Rules`."""
         return await self._asked(encode_check(rules))
 
     async def evaluate(self, rules: SchemaRules, value: JsonValue, old: JsonValue = None) -> tuple[Finding, ...]:
-        """As in :class:`Rules`."""
+        """Evaluate rules, as in :class:`Rules`."""
         return await self._asked(encode_evaluation(rules, value, old))
 
     def statistics(self) -> CelStatistics:
-        """How it is doing."""
+        """Return the current counters."""
         return CelStatistics(self._workers, self._requests, self._replaced)
 
     def close(self) -> None:
-        """Nobody takes requests any more."""
+        """Stop accepting requests."""
         self._taken.close()
 
     async def serve_slot(self) -> None:
-        """One slot: a worker at most, one request after the other. In a task of :func:`open_cel_pool`."""
+        """Run one slot: at most one worker, one request after the other. It runs in a task of :func:`open_cel_pool`."""
         async for job in self._taken:
             try:
                 await self._serve_from(job)
-            except ProcessError as error:  # the worker could not be started, or would not die
-                job.finish(RulesError(f"no process for the rules of the settings: {error}", transient=error.transient))
+            except ProcessError as error:  # the worker could not be started or killed
+                job.finish(
+                    RulesError(
+                        f"no process for the rules of the settings could be started: {error}", transient=error.transient
+                    )
+                )
             finally:
                 job.shut_down()
 
@@ -168,7 +175,7 @@ class CelPool:
         return (Finding(FindingKind.ERROR, (), died.at, died.why),)
 
     async def _serve_from(self, first: _Job) -> None:
-        """Start a worker for ``first``, and let it serve until it must go."""
+        """Start a worker for ``first``, and let it serve until it must end."""
         command = replace(_COMMAND, argv=(*_COMMAND.argv, str(self._limits.cpu_seconds)))
         async with open_worker(command, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
             self._workers += 1
@@ -179,7 +186,7 @@ class CelPool:
         self._replaced += 1
 
     async def _exchange(self, worker: Worker, job: _Job) -> bool:
-        """One request and its answer; False when the worker cannot be asked again."""
+        """Send one request and read its answer; return False if the worker cannot be used again."""
         self._requests += 1
         talk = _Talk(worker)
         result: _Result | None = None
@@ -210,7 +217,7 @@ class CelPool:
 
 
 class _Talk:
-    """One exchange. ``at`` is the rule that the worker said it was at."""
+    """One exchange. ``at`` is the rule that the worker last reported."""
 
     def __init__(self, worker: Worker) -> None:
         self.at = ""
@@ -218,7 +225,10 @@ class _Talk:
         self._pending = bytearray()
 
     async def answer(self, line: bytes) -> tuple[Finding, ...]:
-        """Raises CelProtocolError for what is no answer, trio.BrokenResourceError where the worker ends."""
+        """Read lines up to the answer.
+
+        Raises CelProtocolError for an invalid answer, trio.BrokenResourceError if the worker ends.
+        """
         await self._worker.send(line)
         while True:
             chunk = await self._worker.receive_some(CHUNK_BYTES)
@@ -226,7 +236,7 @@ class _Talk:
                 raise trio.BrokenResourceError
             *lines, rest = (bytes(self._pending) + chunk).split(b"\n")
             self._pending[:] = rest
-            # Of the rules that it has been at, only the last counts; and an answer is the last line there is.
+            # Only the last reported rule counts; the answer is always the last line.
             said = decode_line(lines[-1]) if lines else ""
             if isinstance(said, tuple):
                 return said
@@ -239,7 +249,7 @@ class _Talk:
 async def open_cel_pool(
     ledger: ProcessLedger | None, *, workers: int = 2, limits: CelLimits = CelLimits()
 ) -> AsyncGenerator[CelPool, None]:
-    """A pool of at most ``workers`` processes, for the block. Raises nothing of its own."""
+    """Open a pool of at most ``workers`` processes for the block. Raises nothing of its own."""
     pool = CelPool(ledger, limits)
     try:
         async with trio.open_nursery() as slots:

@@ -1,8 +1,8 @@
-"""A user's settings checked as the daemon does when it configures a package, without a package that runs.
+"""The check of a user's settings as the daemon does it when it configures a package, but without a running package.
 
-`SettingsChecker.check` converts, fills in defaults, checks settings and then the values that follow from them, and gives what is
-wrong as problems instead of raising: whoever asks wants all of it. It is what ``wharfinger package check --settings`` and
-``wharfinger validate`` answer with. Hooks' patches are not in it, so that it answers for a package that never ran, too.
+`SettingsChecker.check` converts, fills in defaults, checks settings and then the values that follow from them. It returns
+all problems instead of raising the first. ``wharfinger package check --settings`` and ``wharfinger validate`` use it. Hooks'
+patches are not included, so it also works for a package that never ran.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from wharfinger.packages.settings.values import SettingsError, check_settings, c
 
 @dataclass(frozen=True, slots=True)
 class SettingsChecker:
-    """``jq`` runs conversions, ``rules`` what schemas have of them."""
+    """A checker of settings: ``jq`` runs conversions, ``rules`` evaluates the rules of schemas."""
 
     jq: JqRunner
     rules: Rules
@@ -29,8 +29,8 @@ class SettingsChecker:
     ) -> SettingsReport:
         """Check settings that are written for ``version`` (0: the newest) against ``old``, the user's settings until now.
 
-        Its ``settings`` are the effective ones where there are no problems. Raises PackageError, transient ones only: a worker
-        that died says nothing of settings.
+        The report's ``settings`` are the effective ones if there are no problems. Raises PackageError, transient ones only:
+        a worker that died proves nothing about settings.
         """
         try:
             newest, _ = await convert(definition.conversions, self.jq, settings, version)
@@ -48,6 +48,6 @@ class SettingsChecker:
             return SettingsReport(error.problems, report.warnings, settings)
         after = await check_values_rules(definition, values, before, self.rules)
         problems = tuple(Problem(each.path, f"{each.message} (in the values)") for each in after.problems)
-        # A values schema that extends the settings schema says its warnings once more.
+        # A values schema that extends the settings schema repeats its warnings.
         warnings = dict.fromkeys([*report.warnings, *after.warnings])
         return SettingsReport(problems, tuple(warnings), report.settings)

@@ -1,4 +1,4 @@
-"""Examples that a package brings of its conversions, and whether they come true (``openapi/conversions/testcases.yaml``)::
+"""A package's examples of its conversions, and their check (``openapi/conversions/testcases.yaml``)::
 
     testcases:
       - name: auth.enable is renamed
@@ -9,8 +9,9 @@
         expected: |
           auth: {enabled: true}
 
-The daemon does not look at them; ``wharfinger package check`` runs them. The older spelling is read, too: a file
-``conversions_test.yaml`` with ``cases``. A version that is left out is the first (``currentVersion``) and the newest.
+The daemon ignores them; ``wharfinger package check`` runs them. The older form is read, too: a file
+``conversions_test.yaml`` with ``cases``. ``currentVersion`` defaults to the first version, ``expectedVersion`` to the
+newest.
 """
 
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from wharfinger.packages.files.strict_fields import at, closed_object, items, nu
 
 MAX_CASES: Final = 1_000
 MAX_SHOWN: Final = 400
-"""Characters of each side of what differs."""
+"""Characters of each side of a difference."""
 
 _KEYS: Final = ("name", "currentVersion", "expectedVersion", "settings", "expected")
 _LISTS: Final = ("testcases", "cases")
@@ -52,7 +53,7 @@ class ConversionCase:
 
 
 def read_cases(files: PackageFiles, chain: ConversionChain) -> tuple[ConversionCase, ...]:
-    """The examples of a package; () where it brings none. Raises ArtifactError naming the file and the case."""
+    """Return the examples of a package; () if it has none. Raises ArtifactError naming the file and the case."""
     found: list[ConversionCase] = []
     for name in CASES_FILES:
         path = f"{CONVERSIONS_FOLDER}/{name}"
@@ -72,9 +73,9 @@ def read_cases(files: PackageFiles, chain: ConversionChain) -> tuple[ConversionC
 
 
 async def run_case(case: ConversionCase, chain: ConversionChain, jq: JqRunner) -> str:
-    """Why the example does not come true; "" if it does. Raises ConversionError, transient, where that cannot be told now.
+    """Return the reason why an example fails; "" if it passes.
 
-    A program that takes too long is a reason.
+    A program that takes too long is a reason. Raises ConversionError, transient, if the result cannot be determined now.
     """
     try:
         found = await convert_between(chain, jq, case.settings, case.from_version, case.to_version)
@@ -94,7 +95,7 @@ def _read_case(value: JsonValue, where: str, path: str, chain: ConversionChain) 
     if last > chain.current:
         raise ShapeError(f"{at(where, 'expectedVersion')}: {last}, and the newest version is {chain.current}")
     if first >= last:
-        raise ShapeError(f"{at(where, 'currentVersion')}: {first} is not before {last}; nothing would be converted")
+        raise ShapeError(f"{at(where, 'currentVersion')}: {first} is not before {last}, so nothing would be converted")
     return ConversionCase(
         where=f"{path}: {where}",
         name=text(entry, "name", where) or where,
@@ -106,7 +107,7 @@ def _read_case(value: JsonValue, where: str, path: str, chain: ConversionChain) 
 
 
 def _settings(entry: JsonObject, key: str, where: str) -> JsonObject:
-    """An object as it is, or as YAML text; null and nothing are {}."""
+    """Return an object that is given as it is, or as YAML text; {} if it is null or missing."""
     found = entry.get(key)
     path = at(where, key)
     if isinstance(found, str):

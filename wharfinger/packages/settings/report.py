@@ -1,15 +1,15 @@
-"""All that can be said of settings or values: their schema, its rules, what may not change, what is out of date.
+"""The full report on settings or values: their schema, its rules, immutable fields, deprecations.
 
-The schema itself is asked here and now (:class:`~wharfinger.formats.schemas.openapi_schema.Schema`). Its rules are foreign
-programs and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`); they run first, and whatever the schema
-says, so that a user sees everything at once. Only what follows from another problem is left out: a rule that could not be
+The schema itself is checked directly (:class:`~wharfinger.formats.schemas.openapi_schema.Schema`). Its rules are foreign
+programs and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`). They run first, whatever the schema's
+result, so that a user sees all problems at once. Only consequences of another problem are left out: a rule that could not be
 evaluated on a part of the value that the schema refuses anyway.
 
-No message quotes what the schema calls ``writeOnly``, or what a key's name says is a credential, neither as it is nor as it was.
-A rule may make a message of all it sees, in any form (cut, encoded, in capitals), so nothing is looked for in messages: where
-what it sees has a secret in it, its own fixed message is said instead.
+No message quotes a value that the schema calls ``writeOnly``, or whose key's name marks it as a credential, neither its
+present nor its old form. A rule may build a message from everything it sees, in any form (cut, encoded, in capitals), so
+messages are not searched for secrets. Instead, if the rule's input contains a secret, the rule's fixed message is used.
 
-Text of others (a package's, a user's) is one printable line here, since it goes to statuses, logs and terminals.
+Foreign text (a package's, a user's) is one printable line here, because it is written to statuses, logs and terminals.
 """
 
 from collections.abc import Iterable
@@ -26,15 +26,15 @@ from wharfinger.formats.schemas.problems import Problem
 from wharfinger.packages.settings.cel_pool import Rules
 
 MAX_SECRETS: Final = 10_000
-"""Places that a schema calls secret; of a value that has more, all is taken for one."""
+"""Secret places of a value by its schema; a value with more of them is treated as one secret."""
 
 _ANY: Final = 0
-"""Stands for every index of a list."""
+"""A step that stands for every index of a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsReport:
-    """What is wrong, and what is only worth knowing, each sorted by its place; ``settings``: what was checked, with defaults."""
+    """The problems and warnings, each sorted by place; ``settings`` is what was checked, with defaults."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
@@ -44,7 +44,7 @@ class SettingsReport:
 async def report_on(
     schema: Schema, raw: JsonObject, value: JsonObject, old: JsonObject | None, rules: Rules
 ) -> SettingsReport:
-    """Check ``value``, which is ``raw`` with its defaults, and how it differs from ``old``, with its defaults too.
+    """Check ``value``, which is ``raw`` with its defaults, and its difference from ``old``, with its defaults too.
 
     Without ``old`` nothing is immutable yet, and rules about changes do not apply. Raises RulesError.
     """
@@ -80,7 +80,7 @@ def _said(finding: Finding, secrets: "_Secrets") -> str:
 
 
 def _is_within(path: str, place: str) -> bool:
-    """Whether the path, or what it is in, is at or below the place, as texts."""
+    """Return whether the path is at or below the place, as texts."""
     return not place or path == place or path.startswith((f"{place}.", f"{place}["))
 
 
@@ -90,12 +90,12 @@ def _sorted(problems: list[Problem]) -> tuple[Problem, ...]:
 
 
 def _printable(text: str) -> str:
-    """Text of others in one line, without control characters."""
+    """Return foreign text in one line, without control characters."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 class _Place:
-    """A place of a value with a secret in it, further down or, where it ``is_secret``, all that is there."""
+    """A place of a value with a secret further down or, if ``is_secret`` is set, of which everything is secret."""
 
     __slots__ = ("inside", "is_secret")
 
@@ -112,7 +112,7 @@ class _Place:
 
 
 class _Secrets:
-    """Where values have secrets in them. Which item of a list it is does not count: the old value may have had it elsewhere."""
+    """The places of secrets in values. A list's index does not count, because the old value may have had another one."""
 
     def __init__(self, schema: Schema, values: Iterable[JsonValue]) -> None:
         self._root = _Place()
@@ -125,7 +125,7 @@ class _Secrets:
                     self._add(path)
 
     def are_at(self, path: ValuePath) -> bool:
-        """Whether what is there has a secret in it, or is a part of one."""
+        """Return whether the value at a path contains a secret, or is a part of one."""
         at: _Place | None = self._root
         for step in path:
             if at is None or at.is_secret:
@@ -141,7 +141,7 @@ class _Secrets:
 
 
 def _named(value: JsonValue) -> _Place | None:
-    """What names of keys say of a value; a switch (``resetPassword: true``) is no secret. None where there is none."""
+    """Return the secret places by names of keys, or None; a switch (``resetPassword: true``) is no secret."""
     found = _Place()
     if isinstance(value, dict):
         for name, item in value.items():

@@ -1,4 +1,4 @@
-"""Settings and values: what a user sets, what a package makes of it, and what hooks and templates get to see. Pure.
+"""Settings and values: a user's settings, the package's values, and the values for hooks and templates. Pure.
 
 Layers, each over the one before (spec runtime §8.5)::
 
@@ -6,21 +6,21 @@ Layers, each over the one before (spec runtime §8.5)::
     settings defaults      of the settings schema; a default only fills what is absent
     settings               what the user set
     values defaults        of the values schema
-    hook patches           what the package's hooks have changed (not here: hooks/ has them)
+    hook patches           changes by the package's hooks (not here: hooks/ has them)
 
-Objects are merged member by member, everything else, lists included, is replaced. Four things come of it:
+Objects are merged member by member; everything else, lists included, is replaced. There are four results:
 
-* *effective settings*: what the user set and the defaults, checked against the settings schema, whose objects are closed;
+* *effective settings*: the user's settings and the defaults, checked against the settings schema, whose objects are closed;
 * *values*: all layers that are here;
-* *hook values*: ``{"global": …, "<camelName>": …}``, what hooks find in their files;
-* *Helm values*: what templates see, which differs by layout (`helm_values`).
+* *hook values*: ``{"global": …, "<camelName>": …}``, for the files of hooks;
+* *Helm values*: for templates; they differ by layout (`helm_values`).
 
-What a schema cannot say by itself (rules, what may not change) is looked at by `check_settings` and `check_values_rules`, which
-have to wait for a worker process and give back all problems and warnings; the others raise at the first wrong value.
+`check_settings` and `check_values_rules` also check rules and immutable fields; they have to wait for a worker process, and
+return all problems and warnings. The other functions raise SettingsError.
 
 A plain chart has no schema of ours: Helm merges its ``values.yaml`` itself and checks ``values.schema.json``.
 
-Everything given is left as it was, and what comes back shares parts with it: treat all of them as unchangeable.
+Arguments are not changed, and results share parts with them: treat all of them as immutable.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,9 +40,9 @@ from wharfinger.packages.settings.cel_pool import Rules
 from wharfinger.packages.settings.report import SettingsReport, report_on
 
 MAX_VALUES: Final = 4 * 1024 * 1024
-"""Bytes of JSON of all values of one package; they travel through files and a Secret."""
+"""Bytes of JSON of all values of one package; they are passed through files and a Secret."""
 MAX_SHOWN: Final = 5
-"""Problems that a message has; `SettingsError.problems` has all that were looked for."""
+"""Problems in a message; `SettingsError.problems` has all that were found."""
 MAX_MESSAGE: Final = 300
 """Characters of one problem in a message."""
 
@@ -65,9 +65,9 @@ class SettingsError(PackageError):
 
 @dataclass(frozen=True, slots=True)
 class RenderContext:
-    """What templates are told of the installation: the instance, where its package came from, and which bytes it is.
+    """Data of the installation for templates: the instance, the source of its package, and the package's digest.
 
-    ``registry`` is the address of the package's repository without the package, ``version`` the one that was asked for.
+    ``registry`` is the address of the package's repository without the package, ``version`` the requested one.
     """
 
     name: str
@@ -78,15 +78,19 @@ class RenderContext:
 
 
 def effective_settings(definition: Definition, settings: JsonObject) -> JsonObject:
-    """What the user set, with the defaults of the settings schema. Raises SettingsError where the schema refuses it.
+    """Return the user's settings with the defaults of the settings schema. Raises SettingsError if the schema refuses them.
 
-    Without a schema a chart's and a module folder's settings are free; a ``package.yaml`` package takes none then.
+    Without a schema, a chart and a module folder accept any settings, and a ``package.yaml`` package accepts none.
     """
     schema = definition.settings_schema
     if schema is None:
         if settings and definition.layout is Layout.PACKAGE:
             raise SettingsError(
-                [Problem("", f"package {definition.name} has no settings schema, so it takes no settings; remove them")]
+                [
+                    Problem(
+                        "", f"package {definition.name} has no settings schema, so it accepts no settings; remove them"
+                    )
+                ]
             )
         return _bounded(settings, "spec.settings")
     effective = _defaulted(schema, _bounded(settings, "spec.settings"), "spec.settings")
@@ -95,20 +99,21 @@ def effective_settings(definition: Definition, settings: JsonObject) -> JsonObje
 
 
 def merged_values(definition: Definition, settings: JsonObject) -> JsonObject:
-    """All layers below the hooks'. ``settings`` are the user's own: with defaults in them, those would beat static values.
+    """Return all layers below the hooks'.
 
-    Raises SettingsError where the outcome is too big, or no object.
+    ``settings`` are the user's own, without defaults, which would override static values. Raises SettingsError if the result
+    is too big, or no object.
     """
     values = _defaulted(definition.settings_schema, definition.static_values, "values")
     values = _bounded(_merged(values, settings), "values")
-    # The settings' again: in what the user brought, nothing has been filled in yet.
+    # The settings' defaults again: the user's own settings have none yet.
     for schema in (definition.settings_schema, definition.values_schema):
         values = _defaulted(schema, values, "values")
     return _bounded(values, "values")
 
 
 def check_values(definition: Definition, values: JsonObject) -> None:
-    """Raise SettingsError where the values schema refuses the values."""
+    """Raise SettingsError if the values schema refuses the values."""
     if definition.values_schema is not None:
         _check(definition.values_schema, values, "values")
 
@@ -155,9 +160,10 @@ async def check_package_rules(definition: Definition, rules: Rules) -> None:
 async def check_settings(
     definition: Definition, settings: JsonObject, old: JsonObject | None, rules: Rules
 ) -> SettingsReport:
-    """All problems and warnings of what the user set, against what was set before (None: nothing; neither with defaults).
+    """Return all problems and warnings of the user's settings, compared with ``old``, the settings before.
 
-    Its ``settings`` are the effective ones where there are no problems. Raises RulesError, nothing else.
+    ``old`` is None if there were none; neither includes defaults. The report's ``settings`` are the effective ones if there
+    are no problems. Raises RulesError, nothing else.
     """
     schema = definition.settings_schema
     try:
@@ -173,9 +179,9 @@ async def check_settings(
 async def check_values_rules(
     definition: Definition, values: JsonObject, old: JsonObject | None, rules: Rules
 ) -> SettingsReport:
-    """As `check_values`, with the rules: all problems of values, against the values before. Raises RulesError.
+    """Return all problems of values, including those of rules, compared with the values before. Raises RulesError.
 
-    Nobody is warned of what is deprecated there: a user wrote the settings, and `check_settings` has looked at them.
+    There are no warnings of deprecated values: a user wrote the settings, and `check_settings` has checked those.
     """
     schema = definition.values_schema
     if schema is None:
@@ -184,7 +190,7 @@ async def check_values_rules(
 
 
 def hook_values(definition: Definition, global_values: JsonObject, values: JsonObject) -> JsonObject:
-    """What a hook finds in VALUES_PATH; with the user's settings for ``values``, in CONFIG_VALUES_PATH."""
+    """Return the content of a hook's VALUES_PATH; with the user's settings for ``values``, that of CONFIG_VALUES_PATH."""
     return {"global": global_values, definition.camel: values}
 
 
@@ -195,10 +201,10 @@ def helm_values(
     settings: JsonObject,
     values: JsonObject,
 ) -> JsonObject:
-    """What templates see as ``.Values``. ``settings`` are the effective ones.
+    """Return ``.Values`` for templates. ``settings`` are the effective ones.
 
-    Spec runtime §8.4 has further root objects beside ``.Values``; ``helm template`` cannot, so they are keys of it. Raises
-    SettingsError where the values lack what the schema requires for Helm, or use one of these keys themselves.
+    Spec runtime §8.4 has further root objects beside ``.Values``; ``helm template`` cannot provide them, so they are keys of
+    it. Raises SettingsError if the values lack what the schema requires for Helm, or use one of these keys themselves.
     """
     if definition.layout is Layout.CHART:
         return settings
@@ -256,7 +262,7 @@ def _repository(definition: Definition, context: RenderContext) -> str:
 
 def _taken(values: JsonObject) -> tuple[Problem, ...]:
     """Return a problem for each key that the runtime sets itself."""
-    why = "a name that the runtime uses for what it tells templates; choose another"
+    why = "a name that is reserved for the runtime's data for templates; choose another"
     return tuple(Problem(key, why) for key in sorted(_RUNTIMES & values.keys()))
 
 
@@ -306,7 +312,7 @@ def _object(value: JsonValue, subject: str) -> JsonObject:
 
 
 def _bounded(value: JsonObject, subject: str) -> JsonObject:
-    """The value, which is no bigger than what can be stored and handed on."""
+    """Return the value. Raises SettingsError if it is too big to be stored and passed on."""
     try:
         size = len(encode_json(value))
     except FormatError as error:

@@ -1,4 +1,4 @@
-"""What was downloaded, on this machine's disk: kept by digest, unpacked once, collected when nobody needs it.
+"""Downloaded packages on this machine's disk: stored by digest, unpacked once, collected when no package needs them.
 
 May import ``registry`` and below.
 """

@@ -1,20 +1,20 @@
-"""Packages on disk: every blob and tree under its digest, every deployed name a link that moves in one step.
+"""Packages on disk: every blob and tree under its digest, every deployed name a link that is replaced in one step.
 
 ::
 
     <root>/store/lock                    held while the store is open: one process at a time
     <root>/store/blobs/sha256/<hex>      blobs as the registry sent them
     <root>/store/trees/<hex>/            unpacked packages (see tree.py), named after their manifest
-    <root>/store/tmp/                    whatever is not complete yet; emptied when the store is opened
+    <root>/store/tmp/                    incomplete files; emptied when the store is opened
     <root>/deployed/<name>               link to ../store/trees/<hex>/package
 
-Invariants, which the tests hold against a cancellation at every await and a ``kill -9`` at every step on the disk:
+The tests check these invariants with a cancellation at every await and a ``kill -9`` at every step on the disk:
 
-* a name under ``blobs``, ``trees`` or ``deployed`` is there completely or not at all: it comes by a rename from ``tmp``;
+* a name under ``blobs``, ``trees`` or ``deployed`` is there completely or not at all: it is renamed into place from ``tmp``;
 * nothing is trusted for its name: a blob is hashed again before it is used, a tree compared with its record;
 * a digest is downloaded and unpacked once however many packages want it at the same time, and two digests never wait for
   each other;
-* `collect` never takes what a deployed name uses, nor what was brought here lately and is not deployed yet.
+* `collect` never deletes what a deployed name uses, nor what was downloaded recently and is not deployed yet.
 """
 
 import fcntl
@@ -52,9 +52,9 @@ from wharfinger.packages.store.tree import PACKAGE_FOLDER, build_tree, is_sound,
 T = TypeVar("T")
 
 WRITE_BYTES: Final = 256 * 1024
-"""Collected before a thread writes them: a thread costs as much as writing 64 KiB."""
+"""Bytes to collect before a thread writes them: a thread costs as much as writing 64 KiB."""
 DISCARD_S: Final = 30.0
-"""Seconds that whoever is done waits for its temporary files to be deleted."""
+"""Seconds that a finished task waits for its temporary files to be deleted."""
 
 _HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
@@ -63,8 +63,11 @@ MAX_NAME: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class StoreLimits:
-    """Bounds: bytes of one package's blobs, what an archive may hold, threads at work, and how many seconds `collect` spares
-    what was brought here and is not deployed."""
+    """Limits of the store.
+
+    These are the bytes of one package's blobs, the content of an archive, the threads at work, and the seconds for which
+    `collect` spares downloads that are not deployed.
+    """
 
     package_bytes: int = 1024**3
     archive: ArchiveLimits = field(default_factory=ArchiveLimits)
@@ -89,12 +92,12 @@ class DiskStore:
         self._pins: dict[str, tuple[float, frozenset[str]]] = {}
 
     def statistics(self) -> dict[str, int]:
-        """Digests being worked on, temporary names in use, packages brought here but not deployed yet."""
+        """Return the numbers of digests in work, temporary names in use, and downloads that are not deployed yet."""
         return {"locked": len(self._locks), "temporary": len(self._in_work), "pinned": len(self._pins)}
 
     async def download(self, registry: Registry, repository: str, manifest: Manifest) -> None:
-        """Bring the manifest's blobs here. Raises PackageError; what came whole by then stays."""
-        package_layers(manifest)  # what cannot be unpacked is not brought here
+        """Download the manifest's blobs. Raises PackageError; complete blobs are kept."""
+        package_layers(manifest)  # refuse what cannot be unpacked before it is downloaded
         blobs = blobs_of(manifest)
         total = sum(blob.size for blob in blobs)
         if total > self._limits.package_bytes:
@@ -108,7 +111,7 @@ class DiskStore:
                     await self._fetch(registry, repository, blob)
 
     async def install(self, manifest: Manifest) -> Path:
-        """The manifest's package folder, unpacked unless it is there and sound. Raises PackageError."""
+        """Return the manifest's package folder; unpack it unless it is there and sound. Raises PackageError."""
         layers = package_layers(manifest)
         digest = manifest.descriptor.digest
         tree = self._trees / digest.hex
@@ -121,7 +124,7 @@ class DiskStore:
         return tree / PACKAGE_FOLDER
 
     async def installed(self, digest: Digest) -> Manifest | None:
-        """The manifest of that digest, if its tree is here and sound; so nobody has to be asked for it. Raises StoreError."""
+        """Return the manifest of that digest if its tree is here and sound, so no registry is needed. Raises StoreError."""
         tree = self._trees / digest.hex
         async with self._locks.held(f"tree {digest.hex}"):
             record = await self._run(f"reading package {digest}", partial(sound_record, tree, _cancelled))
@@ -131,7 +134,7 @@ class DiskStore:
             return record.manifest
 
     async def deploy(self, name: str, manifest: Manifest) -> Path:
-        """Point ``deployed/<name>`` at the installed manifest; returns the link. Raises StoreError."""
+        """Point ``deployed/<name>`` at the installed manifest; return the link. Raises StoreError."""
         link = self._link(name)
         key = manifest.descriptor.digest.hex
         async with self._collecting, self._locks.held(f"tree {key}"):
@@ -152,7 +155,7 @@ class DiskStore:
         await self._run(f"undeploying {name}", remove)
 
     async def collect(self) -> int:
-        """Delete what no deployed name uses, and left-over temporary files; returns how many were deleted."""
+        """Delete everything that no deployed name uses, and left-over temporary files; return how many were deleted."""
         async with self._collecting:
             deleted = await self._run("cleaning up", self._sweep_temporary)
             deployed = await self._run("listing deployed names", self._deployed_trees)
@@ -198,13 +201,13 @@ class DiskStore:
         tree = self._trees / manifest.descriptor.digest.hex
         with closing(self._opened_layers(manifest, layers)) as opened:
             build_tree(opened, manifest, temporary, self._limits.archive, should_stop=_cancelled)
-        # One that is there was found damaged, but packages run from it: it goes when the new one is in its place.
+        # An existing tree is damaged, but packages run from it: it is removed when the new one replaces it.
         replace_tree(temporary, tree, replaced)
 
     def _opened_layers(
         self, manifest: Manifest, layers: tuple[Descriptor, ...]
     ) -> Generator[tuple[str, io.BufferedReader], None, None]:
-        """Each layer's blob in turn, hashed again before it is handed out."""
+        """Yield each layer's blob in turn, hashed again before it is passed on."""
         package = f"package {manifest.descriptor.digest}"
         for layer in layers:
             try:
@@ -252,7 +255,7 @@ class DiskStore:
             return int(await self._run(f"deleting {path.name}", partial(delete, path, trash)))
 
     def _pin(self, manifest: Manifest) -> None:
-        """Keep `collect` away from a package that is on its way to being deployed."""
+        """Protect a package that will be deployed soon from `collect`."""
         blobs = frozenset(blob.digest.hex for blob in blobs_of(manifest))
         self._pins[manifest.descriptor.digest.hex] = (trio.current_time() + self._limits.spare_s, blobs)
 
@@ -272,7 +275,7 @@ class DiskStore:
 
     @asynccontextmanager
     async def _temporary(self) -> AsyncIterator[Path]:
-        """A name below ``tmp`` that nobody has; what is there at the end is deleted (what takes too long, by `collect`)."""
+        """Yield an unused name below ``tmp``; its content is deleted at the end (by `collect`, if that takes too long)."""
         path = self._tmp / f"{os.getpid()}-{next(self._numbers)}"
         self._in_work.add(path.name)
         try:
@@ -285,7 +288,10 @@ class DiskStore:
             self._in_work.discard(path.name)
 
     async def _run(self, doing: str, work: Callable[[], T]) -> T:
-        """Work on the disk, in a thread. Once begun it is waited for, cancelled or not; long work looks for cancellation."""
+        """Run disk work in a thread.
+
+        Once started it is waited for, even if the task is cancelled; long work checks for cancellation.
+        """
 
         def guarded() -> T:
             with disk_errors(doing):
@@ -296,7 +302,7 @@ class DiskStore:
 
 @asynccontextmanager
 async def open_store(root: Path, limits: StoreLimits | None = None) -> AsyncIterator[DiskStore]:
-    """The store below the state folder ``root``, for this process alone. Raises StoreError."""
+    """Open the store below the state folder ``root``, for this process alone. Raises StoreError."""
     with _opened(root):
         store = DiskStore(root, limits or StoreLimits())
         await trio.to_thread.run_sync(_clear, root)
@@ -320,14 +326,17 @@ def _opened(root: Path) -> Iterator[None]:
 
 
 def _clear(root: Path) -> None:
-    """What a killed process left unfinished."""
+    """Delete the unfinished files of a killed process."""
     with disk_errors(f"opening the store in {root}"):
         for path in (root / "store" / "tmp").iterdir():
             discard(path)
 
 
 def _cancelled() -> bool:
-    """Long work in a thread asks this: trio waits for a thread, also for one whose task is cancelled. Raises Cancelled."""
+    """Raise Cancelled if the task is cancelled; else return False.
+
+    Long work in a thread calls this, because trio waits for a thread even if its task is cancelled.
+    """
     trio.from_thread.check_cancelled()
     return False
 
@@ -351,6 +360,6 @@ def _digests_in(folder: Path) -> list[str]:
 
 
 def _refuse_foreign(link: Path) -> None:
-    """Raise StoreError where something that is no link has the deployed name: the store did not put it there."""
+    """Raise StoreError if something other than a link has the deployed name: the store did not put it there."""
     if _is_there(link) and not link.is_symlink():
         raise StoreError(f"{link}: not a link of this store; move it away", transient=False)

@@ -1,10 +1,10 @@
-"""Whether a folder on this machine has changed: by a cheap stamp, and by what is in it.
+"""Detection of changes in a folder on this machine: by a cheap stamp, and by a digest of its content.
 
-The stamp is made of what the file system says of each file (size, times, mode), and costs no reading; it changes at least
-whenever the content does, and also when the same files are put there anew. The digest is of names, contents and modes: the same
-on every machine that has the same files. So the stamp says when to make the digest again.
+The stamp is made of the file system's data on each file (size, times, mode), and costs no reading. It changes at least
+whenever the content does, and also when the same files are written anew. The digest covers names, contents and modes, and is
+the same on every machine with the same files. So the stamp says when the digest has to be computed again.
 
-Links inside the folder count as what they say, a link to a file also as that file: nothing outside is walked through.
+Links inside the folder count as their text, a link to a file also as that file: nothing outside is walked.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ CHUNK: Final = 1024 * 1024
 
 
 def folder_stamp(folder: Path) -> str:
-    """A text that differs from the one before if something in the folder may have changed. Blocking. Raises ArtifactError."""
+    """Return a text that changes whenever something in the folder may have changed. Blocking. Raises ArtifactError."""
     found = hashlib.sha256()
     try:
         for name, path in _paths(folder):
@@ -37,7 +37,7 @@ def folder_stamp(folder: Path) -> str:
 
 
 def folder_digest(folder: Path) -> str:
-    """``sha256:…`` of the files' names, contents and whether they may be executed. Blocking. Raises ArtifactError."""
+    """Return ``sha256:…`` of the files' names, contents and executable bits. Blocking. Raises ArtifactError."""
     found = hashlib.sha256()
     try:
         for name, path in _paths(folder):
@@ -50,7 +50,10 @@ def folder_digest(folder: Path) -> str:
 
 
 def _paths(folder: Path) -> Iterator[tuple[bytes, Path]]:
-    """Everything below the folder, in the order of names, each with its name from there. Raises ArtifactError, OSError."""
+    """Yield everything below the folder in the order of names, each with its name from there.
+
+    Raises ArtifactError, OSError.
+    """
     root = folder.resolve(strict=True)
     pending, count = [root], 0
     while pending:
@@ -67,7 +70,7 @@ def _paths(folder: Path) -> Iterator[tuple[bytes, Path]]:
 
 
 def _entry(name: bytes, path: Path, mode: int) -> bytes:
-    """What an entry is, in bytes that no other one has."""
+    """Return an entry as bytes that no other entry has."""
     kind = stat.S_IFMT(mode) | (mode & stat.S_IXUSR)
     target = os.fsencode(path.readlink()) if stat.S_ISLNK(mode) else b""
     return b"%o %d %s %d %s\n" % (kind, len(name), name, len(target), target)

@@ -1,8 +1,8 @@
-"""The seam to packages on disk. Implementation: :mod:`wharfinger.packages.store.disk_store`.
+"""The interface of packages on disk. Implementation: :mod:`wharfinger.packages.store.disk_store`.
 
-Content-addressed: a tree is named by the digest of the manifest it was unpacked from, and is complete or absent (temporary
-folder, then one rename). `deploy` points a runtime name at a tree by a link that is replaced atomically, so that a crash
-at any moment leaves the old tree or the new one deployed, never neither.
+It is content-addressed: a tree is named by the digest of the manifest it was unpacked from, and is complete or absent
+(temporary folder, then one rename). `deploy` points a runtime name at a tree by a link that is replaced atomically, so that
+a crash at any moment leaves the old tree or the new one deployed, never neither.
 """
 
 from pathlib import Path
@@ -16,25 +16,25 @@ class Store(Protocol):
     """Packages on disk. Raises PackageError."""
 
     async def download(self, registry: Registry, repository: str, manifest: Manifest) -> None:
-        """Bring every blob of the manifest here, each verified while streaming; what is here already is not fetched again."""
+        """Download every blob of the manifest that is not here already; each is verified while streaming."""
         ...
 
     async def install(self, manifest: Manifest) -> Path:
-        """Unpack the downloaded package into its tree (or find it there) and return the folder with its files."""
+        """Unpack the downloaded package into its tree, unless it is there, and return the folder with its files."""
         ...
 
     async def installed(self, digest: Digest) -> Manifest | None:
-        """The manifest of that digest if its tree is here and sound, so that a restart needs no registry."""
+        """Return the manifest of that digest if its tree is here and sound, so that a restart needs no registry."""
         ...
 
     async def deploy(self, name: str, manifest: Manifest) -> Path:
-        """Point ``deployed/<name>`` at the manifest's tree, atomically; returns the link."""
+        """Point ``deployed/<name>`` at the manifest's tree, atomically; return the link."""
         ...
 
     async def undeploy(self, name: str) -> None:
-        """Remove ``deployed/<name>``; nothing to remove is success. Trees stay until `collect`."""
+        """Remove ``deployed/<name>``; nothing to remove is success. Trees are kept until `collect`."""
         ...
 
     async def collect(self) -> int:
-        """Delete trees and blobs that no deployed name uses, and left-over temporary files; returns how many were deleted."""
+        """Delete trees and blobs that no deployed name uses, and left-over temporary files; return how many were deleted."""
         ...

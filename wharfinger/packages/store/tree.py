@@ -3,15 +3,15 @@
 ::
 
     trees/<hex of the manifest's digest>/
-        package/        the package's files: of a chart's archive its one folder, of an image its layers on top of each other
+        package/        the package's files: a chart's archive without its one folder, or an image's layers on top of each other
         tree.json       the record: the manifest it was unpacked from, and a digest over every file
 
-The package's files are read-only: hooks run in it, and an interpreter that puts its caches beside a hook's library would make
-another package of it. The record is what makes a tree trustworthy later: `is_sound` compares the files with it, so a tree that
-was edited, or that a crash of the machine left with empty files, is unpacked again instead of being used. A record of another
-form (of an older version of this program, say) is none, and its tree is unpacked again too.
+The package's files are read-only: hooks run in this folder, and an interpreter that writes its caches beside a hook's
+library would change the package. `is_sound` compares the files with the record. So a tree that was edited, or that a crash
+of the machine left with empty files, is unpacked again instead of being used. A record in another form (of an older version
+of this program, say) counts as missing, and its tree is unpacked again too.
 
-What the files mean is not asked here: whoever loads a package reads them.
+The meaning of the files does not matter here; they are read when the package is loaded.
 """
 
 import logging
@@ -39,7 +39,7 @@ log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """What a tree was made of: the manifest, and the digest of the files (hexadecimal)."""
+    """The origin of a tree: the manifest, and the digest of the files (hexadecimal)."""
 
     manifest: Manifest
     content: str
@@ -53,10 +53,10 @@ def build_tree(
     *,
     should_stop: Callable[[], bool],
 ) -> None:
-    """Unpack the manifest's `package_layers` into ``folder``, a new one, and write the record; all synced, ready to be renamed.
+    """Unpack the manifest's `package_layers` into the new folder ``folder``, and write the record.
 
-    The first of each pair names a layer in errors. Raises ArtifactError where the archives are no package, OSError where the
-    disk refuses.
+    Everything is synced, and ready to be renamed. The first of each pair names a layer in errors. Raises ArtifactError if
+    the archives are no package, OSError for errors of the disk.
     """
     what = f"package {manifest.descriptor.digest}"
     package = folder / PACKAGE_FOLDER
@@ -84,7 +84,7 @@ def build_tree(
 
 
 def read_record(tree: Path) -> TreeRecord | None:
-    """The record of a tree, or None where there is no tree, or none with a record that can be read."""
+    """Return the record of a tree, or None if there is no tree, or no readable record."""
     try:
         with (tree / RECORD_FILE).open("rb") as file:
             document = decode_json(file.read(MAX_RECORD + 1), max_bytes=MAX_RECORD, what=RECORD_FILE)
@@ -95,29 +95,27 @@ def read_record(tree: Path) -> TreeRecord | None:
 
 
 def sound_record(tree: Path, should_stop: Callable[[], bool] = lambda: False) -> TreeRecord | None:
-    """The record of a tree whose files are those that were unpacked; None where it is not there, or damaged.
+    """Return the record of a tree whose files are unchanged since they were unpacked; None if it is missing or damaged.
 
-    Of damage the log says what it is.
+    Damage is logged with its details.
     """
     record = read_record(tree)
     if record is None:
         if tree.exists():
-            log.warning(
-                "package sha256:%s: its tree has no record that can be read; it will be unpacked again", tree.name
-            )
+            log.warning("package sha256:%s: its tree has no readable record; it will be unpacked again", tree.name)
         return None
     if record.content == content_digest(tree / PACKAGE_FOLDER, should_stop):
         return record
     changed = changed_since(tree / PACKAGE_FOLDER, tree / RECORD_FILE)
     log.warning(
-        "package sha256:%s: its files are not those that were unpacked; it will be unpacked again. Changed since: %s%s",
+        "package sha256:%s: its files have changed since they were unpacked; it will be unpacked again. Changed since: %s%s",
         tree.name,
-        ", ".join(map(repr, changed[:MAX_LOGGED])) or "nothing that still shows",
+        ", ".join(map(repr, changed[:MAX_LOGGED])) or "unknown",
         f" and {len(changed) - MAX_LOGGED} more" if len(changed) > MAX_LOGGED else "",
     )
     return None
 
 
 def is_sound(tree: Path, should_stop: Callable[[], bool] = lambda: False) -> bool:
-    """Whether a tree is there and its files are those that were unpacked."""
+    """Return whether a tree is there and its files are unchanged since they were unpacked."""
     return sound_record(tree, should_stop) is not None

@@ -78,7 +78,7 @@ def _from_folder(folder: Path, package: str, version: str) -> Definition:
         raise ArtifactError(f"{folder}: {error}") from error
     if found.version and tag_of_version(found.version) != tag_of_version(version):
         raise ArtifactNotFoundError(
-            f"{folder}: not version {version}; what is there is version {found.version}: "
-            "ask for that one, or change the version it says"
+            f"{folder}: not version {version}; the folder has version {found.version}; "
+            "request that one, or change the version in its files"
         )
     return replace(found, version=found.version or version)
