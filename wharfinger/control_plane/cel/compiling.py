@@ -1,4 +1,4 @@
-"""From a text to an expression whose types are known, or to all that is wrong with it."""
+"""The compiler: it turns the text of an expression into a checked tree, or into all of its errors."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -22,10 +22,11 @@ def judged(
     patches: bool = False,
     more: Mapping[MacroKey, Macro] = NO_MACROS,
 ) -> Checked | str:
-    """The expression, or its errors as a server tells them.
+    """Return the checked expression, or its errors in a server's words.
 
-    ``patches``: as :func:`~wharfinger.control_plane.cel.checking.checker.check` has it; ``more``: macros beside those that
-    there always are.
+    ``patches`` is that of :func:`~wharfinger.control_plane.cel.checking.checker.check`; ``more`` are macros in addition to
+    the
+    standard ones.
     """
     if len(text) > MAX_CHARS:
         size = len(text)

@@ -1,7 +1,7 @@
-"""Evaluation: an expression becomes functions of Python that count what they cost.
+"""The evaluation of expressions: each node becomes a Python function that counts its cost.
 
-``&&``, ``||`` and the loops of ``all`` and ``exists`` let an error go where the other side decides. A cost beyond the
-limit ends the evaluation, as does CPU time that no cost accounts for.
+``&&``, ``||`` and the loops of ``all`` and ``exists`` ignore an error if the other operand, or another element, decides.
+An evaluation ends with an error if its cost exceeds ``CALL_LIMIT`` or if its CPU time exceeds ``CPU_S``.
 """
 
 import time
@@ -19,15 +19,15 @@ from wharfinger.control_plane.cel.values.mismatches import mismatch
 from wharfinger.control_plane.cel.values.values import NONE, CelError, CelMap, CostError, Optional, TypeValue, Value
 
 CALL_LIMIT: Final = 1_000_000
-"""What one evaluation may cost."""
+"""The highest cost of one evaluation."""
 CPU_S: Final = 5.0
-"""CPU time that one evaluation may take, should its cost say too little."""
+"""The CPU time that one evaluation may take, in case its cost is counted too low."""
 _EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 _LOOPS_BETWEEN_LOOKS: Final = 100
 
 
 class Run:
-    """One evaluation: the variables, and what it cost so far."""
+    """One evaluation: its variables, and its cost so far."""
 
     __slots__ = ("_until", "cost", "names")
 
@@ -37,13 +37,13 @@ class Run:
         self._until = time.process_time() + CPU_S
 
     def spend(self, cost: int) -> None:
-        """Count a cost. Raises CostError."""
+        """Add a cost. Raises CostError."""
         self.cost += cost
         if self.cost > CALL_LIMIT:
             raise CostError(_EXCEEDED)
 
     def look(self) -> None:
-        """Whether there is time left. Raises CostError."""
+        """Check that CPU time is left. Raises CostError."""
         if time.process_time() > self._until:
             self.cost = CALL_LIMIT + 1
             raise CostError(_EXCEEDED)
@@ -59,7 +59,7 @@ class Program:
         self._step = _Planner(checked).plan(checked.root)
 
     def evaluate(self, names: Mapping[str, Value]) -> tuple[Value | CelError, int]:
-        """The value, or why there is none; and what it cost."""
+        """Return the value, or the error, and the cost."""
         run = Run(names)
         try:
             return self._step(run), run.cost
@@ -75,7 +75,7 @@ class _Planner:
         self._locals: list[str] = []
 
     def plan(self, node: Node) -> Step:
-        """The function that evaluates a node."""
+        """Return the function that evaluates a node."""
         if isinstance(node, Literal):
             value = node.value
             return lambda _run: value
@@ -299,7 +299,7 @@ class _Planner:
         return loop
 
     def _appended(self, node: Fold) -> Callable[[Run], None] | None:
-        """What a loop that makes a list does in each step, without making the list anew."""
+        """Return a step that appends to the list of a loop instead of copying it, or None for loops that build no list."""
         step, wanted = node.step, None
         if isinstance(step, Call) and step.function == "_?_:_":
             wanted, step = self.plan(step.arguments[0]), step.arguments[1]
@@ -330,7 +330,7 @@ _ABSENT: Final = object()
 
 
 def _tried(run: Run, step: Step) -> Value:
-    """The value of a step, or its error, which the next step may let go."""
+    """Return the value of a step, or its error, which the next step may ignore."""
     try:
         return step(run)
     except CostError:
@@ -351,7 +351,7 @@ def _within(run: Run, names: Mapping[str, Value], step: Step) -> Value:
 
 
 def _logical(run: Run, first: Step, second: Step, *, deciding: bool) -> Value:
-    """``&&`` and ``||``: what decides wins, also over an error on the other side."""
+    """Evaluate ``&&`` or ``||``: ``deciding`` on either side is the result, even if the other side has an error."""
     failed: CelError | None = None
     for step in (first, second):
         try:

@@ -1,4 +1,4 @@
-"""Compiling the rules of a schema: what is wrong with an expression, what it may cost, and how it is evaluated."""
+"""The compiler of the rules of a schema: it finds their errors, estimates their cost, and makes programs of them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -17,7 +17,7 @@ OLD: Final = "oldSelf"
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """An expression: why it does not compile, or its program, what it may cost, and whether it speaks of ``oldSelf``."""
+    """A compiled expression: its error, or its program, its estimated cost, and whether it uses ``oldSelf``."""
 
     problem: str = ""
     program: Program | None = None
@@ -26,7 +26,7 @@ class Compiled:
 
 
 class Scope:
-    """What rules at one place of a schema can speak of."""
+    """The types that rules at one place of a schema can use."""
 
     def __init__(self, schema: JsonObject, *, root: bool) -> None:
         self._table = TypeTable()
@@ -34,12 +34,12 @@ class Scope:
 
     @property
     def most_values(self) -> int:
-        """How many values of this schema the largest request can hold."""
+        """The number of values of this schema that the largest request can hold."""
         least = 0 if self.declared is None else self.declared.least_bytes
         return REQUEST_BYTES // (least + 1)
 
     def compiled(self, text: str, wanted: Type, *, optional_old: bool, message: bool = False) -> Compiled:
-        """Compile an expression that must give a type."""
+        """Compile an expression that must have a certain type."""
         declared = self.declared
         prefix = "messageExpression compilation failed: " if message else "compilation failed: "
         if declared is None:
@@ -52,7 +52,7 @@ class Scope:
     def _program(
         self, text: str, prefix: str, declared: Declared, wanted: Type, *, optional_old: bool, message: bool
     ) -> Compiled:
-        """Raises RecursionError."""
+        """Compile an expression of a declared type. Raises RecursionError."""
         old = optional(declared.type) if optional_old else declared.type
         checked = judged(text, {SELF: declared.type, OLD: old}, self._table.fields)
         if isinstance(checked, str):

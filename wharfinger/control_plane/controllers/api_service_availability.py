@@ -1,6 +1,7 @@
-"""APIServices with a Service behind them say why they are not available: the Service, its port or its endpoints are not there.
+"""The status of APIServices with a Service behind them: the reason why they are not available.
 
-Where all is there, what runs behind them is asked; nothing runs here, so nobody answers.
+The reason is a missing Service, port or endpoint. If all of these exist, a real cluster sends a request to the server behind
+them; nothing runs here, so the reason is then a refused connection.
 """
 
 from collections.abc import Iterable
@@ -20,13 +21,13 @@ _SERVICE_LABEL: Final = "kubernetes.io/service-name"
 
 
 class AvailabilityController:
-    """Of APIServices that other servers answer."""
+    """The controller of APIServices that other servers answer."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         wakes = {API_SERVICES: itself, SERVICES: self._of_service, SLICES: self._of_slice}
         return Controller("APIService", self.reconcile, wakes)
 
@@ -46,7 +47,7 @@ class AvailabilityController:
         ]
 
     def reconcile(self, key: Key) -> float | None:
-        """Say it of one."""
+        """Write the condition of one APIService."""
         one = self._state.get(key)
         wanted = None if one is None else part(one, "spec", "service")
         if one is None or wanted is None:
@@ -68,7 +69,7 @@ class AvailabilityController:
         return None
 
     def _fault(self, one: JsonObject, wanted: JsonObject) -> tuple[str, str]:
-        """Why a group is not available."""
+        """Return the reason and the message why a group is not available."""
         namespace, name, number_of_port = (
             find_str(wanted, "namespace"),
             find_str(wanted, "name"),
@@ -98,7 +99,7 @@ class AvailabilityController:
 
 
 def _answers(item: JsonObject, port_name: str) -> bool:
-    """Whether anything ready stands behind a port of an EndpointSlice."""
+    """Return whether an EndpointSlice has a ready endpoint for a port."""
     if all(find_str(port, "name") != port_name for port in parts(item, "ports")):
         return False
     endpoints = parts(item, "endpoints")

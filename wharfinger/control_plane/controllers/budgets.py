@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: how many of the Pods they select may be evicted."""
+"""PodDisruptionBudgets: the number of their Pods that may be evicted."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -27,13 +27,13 @@ _ALLOWED: Final = "DisruptionAllowed"
 
 
 class BudgetController:
-    """Of PodDisruptionBudgets."""
+    """The controller of PodDisruptionBudgets."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller("PodDisruptionBudget", self.reconcile, {BUDGETS: itself, PODS: self._of_pod})
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
@@ -42,7 +42,7 @@ class BudgetController:
                 yield key_of(BUDGETS, budget)
 
     def reconcile(self, key: Key) -> float | None:
-        """Count one budget."""
+        """Update the counts of one budget."""
         budget = self._state.get(key)
         if budget is None or is_deleted(budget):
             return None
@@ -63,7 +63,7 @@ class BudgetController:
         return None
 
     def _wanted(self, budget: JsonObject, pods: Sequence[JsonObject]) -> tuple[int, int]:
-        """How many Pods are expected, and how many of them are to be healthy."""
+        """Return the number of expected Pods, and the number of them that should be healthy."""
         given = find(budget, "spec", "maxUnavailable")
         if given is not None:
             expected = self._expected(pods)
@@ -75,7 +75,7 @@ class BudgetController:
         return expected, share(given, expected, up=True)
 
     def _expected(self, pods: Sequence[JsonObject]) -> int:
-        """The replicas that the controllers of the Pods want."""
+        """Return the total replicas that the controllers of the Pods want."""
         owners: dict[Key, int] = {}
         for pod in pods:
             reference = controller_of(pod)

@@ -1,9 +1,10 @@
-"""Volume claims and volumes that find each other, and the finalizers that keep those in use.
+"""The binding of volume claims to volumes, and the finalizers that protect those in use.
 
-A claim takes a volume that was made for it or fits it (class, size, access modes) at once. One that finds none is bound a few
-seconds later to a volume that is not an object, as by a provisioner: after ``wharfinger.dev/ready-after`` where that is
-longer, never with ``wharfinger.dev/never-ready``. A claim that is being deleted is let go when no Pod uses it; a volume when
-no claim is bound to it.
+A claim is bound at once to a volume that was made for it or that fits it (class, size, access modes). If there is none, it
+is
+bound one second later to a volume that is not an object, as if by a provisioner; with ``wharfinger.dev/ready-after`` after
+that time if it is longer, and with ``wharfinger.dev/never-ready`` never. The finalizer of a claim that is being deleted is
+removed once no Pod uses it, that of a volume once no claim is bound to it.
 """
 
 from collections.abc import Iterable
@@ -37,14 +38,14 @@ PROVISION_S: Final = 1.0
 
 
 class ClaimController:
-    """Of PersistentVolumeClaims."""
+    """The controller of PersistentVolumeClaims."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._ages = Ages()
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         wakes = {CLAIMS: itself, PODS: self._of_pod, VOLUMES: self._of_volume}
         return Controller("PersistentVolumeClaim", self.reconcile, wakes)
 
@@ -60,7 +61,7 @@ class ClaimController:
                 yield key_of(CLAIMS, claim)
 
     def reconcile(self, key: Key) -> float | None:
-        """Bind a claim, or let go of one that is being deleted."""
+        """Bind a claim, or release it if it is being deleted."""
         claim = self._state.get(key)
         if claim is None:
             self._ages.forget(key)
@@ -86,7 +87,7 @@ class ClaimController:
         return None
 
     def _volume(self, claim: JsonObject) -> JsonObject | None:
-        """The volume a claim names or that fits it, and that nobody else has."""
+        """Return the volume that a claim names, or else the smallest free volume that fits it."""
         named = find_str(claim, "spec", "volumeName")
         if named:
             return self._state.get(Key(VOLUMES, "", named))
@@ -124,13 +125,13 @@ class ClaimController:
 
 
 class VolumeController:
-    """Of PersistentVolumes."""
+    """The controller of PersistentVolumes."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller("PersistentVolume", self.reconcile, {VOLUMES: itself, CLAIMS: self._of_claim})
 
     def _of_claim(self, change: Change) -> Iterable[Key]:
@@ -139,7 +140,7 @@ class VolumeController:
             yield Key(VOLUMES, "", name)
 
     def reconcile(self, key: Key) -> float | None:
-        """Say whether a volume is taken, or let go of one that is being deleted."""
+        """Update the phase of a volume, or release it if it is being deleted."""
         volume = self._state.get(key)
         if volume is None:
             return None
@@ -157,7 +158,7 @@ class VolumeController:
 
 
 def fits(claim: JsonObject, volume: JsonObject) -> bool:
-    """Whether a volume is free and as a claim wants it."""
+    """Return whether a volume is free and meets the requirements of a claim."""
     if is_deleted(volume) or find(volume, "status", "phase") in {"Bound", "Released"}:
         return False
     reserved = find_object(volume, "spec", "claimRef")

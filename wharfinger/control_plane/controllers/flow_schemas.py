@@ -1,4 +1,4 @@
-"""FlowSchemas say whether the priority level that they name is there; nothing else follows from them here."""
+"""The status of FlowSchemas: whether the named priority level exists. FlowSchemas have no other effect here."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -15,13 +15,13 @@ _TYPE: Final = "Dangling"
 
 
 class FlowSchemaController:
-    """Of FlowSchemas; the kube-apiserver itself applies their status."""
+    """The controller of FlowSchemas; in a real cluster the kube-apiserver itself applies their status."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller("FlowSchema", self.reconcile, {FLOW_SCHEMAS: itself, PRIORITY_LEVELS: self._of_level})
 
     def _of_level(self, change: Change) -> Iterable[Key]:
@@ -30,7 +30,7 @@ class FlowSchemaController:
                 yield key_of(FLOW_SCHEMAS, schema)
 
     def reconcile(self, key: Key) -> float | None:
-        """Say it of one."""
+        """Apply the condition of one FlowSchema."""
         schema = self._state.get(key)
         if schema is None:
             return None

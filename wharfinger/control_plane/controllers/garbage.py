@@ -1,15 +1,17 @@
-"""Garbage collection by owner references: what goes with its owners, what is set free, who waits for whom.
+"""Garbage collection by owner references: which objects are deleted with their owners, and which owners wait for
+dependents.
 
-Three ways, by what the delete of an owner asked for:
+The propagation that the deletion of an owner requested decides:
 
-* background: the owner goes at once; a dependent none of whose owners exist any more is deleted, one that has others left
-  loses the references to those that are gone;
-* orphan (finalizer ``orphan``): the references to the owner are taken out of its dependents, then the owner goes;
-* foreground (finalizer ``foregroundDeletion``): the dependents are deleted, and the owner goes when none is left that
-  says ``blockOwnerDeletion``.
+* background: the owner is removed at once; a dependent is deleted if none of its owners exists any more, otherwise it
+  loses the references to the owners that no longer exist;
+* orphan (finalizer ``orphan``): the references to the owner are removed from its dependents, then the owner is removed;
+* foreground (finalizer ``foregroundDeletion``): the dependents are deleted, and the owner is removed when no dependent
+  with ``blockOwnerDeletion`` is left.
 
-An owner is looked for where a reference says: by kind, by name, in the dependent's own namespace; another uid there means
-that it is gone. Source: "Garbage Collection" of the Kubernetes documentation, and the recorded behaviour.
+An owner is looked up as its reference says: by kind, by name, in the dependent's own namespace; an object with another uid
+there means that the owner no longer exists. Source: "Garbage Collection" of the Kubernetes documentation, and the recorded
+behaviour.
 """
 
 from collections.abc import Iterable
@@ -25,15 +27,15 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
 _LOOK_AGAIN_S: Final = 30.0
-"""How often a dependent whose owner's kind nobody serves is looked at."""
+"""Seconds between checks of a dependent whose owner's kind is not served."""
 
 _MOST_LOOKED_THROUGH: Final = 1000
-"""Objects of a kind among which an owner is looked for that is in another namespace."""
+"""The number of objects of a kind above which no owner is searched in other namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """The uids of an object's owners: those there, those that wait for their dependents, those that are gone."""
+    """The uids of an object's owners: existing ones, those that wait for their dependents, and missing ones."""
 
     solid: frozenset[str] = frozenset()
     waiting: frozenset[str] = frozenset()
@@ -42,17 +44,21 @@ class Owners:
 
 
 class GarbageController:
-    """See the module."""
+    """The garbage collector."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller("garbage collector", self.reconcile, always=self.affected)
 
     def affected(self, change: Change) -> Iterable[Key]:
-        """Objects with owners or being deleted, the dependents of what goes, and the owners that wait for them."""
+        """Yield the keys that a change affects.
+
+        These are an object with owners or one that is being deleted, the dependents of an object that is deleted, and owners
+        that wait for the changed object.
+        """
         there = change.type is not ChangeType.DELETED
         body = change.record.body
         owned, ends = b'"ownerReferences"' in body, b'"deletionTimestamp"' in body
@@ -64,7 +70,7 @@ class GarbageController:
             yield from self._ending_owners(change)
 
     def _ending_owners(self, change: Change) -> Iterable[Key]:
-        """Owners that may have waited for what changed."""
+        """Yield owners that may have waited for the changed object."""
         for obj in (change.obj, change.previous):
             for reference in find_list(obj, "metadata", "ownerReferences"):
                 if isinstance(reference, dict):
@@ -73,7 +79,7 @@ class GarbageController:
                         yield key
 
     def reconcile(self, key: Key) -> float | None:
-        """One object, as an owner and as a dependent."""
+        """Reconcile one object, as an owner and as a dependent."""
         obj = self._state.get(key)
         if obj is None:
             return None
@@ -86,7 +92,7 @@ class GarbageController:
             self._state.update(key, without_owners(obj, lost))
         elif lost and not owners.unknown:
             if owners.waiting and any(waits_for_dependents(one) for _, one in self._state.dependents(uid_of(obj))):
-                obj = self._state.update(key, blocking_nobody(obj))  # a circle: somebody has to go first
+                obj = self._state.update(key, blocking_nobody(obj))  # a cycle: one object must be removed first
             self._state.delete(key, obj, self._propagation(obj, owners))
         return _LOOK_AGAIN_S if owners.unknown else None
 
@@ -96,7 +102,10 @@ class GarbageController:
         return "Orphan" if has_finalizer(obj, ORPHAN) else "Background"
 
     def _let_go(self, key: Key, obj: JsonObject) -> None:
-        """An object that is being deleted: free its dependents, or go when none holds it."""
+        """Remove the garbage collector's finalizer from an object that is being deleted, once its dependents allow it.
+
+        Dependents of an object with the finalizer ``orphan`` first lose their references to it.
+        """
         uid = uid_of(obj)
         if has_finalizer(obj, ORPHAN):
             for one, dependent in self._state.dependents(uid):
@@ -121,7 +130,7 @@ class GarbageController:
             if where is None:
                 unknown = True
             elif where.namespace == "\0":
-                solid.add(uid)  # a cluster-scoped object with a namespaced owner says nothing of where that is
+                solid.add(uid)  # the namespace of a cluster-scoped object's namespaced owner is unknown
             else:
                 owner = self._state.get(where)
                 if owner is None or uid_of(owner) != uid:
@@ -132,7 +141,7 @@ class GarbageController:
         return Owners(frozenset(solid), frozenset(waiting), frozenset(gone), unknown)
 
     def _tell_strangers(self, obj: JsonObject, where: Key, reference: JsonObject, uid: str) -> None:
-        """An owner that is there, but in another namespace, does not count; that is worth an event."""
+        """Write an event if an owner exists, but in another namespace; such an owner does not count."""
         if not where.namespace or self._state.backend.storage.count(where.collection) > _MOST_LOOKED_THROUGH:
             return
         if any(uid_of(one) == uid for one in self._state.objects(where.collection)):
@@ -143,24 +152,24 @@ class GarbageController:
 
 
 def has_finalizer(obj: JsonValue, finalizer: str) -> bool:
-    """Whether it carries the finalizer."""
+    """Return whether an object has a finalizer."""
     return finalizer in find_list(obj, "metadata", "finalizers")
 
 
 def waits_for_dependents(obj: JsonValue) -> bool:
-    """Whether it is an owner that is being deleted in the foreground."""
+    """Return whether an object is an owner that is being deleted in the foreground."""
     return is_deleted(obj) and has_finalizer(obj, FOREGROUND)
 
 
 def without_owners(obj: JsonObject, uids: frozenset[str]) -> JsonObject:
-    """The object without the references to these owners."""
+    """Return the object without the references to these owners."""
     owners = find_list(obj, "metadata", "ownerReferences")
     kept: list[JsonValue] = [owner for owner in owners if find_str(owner, "uid") not in uids]
     return with_fields(obj, ownerReferences=kept or None)
 
 
 def blocking_nobody(obj: JsonObject) -> JsonObject:
-    """The object without any owner that waits for it."""
+    """Return the object with ``blockOwnerDeletion`` set to false in all owner references."""
     owners = find_list(obj, "metadata", "ownerReferences")
     freed: list[JsonValue] = [
         {**owner, "blockOwnerDeletion": False} if find(owner, "blockOwnerDeletion") is True else owner

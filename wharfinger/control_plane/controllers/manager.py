@@ -1,8 +1,9 @@
-"""Runs the simulated controller manager, scheduler and kubelets in the process of the server.
+"""The runner of the simulated controller manager, scheduler and kubelets, in the process of the server.
 
-The order of the controllers is the order in which they are given work
-(:mod:`~wharfinger.control_plane.controllers.framework.work_queue`): what is made of something goes before what counts it.
-Leaving the block ends them; whatever was not done is done by the next start, since everything is decided by what is there
+The order of the controllers is the order in which they work
+(:mod:`~wharfinger.control_plane.controllers.framework.work_queue`): a controller of parts runs before the controller that
+counts them. They end with the block; the next start completes unfinished work, because all decisions depend on stored
+objects
 (level-triggered).
 """
 
@@ -53,7 +54,7 @@ async def open_controllers(backend: Backend, *, root_ca: str = "") -> AsyncGener
 
 
 def controllers(state: ClusterState, root_ca: str) -> list[Controller]:
-    """All controllers, the most urgent first."""
+    """Return all controllers, the most urgent first."""
     return [
         NamespaceController(state, root_ca).controller(),
         NodeController(state).controller(),

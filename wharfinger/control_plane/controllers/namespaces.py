@@ -1,9 +1,11 @@
-"""The life of namespaces: what every one has, and how one that is deleted is emptied.
+"""The life of namespaces: the objects that each one has, and the removal of all objects from one that is deleted.
 
-A new namespace gets its ``default`` ServiceAccount and the ``kube-root-ca.crt`` ConfigMap, in the step that makes it. One that
-is being deleted is emptied a moment later; while objects remain (finalizers), its conditions say which, and when none is left
-the ``kubernetes`` finalizer is taken out of ``spec.finalizers`` through the ``finalize`` subresource, which lets the server
-drop it.
+A new namespace gets its ``default`` ServiceAccount and the ``kube-root-ca.crt`` ConfigMap in the step that creates it. A
+namespace that is being deleted is emptied one second later. While objects remain (finalizers), its conditions list them.
+When
+none is left, the ``kubernetes`` finalizer is removed from ``spec.finalizers`` through the ``finalize`` subresource, which
+lets
+the server remove the namespace.
 """
 
 from collections import Counter
@@ -33,13 +35,13 @@ DESCRIPTION: Final = (
     "service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
 )
 GRACE_S: Final = 1.0
-"""How long after its deletion a namespace is emptied: whoever is making something there has done it by then."""
+"""Seconds between the deletion of a namespace and its emptying, so that clients can finish creating objects there."""
 LOOK_AGAIN_S: Final = 10.0
-"""How often a namespace that does not become empty is looked at, changes or not."""
+"""Seconds between checks of a namespace that does not become empty, in addition to checks after changes."""
 
 
 class NamespaceController:
-    """See the module; ``root_ca`` is the certificate (PEM) that each namespace's ConfigMap is made with."""
+    """The controller of Namespaces; ``root_ca`` is the certificate (PEM) in each namespace's ConfigMap."""
 
     def __init__(self, state: ClusterState, root_ca: str) -> None:
         self._state = state
@@ -47,7 +49,7 @@ class NamespaceController:
         self._ages = Ages()
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller("Namespace", self.reconcile, {NAMESPACES: self._of_namespace}, always=self._of_content)
 
     def _of_namespace(self, change: Change) -> Iterable[Key]:
@@ -56,7 +58,7 @@ class NamespaceController:
         return (change.key,)
 
     def _of_content(self, change: Change) -> Iterable[Key]:
-        """Namespaces whose furniture went, or that are being deleted when something in them goes."""
+        """Yield the namespace of a deleted object if it always has that object, or if it is being deleted itself."""
         if change.type is not ChangeType.DELETED or not change.key.namespace:
             return
         key = Key(NAMESPACES, "", change.key.namespace)
@@ -65,7 +67,7 @@ class NamespaceController:
             yield key
 
     def reconcile(self, key: Key) -> float | None:
-        """Furnish or empty one namespace."""
+        """Create the standard objects of one namespace, or empty it."""
         namespace = self._state.get(key)
         if namespace is None:
             self._ages.forget(key)
@@ -115,7 +117,7 @@ class NamespaceController:
             self._state.end_pod(key, pod)
 
     def _content(self, namespace: str) -> list[tuple[Key, JsonObject]]:
-        """All objects in a namespace, of every kind."""
+        """Return all objects in a namespace, of every kind."""
         found: list[tuple[Key, JsonObject]] = []
         for kind in self._state.backend.catalog.kinds():
             if kind.namespaced:
@@ -163,5 +165,5 @@ def _finalizers_remaining(content: Sequence[tuple[Key, JsonObject]]) -> Conditio
 
 
 def _resource(key: Key) -> str:
-    """``configmaps.`` or ``deployments.apps``, as upstream writes it."""
+    """Return ``configmaps.`` or ``deployments.apps``, in upstream's format."""
     return f"{key.collection.plural}.{key.collection.group}"

@@ -1,6 +1,7 @@
-"""What ResourceQuotas say is used: counted when they are made or changed, and when something goes that they count.
+"""The usage in the status of ResourceQuotas.
 
-What is made meanwhile is charged by admission, in the step that makes it (:mod:`..admission.quota`).
+It is calculated when a quota changes, when an object is deleted, and when a Pod ends. New objects are charged by admission, in
+the step that creates them (:mod:`~wharfinger.control_plane.api.core.quotas.admission`).
 """
 
 from collections.abc import Iterable
@@ -14,17 +15,17 @@ from wharfinger.formats.json.value import JsonObject, find_object
 
 
 class QuotaController:
-    """See the module."""
+    """The controller of ResourceQuotas."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller("ResourceQuota", self.reconcile, {QUOTAS: itself, PODS: self._of_pod}, always=self._of_any)
 
     def _of_any(self, change: Change) -> Iterable[Key]:
-        """The quotas of a namespace in which something went."""
+        """Return the quotas of a namespace in which an object was deleted."""
         if change.type is ChangeType.DELETED and change.key.namespace:
             return self._quotas(change.key.namespace)
         return ()
@@ -38,7 +39,7 @@ class QuotaController:
         return [key_of(QUOTAS, one) for one in self._state.objects(QUOTAS, namespace)]
 
     def reconcile(self, key: Key) -> float | None:
-        """Count for one quota."""
+        """Calculate the usage of one quota."""
         quota = self._state.get(key)
         if quota is None or is_deleted(quota):
             return None

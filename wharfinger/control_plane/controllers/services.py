@@ -1,7 +1,7 @@
 """Services with a selector: the addresses of the Pods behind them, and the address of a load balancer.
 
-Each has an Endpoints object and one EndpointSlice for each of its address families, made with it. A Service of type
-``LoadBalancer`` gets an address from 198.51.100.0/24 (set aside for documentation) a few seconds after it is made.
+Each Service has an Endpoints object and one EndpointSlice per address family, made with it. A Service of type
+``LoadBalancer`` gets an address from 198.51.100.0/24 (reserved for documentation) three seconds after it is created.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,20 +41,20 @@ _MOST: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A Pod behind a Service, and its ports as the Service's ports reach them."""
+    """A Pod behind a Service, with the ports of the Pod that the Service's ports reach."""
 
     pod: JsonObject
     ports: tuple[tuple[str, int, str, str], ...]
-    """Name, number, protocol, application protocol."""
+    """The name, number, protocol and application protocol of each port."""
 
     @property
     def ready(self) -> bool:
-        """Whether it takes traffic."""
+        """True if the Pod takes traffic."""
         return is_true(self.pod, "Ready") and not is_deleted(self.pod)
 
 
 class ServiceController:
-    """See the module."""
+    """The controller of Services."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -62,7 +62,7 @@ class ServiceController:
         self._balancers = 0
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         wakes = {SERVICES: itself, PODS: self._of_pod, ENDPOINTS: self._of_endpoints, SLICES: self._of_slice}
         return Controller("Service", self.reconcile, wakes)
 
@@ -84,7 +84,7 @@ class ServiceController:
             yield Key(SERVICES, change.key.namespace, name)
 
     def reconcile(self, key: Key) -> float | None:
-        """Write down who is behind a Service."""
+        """Write the endpoints of a Service."""
         service = self._state.get(key)
         if service is None:
             self._ages.forget(key)
@@ -99,7 +99,7 @@ class ServiceController:
         return self._balance(key, service)
 
     def _forget_endpoints(self, key: Key) -> None:
-        """Endpoints have no owner: they go with their Service by name."""
+        """Delete the Endpoints of a deleted Service by name, because they have no owner."""
         where = Key(ENDPOINTS, key.namespace, key.name)
         endpoints = self._state.get(where)
         if endpoints is not None and MIRRORED in labels_of(endpoints):
@@ -181,7 +181,7 @@ class ServiceController:
 
 
 def _reached(port: JsonValue, pod: JsonObject) -> tuple[str, int, str, str] | None:
-    """A Service's port as a Pod has it; None where the Pod has no port of that name."""
+    """Return the port of a Pod that a Service's port reaches, or None if the Pod has no port of that name."""
     target = find(port, "targetPort")
     protocol = find_str(port, "protocol", default="TCP")
     name, application = find_str(port, "name"), find_str(port, "appProtocol")
@@ -205,7 +205,7 @@ def _pod_reference(pod: JsonObject) -> JsonObject:
 
 
 def _subsets(service: JsonObject, backends: Sequence[Backend]) -> list[JsonValue]:
-    """Addresses by the ports they have in common."""
+    """Group addresses by their common ports."""
     unready_too = find(service, "spec", "publishNotReadyAddresses") is True
     groups: dict[tuple[tuple[str, int, str, str], ...], list[Backend]] = {}
     for one in backends:

@@ -1,4 +1,4 @@
-"""What every kube-apiserver keeps there: deleted, it is written again some moments later.
+"""Objects that every kube-apiserver maintains: if one is deleted, it is written again after a pause.
 
 These are the Service ``kubernetes`` with its endpoints, the range of Service addresses, flow control's own objects, and the
 namespaces that the system needs.
@@ -25,20 +25,20 @@ PAUSES_S: Final[Mapping[Collection, float]] = {
     **dict.fromkeys((SERVICES, ENDPOINTS, SLICES, SERVICE_RANGES), 10.0),
     **dict.fromkeys((FLOW_SCHEMAS, PRIORITY_LEVELS, NAMESPACES), 60.0),
 }
-"""How long each stays away at most: upstream looks that often."""
+"""Seconds until a deleted object is written again, by kind; upstream checks at these intervals."""
 SYSTEM_NAMESPACES: Final = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
 MANAGER: Final = "kube-apiserver"
 
 
 class StandingController:
-    """Writes them again."""
+    """The controller that writes deleted standing objects again."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._ages = Ages()
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller("standing objects", self.reconcile, dict.fromkeys(PAUSES_S, self._gone))
 
     def _gone(self, change: Change) -> Iterable[Key]:
@@ -46,7 +46,7 @@ class StandingController:
             yield change.key
 
     def reconcile(self, key: Key) -> float | None:
-        """Write one again once it has been away for long enough."""
+        """Write a deleted object again once its pause is over."""
         if self._state.get(key) is not None:
             self._ages.forget(key)
             return None

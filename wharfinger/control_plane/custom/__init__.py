@@ -1,6 +1,6 @@
-"""What the schema of a custom resource says of its objects: defaults, pruning, list types, values, and rules in CEL, as
-apiextensions-apiserver judges them.
+"""The schemas of custom resources applied to objects: defaults, pruning, list types, values, and rules in CEL, as in
+apiextensions-apiserver.
 
-``schema`` puts them in order. The schemas themselves are judged in ``api.apiextensions``. May import ``cel``, ``objects``,
-``wire`` and ``kinds``.
+``schema`` applies them in order. The schemas themselves are validated in ``api.apiextensions``. May import ``cel``,
+``objects``, ``wire`` and ``kinds``.
 """

@@ -1,8 +1,10 @@
-"""Rules in CEL at work (``x-kubernetes-validations``): each value is judged with what it was before, under one budget for all.
+"""The evaluation of rules in CEL (``x-kubernetes-validations``) on new and old values, within one cost budget for all
+rules.
 
-A rule that speaks of ``oldSelf`` is left out where there was nothing, unless it takes it as an optional. Where a value, or
-what holds it, is as it was, a failed rule that does not speak of ``oldSelf`` is but a warning. What cannot be evaluated
-has failed.
+A rule that uses ``oldSelf`` is skipped if there is no old value, unless it takes an optional. A failed rule that does not
+use
+``oldSelf`` is only a warning if the value, or the nearest part around it that has an old value, is unchanged. A rule that
+cannot be evaluated has failed.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +31,7 @@ _SPENT: Final = "validation failed due to running out of cost budget, no further
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was found, and what is left of the budget; less than 0: it was too little."""
+    """The result of an evaluation, and the rest of the budget, which is negative if the budget was exceeded."""
 
     errors: list[FieldError]
     left: int
@@ -38,7 +40,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule, compiled."""
+    """A compiled rule."""
 
     document: JsonObject
     compiled: Compiled
@@ -47,18 +49,18 @@ class Rule:
 
     @property
     def said(self) -> str:
-        """What the rule is called in errors: its message, else itself."""
+        """The name of the rule in errors: its message, or else its text."""
         return (schemas.text(self.document, "message") or schemas.text(self.document, "rule")).strip()
 
     @property
     def optional_old(self) -> bool:
-        """Whether it takes what was before as an optional."""
+        """True if the rule takes the old value as an optional."""
         return schemas.flag(self.document, "optionalOldSelf")
 
 
 @dataclass(slots=True)
 class _Node:
-    """The rules of a schema and of what is inside it, where there are any."""
+    """The rules of a schema, and the nodes inside it that have rules."""
 
     schema: JsonObject
     root: bool
@@ -68,13 +70,13 @@ class _Node:
     items: "_Node | None" = None
 
     def any(self) -> bool:
-        """Whether there is any rule."""
+        """Return whether there are any rules."""
         return bool(self.rules or self.members or self.additional or self.items)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ratchet:
-    """What a value was before; without it, what the nearest holder was that can be told."""
+    """The pair of a value with its old value, or without one, the pair of the nearest part around it."""
 
     current: Pair | None
     nearest: Pair | None
@@ -95,7 +97,7 @@ class _Ratchet:
 
 
 def compiled_rules(schema: JsonObject, scope: Scope) -> list[Rule]:
-    """The rules of one node, compiled."""
+    """Compile the rules of one node."""
     found = []
     for document in schemas.rules(schema):
         text, expression = schemas.text(document, "rule"), schemas.text(document, "messageExpression")
@@ -120,7 +122,7 @@ def _field_path(document: JsonObject, schema: JsonObject) -> str:
 
 
 class RuleSet:
-    """The rules of a schema; false where there are none. ``root``: it is that of an object with metadata."""
+    """The rules of a schema, false if there are none; ``root`` is set for an object with metadata."""
 
     def __init__(self, schema: JsonObject, *, root: bool) -> None:
         self._node: _Node | None = None
@@ -133,7 +135,7 @@ class RuleSet:
     def errors(
         self, value: JsonValue, old: JsonValue, budget: int, *, path: str = "", pair: Pair | None = None
     ) -> Outcome:
-        """What the rules say of a value; ``pair`` is it with what was stored, where it was."""
+        """Evaluate the rules on a value; ``pair`` is the value with the stored one, if there is one."""
         if self._node is None:
             return Outcome([], budget)
         run = _Run(budget, ratcheting=pair is not None)
@@ -166,7 +168,7 @@ class _Run:
         self._ratcheting = ratcheting
 
     def node(self, node: _Node, value: JsonValue, old: JsonValue, path: str, was: _Ratchet) -> None:
-        """Judge a value and what is in it, until the budget is spent."""
+        """Evaluate the rules of a value and of its parts until the budget is spent."""
         if value is None:
             return
         self._rules(node, value, old, path, was)
@@ -246,7 +248,7 @@ class _Run:
             self.errors.append(error)
 
     def _failed(self, rule: Rule, error: CelError, path: str, kind: str) -> None:
-        """A rule that has no value."""
+        """Add the error of a rule that could not be evaluated."""
         text = str(error)
         if text.startswith("no such overload"):
             why = "call arguments did not match a supported operator, function or macro signature for rule"
@@ -270,7 +272,7 @@ class _Run:
 
 
 def _view(value: JsonValue, schema: JsonObject) -> Value:
-    """A value as rules see it; one that its schema does not fit fails every rule that looks at it."""
+    """Return a value as rules see it, or the error that fails every rule that uses it."""
     try:
         return viewed(value, schema)
     except CelError as error:

@@ -1,7 +1,7 @@
-"""What a value was before: old and new state of an object side by side, walked together (KEP-4008, ratcheting).
+"""The correlation of the old and the new state of an object, side by side (KEP-4008, ratcheting).
 
-Members of objects correspond by name, items only in lists whose type is ``map``, by their keys. What has no counterpart is
-judged as new.
+Members of objects correspond by name. Items of lists correspond by their keys, and only in lists of type ``map``. A value
+without a counterpart is treated as new.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _SCALARS: Final = bool | int | float | str
 
 
 def equal(one: JsonValue, other: JsonValue) -> bool:
-    """Whether two values are the same in JSON; true is not 1, and 1.0 is not 1."""
+    """Return whether two values are the same in JSON; true is not 1, and 1.0 is not 1."""
     if isinstance(one, dict) and isinstance(other, dict):
         return len(one) == len(other) and all(name in other and equal(item, other[name]) for name, item in one.items())
     if isinstance(one, list) and isinstance(other, list):
@@ -23,7 +23,7 @@ def equal(one: JsonValue, other: JsonValue) -> bool:
 
 
 def item_key(schema: JsonObject, item: JsonValue) -> tuple[tuple[str, JsonValue], ...] | None:
-    """What an item of a ``map`` list is known by; None where it lacks a key."""
+    """Return the key of an item of a ``map`` list, or None if it lacks one."""
     if not isinstance(item, dict):
         return None
     found = tuple((type(item.get(key)).__name__, item.get(key)) for key in schemas.strings(schema, schemas.LIST_KEYS))
@@ -31,7 +31,7 @@ def item_key(schema: JsonObject, item: JsonValue) -> tuple[tuple[str, JsonValue]
 
 
 def keyed_items(schema: JsonObject, items: JsonValue) -> dict[tuple[tuple[str, JsonValue], ...], JsonValue]:
-    """The items of a list that is a map, by their keys; the first of each; {} for other lists."""
+    """Return the items of a ``map`` list by key (the first item of each), or {} for other lists."""
     found: dict[tuple[tuple[str, JsonValue], ...], JsonValue] = {}
     if schemas.text(schema, "type") != "array" or schemas.list_type(schema) != "map" or not isinstance(items, list):
         return found
@@ -44,7 +44,7 @@ def keyed_items(schema: JsonObject, items: JsonValue) -> dict[tuple[tuple[str, J
 
 @dataclass(slots=True)
 class Pair:
-    """A value, and what was in its place before."""
+    """A value with its old value."""
 
     new: JsonValue
     old: JsonValue
@@ -54,7 +54,7 @@ class Pair:
     _keyed: dict[tuple[tuple[str, JsonValue], ...], JsonValue] | None = None
 
     def member(self, name: str) -> "Pair | None":
-        """The pair of a member that was there before too."""
+        """Return the pair of a member that also has an old value, else None."""
         if name not in self._children:
             self._children[name] = self._member(name)
         return self._children[name]
@@ -67,7 +67,7 @@ class Pair:
         return None if schema is None else Pair(new[name], old[name], schema)
 
     def item(self, index: int) -> "Pair | None":
-        """The pair of an item whose key was there before too."""
+        """Return the pair of an item whose key is also in the old list, else None."""
         if index not in self._children:
             self._children[index] = self._item(index)
         return self._children[index]
@@ -83,7 +83,7 @@ class Pair:
         return None if old is None else Pair(self.new[index], old, schema)
 
     def same(self) -> bool:
-        """Whether nothing changed; items of a ``map`` list may have changed places."""
+        """Return whether nothing changed; the order of items in a ``map`` list does not count."""
         if self._same is None:
             self._same = self._compared()
         return self._same

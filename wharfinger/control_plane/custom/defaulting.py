@@ -1,7 +1,8 @@
-"""Nulls and defaults of structural schemas, as objects are given them when they are written and when they are read.
+"""Nulls and defaults of structural schemas, which are applied to objects when they are written and when they are read.
 
-A null that the schema does not allow goes, or becomes the default where there is one. Defaults are not looked for inside what
-``additionalProperties`` declares but for what is there. What the defaults come to is bounded: a small object can have large ones.
+A null that the schema does not allow is removed, or replaced by the default if there is one. Under ``additionalProperties``,
+defaults are only applied to existing members. The total size of defaults is limited, because a small object can have large
+ones.
 """
 
 from dataclasses import dataclass
@@ -11,11 +12,11 @@ from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, encode_json
 
 _MOST: Final = 16 * 1024 * 1024
-"""Bytes of defaults in one object."""
+"""The limit of defaults in one object, in bytes."""
 
 
 def defaulted(schema: JsonObject, obj: JsonObject) -> JsonObject:
-    """The object with its defaults and without nulls that are not allowed. Raises ShapeError for too many."""
+    """Return the object with its defaults and without disallowed nulls. Raises ShapeError for too large defaults."""
     result = _filled(schema, without_nulls(schema, obj), _Budget(_MOST))
     return result if isinstance(result, dict) else obj
 
@@ -25,7 +26,7 @@ class _Budget:
     left: int
 
     def copied(self, value: JsonValue) -> JsonValue:
-        """A default; values are never altered in place, so it need not be copied."""
+        """Count the size of a default and return it; no copy is needed, because values are never altered in place."""
         self.left -= len(encode_json(value))
         if self.left < 0:
             raise ShapeError(f"the defaults of the schema come to more than {_MOST} bytes")
@@ -33,7 +34,7 @@ class _Budget:
 
 
 def _node(schema: JsonObject | None, name: str) -> JsonObject | None:
-    """The schema of a member."""
+    """Return the schema of a member."""
     if schema is None:
         return None
     return schemas.child(schemas.child(schema, "properties") or {}, name) or schemas.additional(schema)
@@ -44,7 +45,7 @@ def _is_unwanted(value: JsonValue, schema: JsonObject | None) -> bool:
 
 
 def without_nulls(schema: JsonObject | None, value: JsonValue) -> JsonValue:
-    """The value without nulls that are not allowed and for which there is no default."""
+    """Return the value without disallowed nulls that have no default."""
     if isinstance(value, dict):
         kept: JsonObject = {}
         for name, member in value.items():
@@ -87,7 +88,7 @@ def _members(schema: JsonObject, value: JsonObject, budget: _Budget) -> JsonObje
 
 
 def _given(schema: JsonObject, value: JsonValue, budget: _Budget) -> JsonValue:
-    """An item or an additional member, which is only replaced where it is a null."""
+    """Fill an item or an additional member, which is replaced by the default only if it is a disallowed null."""
     if _is_unwanted(value, schema):
         value = budget.copied(schema.get("default"))
     return _filled(schema, value, budget)

@@ -1,4 +1,4 @@
-"""Objects inside objects (``x-kubernetes-embedded-resource``): they have a kind, an API version and metadata of their own."""
+"""Objects inside objects (``x-kubernetes-embedded-resource``), with their own kind, API version and metadata."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 def embedded_errors(schema: JsonObject, value: JsonValue, path: str = "", *, root: bool = False) -> list[FieldError]:
-    """What is wrong with the objects inside a value; ``root``: the value is one of them."""
+    """Return the errors of the embedded objects in a value; ``root`` is set if the value is one of them."""
     errors: list[FieldError] = []
     if isinstance(value, dict):
         if root or schemas.flag(schema, schemas.EMBEDDED):
@@ -47,7 +47,7 @@ def _object_errors(obj: JsonObject, path: str) -> list[FieldError]:
 
 
 def _metadata_errors(metadata: JsonObject, path: str) -> list[FieldError]:
-    """As of any object, except that it need have no name."""
+    """Return the errors of metadata; the rules are those of any object, but the name may be missing."""
     named: JsonObject = {"metadata": {**metadata, "name": metadata.get("name") or "unnamed"}}
     found = core_meta_errors(named, namespaced=bool(metadata.get("namespace")), name=segment_name, finalizers=False)
     return [replace(error, field=path + error.field.removeprefix("metadata")) for error in found]
@@ -66,7 +66,7 @@ def _name_errors(name: str, value: JsonValue, path: str) -> list[FieldError]:
 
 
 def coerced(schema: JsonObject, value: JsonValue, path: str = "", *, root: bool = False) -> FieldError | None:
-    """The first member of an embedded object's type that is no text."""
+    """Return the error of the first ``apiVersion`` or ``kind`` of an embedded object that is not a string."""
     if isinstance(value, dict):
         embedded = root or schemas.flag(schema, schemas.EMBEDDED)
         declared = schemas.child(schema, "properties") or {}
@@ -86,10 +86,10 @@ def coerced(schema: JsonObject, value: JsonValue, path: str = "", *, root: bool 
 
 
 def coerced_metadata(schema: JsonObject, value: JsonValue) -> tuple[JsonValue, list[str]]:
-    """The value with the metadata of the objects inside it as metadata is, and what was unknown in it, sorted."""
+    """Return the value with only known metadata in embedded objects, and the paths of unknown metadata, sorted."""
     unknown: list[str] = []
     if not schemas.has(schema, lambda node: schemas.flag(node, schemas.EMBEDDED)):
-        return value, unknown  # nearly always
+        return value, unknown  # most schemas have no embedded objects
     kept = _coerced_metadata(schema, value, "", unknown)
     return kept, sorted(unknown)
 

@@ -1,4 +1,4 @@
-"""Lists that are sets or maps (``x-kubernetes-list-type``): each item, or each key, may be there once."""
+"""Lists that are sets or maps (``x-kubernetes-list-type``): each item, or each key, may occur once."""
 
 from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.control_plane.kinds.field_paths import indexed, joined, keyed
@@ -8,7 +8,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
 
 
 def list_errors(schema: JsonObject, obj: JsonValue, path: str = "") -> list[FieldError]:
-    """What is there twice, anywhere in a value."""
+    """Return the errors of duplicates anywhere in a value."""
     if isinstance(obj, list):
         return _array_errors(schema, obj, path)
     errors: list[FieldError] = []
@@ -41,12 +41,12 @@ def _array_errors(schema: JsonObject, items: list[JsonValue], path: str) -> list
 
 
 def _same_as(value: JsonValue) -> tuple[str, bytes]:
-    """What equal values have in common: in Go 1 is not 1.0, and true is no number."""
+    """Return an object that is the same for all equal values; as in Go, 1 is not 1.0, and true is not a number."""
     return type(value).__name__, canonical_json(value)
 
 
 def _repeated(keys: list[tuple[str, bytes]]) -> list[int]:
-    """Where something stands for the second time; a third time is not said."""
+    """Return the indices of second occurrences; further ones are not reported."""
     seen: dict[tuple[str, bytes], int] = {}
     found = []
     for index, key in enumerate(keys):

@@ -1,7 +1,7 @@
-"""Pruning: what a structural schema does not declare is left out (KEP-1693), and named for who asked strictly.
+"""Pruning: fields that a structural schema does not declare are removed (KEP-1693), and reported for strict validation.
 
-``x-kubernetes-preserve-unknown-fields`` keeps what nobody declared; what is declared inside is pruned again. What
-``additionalProperties: true`` lets in are scalars: nothing is declared of what is inside them.
+``x-kubernetes-preserve-unknown-fields`` keeps undeclared fields; declared fields inside are pruned again.
+``additionalProperties: true`` keeps scalars, but the fields of objects under it are undeclared, and are removed.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ META: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def pruned(schema: JsonObject, value: JsonValue, *, root: bool) -> tuple[JsonValue, list[str]]:
-    """The value without undeclared fields, and their paths, sorted; ``root``: it is an object with metadata."""
+    """Return the value without undeclared fields, and their sorted paths; ``root`` is set if it has metadata."""
     unknown: list[str] = []
     kept = _pruned({**schema, schemas.EMBEDDED: True} if root else schema, value, "", unknown)
     return kept, sorted(unknown)
@@ -43,7 +43,7 @@ def _pruned(schema: JsonObject | None, value: JsonValue, path: str, unknown: lis
 
 
 def _members(schema: JsonObject | None, value: JsonObject) -> Iterator[tuple[str, JsonValue, JsonObject | None, bool]]:
-    """Each member with its schema, and whether it is declared: it may be without having a schema."""
+    """Yield each member with its schema, and whether it is declared; a declared member may have no schema."""
     properties = {} if schema is None else schemas.child(schema, "properties") or {}
     embedded = schema is not None and schemas.flag(schema, schemas.EMBEDDED)
     additional = None if schema is None else schemas.additional(schema)
@@ -58,7 +58,7 @@ def _members(schema: JsonObject | None, value: JsonObject) -> Iterator[tuple[str
 
 
 def _preserved(schema: JsonObject | None, value: JsonValue, path: str, unknown: list[str]) -> JsonValue:
-    """What is not declared stays as it is."""
+    """Return the value with its undeclared fields, and prune the declared ones inside."""
     if schema is None:
         return value
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What ``scale`` reads of a custom resource must be numbers: replicas from 0 to 2³¹-1, and a selector that is text."""
+"""The checks of the fields that ``scale`` reads: replicas from 0 to 2³¹-1, and a selector that is text."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _GO_TYPES: Final[dict[type, str]] = {
 
 
 def scale_errors(scale: JsonObject, obj: JsonObject, *, status_only: bool = False) -> list[FieldError]:
-    """What is wrong at the paths of a definition's ``scale``."""
+    """Return the errors at the paths of a definition's ``scale``."""
     errors: list[FieldError] = []
     for name in ("statusReplicasPath",) if status_only else ("specReplicasPath", "statusReplicasPath"):
         path = schemas.text(scale, name)
@@ -35,7 +35,7 @@ def scale_errors(scale: JsonObject, obj: JsonObject, *, status_only: bool = Fals
 
 
 def _found(obj: JsonObject, path: str, wanted: str) -> tuple[JsonValue, str]:
-    """The value at a path, or why there is none of that type; what is absent is neither."""
+    """Return the value at a path, or None and the error if it has another type; an absent value is not an error."""
     steps = path.removeprefix(".").split(".")
     value: JsonValue = obj
     for index, step in enumerate(steps):
@@ -58,7 +58,7 @@ def _go_type(value: JsonValue) -> str:
 
 
 def _printed(value: JsonValue) -> str:
-    """As ``%v`` prints it."""
+    """Return a value in the format of ``%v``."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{name}:{_printed(item)}' for name, item in sorted(value.items()))}]"
     if isinstance(value, list):

@@ -1,9 +1,9 @@
-"""What the schema of a custom resource says of its objects: which defaults they get, and what is wrong with them.
+"""The schema of a custom resource applied to its objects: the defaults that they get, and their errors.
 
-The parts stand in :mod:`wharfinger.control_plane.custom`; here is their order, which is kube-apiserver's: the
-schema, the numbers that ``scale`` reads, embedded objects, lists that are sets or maps, and at last rules in CEL, which
-are left out where the rest is so wrong that they could not be evaluated. What a write leaves as it was is not held
-against it (KEP-4008, ratcheting).
+The parts are in the other modules of :mod:`wharfinger.control_plane.custom`. This module applies them in kube-apiserver's
+order: the schema, the numbers that ``scale`` reads, embedded objects, lists that are sets or maps, and finally rules in CEL.
+The rules are skipped if earlier errors prevent their evaluation. Errors in parts that a write does not change are tolerated
+(KEP-4008, ratcheting).
 """
 
 from collections import OrderedDict
@@ -26,9 +26,9 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, find
 
 MAX_ERRORS: Final = 1_000
-"""Errors that are told of one object."""
+"""The maximum number of errors that are reported for one object."""
 _MOST_COMPLETE: Final = 20_000
-"""States of objects that are known to lack no default."""
+"""The maximum number of remembered states of objects, for complete and for incomplete ones each."""
 _BLOCKING: Final = frozenset(
     {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
 )
@@ -39,7 +39,7 @@ _NOT_CHECKED: Final = (
 
 
 _States: TypeAlias = "OrderedDict[tuple[JsonValue, JsonValue], None]"
-"""By uid and resourceVersion."""
+"""States of objects by uid and resourceVersion."""
 
 
 def _remember(states: _States, state: tuple[JsonValue, JsonValue]) -> None:
@@ -50,44 +50,44 @@ def _remember(states: _States, state: tuple[JsonValue, JsonValue]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is wrong with an object, and what its writer is warned of."""
+    """The errors of an object, and the warnings for the client that writes it."""
 
     errors: list[FieldError]
     warnings: tuple[str, ...] = ()
 
 
 class CustomSchema:
-    """The schema of one version of a custom kind, and where ``scale`` finds its numbers."""
+    """The schema of one version of a custom kind, and the paths of the numbers for ``scale``."""
 
     def __init__(self, document: JsonObject, *, scale: JsonObject | None = None) -> None:
         self._document = document
         self._scale = scale
         self._complete: _States = OrderedDict()
-        """States of stored objects that lack no default."""
+        """States of stored objects that have all their defaults."""
         self._lacking: _States = OrderedDict()
-        """States that lack some."""
+        """States of stored objects that lack defaults or have undeclared fields."""
 
     def defaulted(self, obj: JsonObject) -> JsonObject:
-        """The object with its defaults, and without nulls that the schema does not allow. Raises ShapeError."""
+        """Return the object with its defaults and without nulls that the schema does not allow. Raises ShapeError."""
         return defaulted(self._document, obj)
 
     def completed(self, obj: JsonObject) -> JsonObject:
-        """A stored object as the schema now is: with newer defaults, without what is no longer declared."""
+        """Return a stored object by the current schema: with newer defaults, without undeclared fields."""
         state = (find(obj, "metadata", "uid"), find(obj, "metadata", "resourceVersion"))
-        if state in self._complete:  # most objects are read many times as they were written
+        if state in self._complete:  # most objects are read many times without a change
             return obj
         try:
             completed = self.defaulted(as_object(pruned(self._document, obj, root=True)[0], "the object"))
         except ShapeError:
-            return obj  # it was small enough when it was written; the next write says so
+            return obj  # it was small enough when it was written; the next write reports the error
         if completed == obj and state not in self._lacking:
-            self.is_complete(obj)  # one that was completed already says nothing of the stored one
+            self.is_complete(obj)  # a completed copy does not prove that the stored one is complete
         elif completed != obj:
             _remember(self._lacking, state)
         return completed
 
     def is_complete(self, obj: JsonObject) -> None:
-        """Told of a stored object that has its defaults: nobody needs to look for them in this state of it."""
+        """Remember that a stored object has all defaults in its current state, so that later reads skip the search."""
         state = (find(obj, "metadata", "uid"), find(obj, "metadata", "resourceVersion"))
         if None not in state:
             _remember(self._complete, state)
@@ -100,7 +100,7 @@ class CustomSchema:
         subresource: str = "",
         found: Sequence[FieldError] = (),
     ) -> list[FieldError]:
-        """What is wrong with an object; ``old`` is what was stored, ``found`` what else is wrong with it."""
+        """Return the errors of an object; ``old`` is the stored object, ``found`` are errors that are already known."""
         return self.judged(obj, old, subresource=subresource, found=found).errors
 
     def judged(
@@ -111,7 +111,7 @@ class CustomSchema:
         subresource: str = "",
         found: Sequence[FieldError] = (),
     ) -> Judgement:
-        """As ``errors``, with the warnings."""
+        """Return the errors as ``errors`` does, and the warnings."""
         pair = None if old is None else Pair(obj, old, self._document)
         try:
             errors = self._status_errors(obj, pair) if subresource == "status" else self._errors(obj, pair)
@@ -133,7 +133,7 @@ class CustomSchema:
         return errors + embedded_errors(self._document, obj)
 
     def _status_errors(self, obj: JsonObject, pair: Pair | None) -> list[FieldError]:
-        """Of ``status`` alone; messages begin inside it, fields at the object."""
+        """Return the errors of ``status`` alone; messages have paths inside it, fields have those of the object."""
         schema = schemas.child(schemas.child(self._document, "properties") or {}, "status")
         errors: list[FieldError] = []
         if schema is not None and "status" in obj:

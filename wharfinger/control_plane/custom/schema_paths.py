@@ -1,4 +1,4 @@
-"""``.spec.list['a key']``: paths of fields that a schema has, as rules and selectable fields name them."""
+"""Paths of fields in a schema, such as ``.spec.list['a key']``, in the format of rules and selectable fields."""
 
 import re
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ _ESCAPE: Final = re.compile(r"\\.")
 
 
 class FieldPathError(ValueError):
-    """The path names nothing in the schema, or is none."""
+    """The path is invalid, or does not exist in the schema."""
 
 
 def valid_field_path(text: str, schema: JsonObject, *, arrays: bool = True) -> tuple[JsonObject, str]:
-    """The schema of the field, and the path as ``field.Path`` writes it. Raises FieldPathError."""
+    """Return the schema of the field, and the path in the format of ``field.Path``. Raises FieldPathError."""
     path, tokens = "", _tokens(text)
     for token in tokens:
         if token == "[":  # noqa: S105 - a bracket

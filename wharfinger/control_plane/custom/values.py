@@ -1,8 +1,9 @@
-"""What is wrong with a value by its schema, as kube-openapi's ``validate`` finds and words it.
+"""The validation of a value by its schema, with the errors and the wording of kube-openapi's ``validate``.
 
-Every keyword is asked, also where the type is already wrong; each message is said once, in the order in which it was found.
-Which branch of ``anyOf`` and ``oneOf`` explains itself is the one of which most held (``Found.held``). Where a value is as it was
-before, what is wrong with it is let through (:class:`~wharfinger.control_plane.custom.correlation.Pair`).
+Every keyword is checked, even if the type is already wrong. Each message is reported once, in the order of discovery. The
+branch of ``anyOf`` or ``oneOf`` whose errors are reported is the one in which most checks passed (``Found.held``). Errors of
+an
+unchanged value are ignored (:class:`~wharfinger.control_plane.custom.correlation.Pair`).
 """
 
 import json
@@ -29,47 +30,47 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.patterns import matches
 
 ROOT: Final = "<nil>"
-"""How an error names the value as a whole, where it has no place."""
+"""The name of the whole value in errors that have no path."""
 MAX_STEPS: Final = 1_000_000
-"""Values that are judged by a schema or one of its branches, in one object."""
+"""The maximum number of validations by a schema or one of its branches in one object."""
 _TYPE_OF: Final[dict[type, str]] = {dict: "object", list: "array", str: "string", bool: "boolean"}
 
 
 @dataclass(slots=True)
 class Found:
-    """What was found so far: problems by their text, and how much held."""
+    """The errors so far, by their text, and the number of passed checks."""
 
     problems: dict[str, FieldError] = field(default_factory=dict)
     held: int = 0
 
     def add(self, text: str, error: FieldError) -> None:
-        """One more problem, unless it is known; ``text`` is what kube-openapi says of it."""
+        """Add an error unless its text is already known; ``text`` is that of kube-openapi."""
         self.problems.setdefault(text, error)
 
     def merge(self, other: "Found") -> None:
-        """All of another."""
+        """Add the errors and passed checks of another result."""
         for text, error in other.problems.items():
             self.problems.setdefault(text, error)
         self.held += other.held
 
 
 class TooMuchError(Exception):
-    """A value with its schema takes more steps than anybody waits for."""
+    """The validation of a value takes more than ``MAX_STEPS`` steps."""
 
 
 @dataclass(slots=True)
 class Checker:
-    """Judges values below one place; ``base`` is the field path of that place, "" for an object. Raises TooMuchError."""
+    """The validator of values below one place; ``base`` is its field path, "" for an object. Raises TooMuchError."""
 
     base: str = ""
     steps: int = MAX_STEPS
 
     def errors(self, schema: JsonObject, value: JsonValue, pair: Pair | None = None) -> list[FieldError]:
-        """All that is wrong with a value."""
+        """Return all errors of a value."""
         return list(self.checked(schema, value, "", pair).problems.values())
 
     def checked(self, schema: JsonObject, value: JsonValue, path: str, pair: Pair | None) -> Found:
-        """What is wrong with a value, except where it is as it was."""
+        """Validate a value; if it is unchanged, its errors are dropped."""
         self.steps -= 1
         if self.steps < 0:
             raise TooMuchError(f"judging the object by its schema takes more than {MAX_STEPS} steps")
@@ -77,19 +78,19 @@ class Checker:
         return Found(held=found.held) if found.problems and pair is not None and pair.same() else found
 
     def field(self, path: str) -> str:
-        """The path of an error."""
+        """Return the path of an error."""
         name = path.removeprefix(".")
         if not name:
             return self.base or ROOT
         return f"{self.base}.{name}" if self.base else name
 
     def unnamed(self, text: str) -> FieldError:
-        """A problem that has no place of its own."""
+        """Return an error without a path of its own."""
         return invalid(self.base or ROOT, "", text)
 
 
 def types_of(schema: JsonObject) -> tuple[str, ...]:
-    """The types that a schema allows."""
+    """Return the types that a schema allows."""
     if schemas.flag(schema, schemas.INT_OR_STRING):
         return ("integer", "string")
     kind = schemas.text(schema, "type")
@@ -119,12 +120,12 @@ def _judged(checker: Checker, schema: JsonObject, value: JsonValue, path: str, p
     _enum(checker, found, schema, value, path)
     if isinstance(value, dict):
         _object(checker, found, schema, value, path, pair)
-    found.held += 2  # the enum, which applies to all, and the schema itself
+    found.held += 2  # the enum, which applies to all types, and the schema itself
     return found
 
 
 def _say(checker: Checker, found: Found, path: str, value: JsonValue, sentence: str) -> None:
-    """A problem of which the value is shown: ``spec.x in body should …``."""
+    """Add an error that shows the value: ``spec.x in body should …``."""
     text = f"{path} in body {sentence}"
     found.add(text, invalid(checker.field(path), value, text))
 
@@ -135,7 +136,7 @@ def _wrong_type(checker: Checker, found: Found, path: str, wanted: str, shown: s
 
 
 def _type(checker: Checker, found: Found, types: tuple[str, ...], form: str, value: JsonValue, path: str) -> int:
-    """Judges the type; 1 where it is right."""
+    """Check the type, and return 1 if it is right, else 0."""
     kind = _TYPE_OF.get(type(value)) or ("number" if is_float(value) else "integer")
     own_form = {"integer": "int64", "number": "float64"}.get(kind, "")
     fits = kind in types or (kind == "integer" and "number" in types)
@@ -153,7 +154,7 @@ def _type(checker: Checker, found: Found, types: tuple[str, ...], form: str, val
 
 
 def _branches(checker: Checker, found: Found, schema: JsonObject, value: JsonValue, path: str) -> None:
-    """``anyOf``, ``oneOf``, ``allOf`` and ``not``, in this order; inside them nothing is let through for what it was."""
+    """Check ``anyOf``, ``oneOf``, ``allOf`` and ``not``, in this order, without tolerance for unchanged values."""
     _any_of(checker, found, schema, value, path)
     _one_of(checker, found, schema, value, path)
     wanted = schemas.branches(schema, "allOf")
@@ -169,7 +170,7 @@ def _branches(checker: Checker, found: Found, schema: JsonObject, value: JsonVal
     if refused is not None and not checker.checked(refused, value, path, None).problems:
         text = f"{quoted(path)} must not validate the schema (not)"
         found.add(text, checker.unnamed(text))
-    found.held += 2  # of all branches together
+    found.held += 2  # for all branches together
 
 
 def _any_of(checker: Checker, found: Found, schema: JsonObject, value: JsonValue, path: str) -> None:
@@ -211,7 +212,7 @@ def _one_of(checker: Checker, found: Found, schema: JsonObject, value: JsonValue
 
 
 def _string(checker: Checker, found: Found, schema: JsonObject, value: str, path: str) -> None:
-    """Length and pattern: the first that is wrong."""
+    """Check length and pattern, and add the first error."""
     most, least = schemas.whole(schema, "maxLength"), schemas.whole(schema, "minLength")
     pattern = schemas.text(schema, "pattern")
     found.held += 1
@@ -233,7 +234,7 @@ def _format(checker: Checker, found: Found, form: str, value: str, path: str) ->
 
 
 def _range_problem(value: float, types: tuple[str, ...], form: str, what: str, path: str) -> str:
-    """A number that its type or format cannot hold."""
+    """Return the error of a number that its type or format cannot hold, or ""."""
     if types == ("integer",):
         low, high = (-(2**31), 2**31) if form == "int32" else (-(2**63), 2**63)
         if not math.isfinite(value) or value != math.trunc(value) or not low <= value < high:
@@ -343,7 +344,7 @@ def _object(
 
 
 def _member(pair: Pair, path: str, name: str) -> Pair | None:
-    """The version of an object is no part of its state, so nothing is let through for it."""
+    """Return the pair of a member; ``apiVersion`` and ``kind`` have none, so their errors are always reported."""
     return None if not path and name in {"apiVersion", "kind"} else pair.member(name)
 
 
@@ -361,7 +362,7 @@ def _enum(checker: Checker, found: Found, schema: JsonObject, value: JsonValue, 
 
 
 def _same(value: JsonValue, allowed: JsonValue) -> bool:
-    """Equal after Go's conversion of the value to the type of what is allowed."""
+    """Return whether a value equals an allowed one after Go's conversion to the type of the latter."""
     numbers = [isinstance(item, int | float) and not isinstance(item, bool) for item in (value, allowed)]
     if isinstance(value, int | float) and all(numbers):
         converted = math.trunc(value) if isinstance(allowed, int) and math.isfinite(value) else value

@@ -1,5 +1,4 @@
-"""What each part of an expression is: the table of overloads, the type checker, and constants that can be judged before
-anything runs.
+"""The type checker: the table of overloads, the inference of types, and the check of constants before evaluation.
 
 May import ``syntax`` and ``values``.
 """

@@ -1,4 +1,4 @@
-"""What every part of an expression is: types, which overloads a call may mean, and what is wrong (cel-go's checker)."""
+"""The type checker (cel-go's): it finds the type of every node, the overloads of every call, and errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ from wharfinger.control_plane.cel.values.types import (
 from wharfinger.control_plane.cel.values.values import Uint
 
 Fields = Mapping[str, Mapping[str, Type]]
-"""The fields of each type of object, by its name."""
+"""The fields of each type of object, by the type's name."""
 _LITERALS: Final[tuple[tuple[type, str], ...]] = (
     (bool, "bool"), (Uint, "uint"), (int, "int"), (float, "double"), (str, "string"), (bytes, "bytes"),
 )  # fmt: skip
@@ -46,9 +46,9 @@ _LITERALS: Final[tuple[tuple[type, str], ...]] = (
 PATCH: Final = "JSONPatch"
 MADE: Final = "Object"
 PATCH_FIELDS: Final = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
-"""What a ``JSONPatch`` is made of."""
+"""The fields of a ``JSONPatch``."""
 _NAMELESS: Final = Type("nameless", "")
-"""The type of its other fields, which is none."""
+"""The type of any other field of a ``JSONPatch``; it equals no other type."""
 ESCAPE_KEY: Final = "jsonpatch.escapeKey"
 _DECLARED: Final = "kubernetes."
 _UNRESOLVED: Final = "unexpected failed resolution of"
@@ -56,23 +56,23 @@ _UNRESOLVED: Final = "unexpected failed resolution of"
 
 @dataclass(slots=True)
 class Checked:
-    """An expression with the types of its nodes, and the overloads that its calls may mean."""
+    """An expression with the types of its nodes and the possible overloads of its calls."""
 
     root: Node
     types: dict[Node, Type]
     overloads: dict[Node, tuple[str, ...]]
     names: set[str] = field(default_factory=set)
-    """The variables it speaks of."""
+    """The variables that the expression uses."""
     issues: list[Issue] = field(default_factory=list)
 
     @property
     def result(self) -> Type:
-        """What the whole gives."""
+        """The type of the whole expression."""
         return self.types[self.root]
 
 
 def check(root: Node, variables: Mapping[str, Type], fields: Fields, *, patches: bool = False) -> Checked:
-    """Judge an expression; what is wrong is in ``issues``. ``patches``: it may make objects and patches of objects."""
+    """Check an expression; its errors are in ``issues``. ``patches`` allows objects and patches to be made."""
     checker = _Checker(root, variables, fields, patches=patches)
     checker.node(root)
     checked = checker.checked
@@ -90,7 +90,7 @@ class _Checker:
         self._fresh = 0
 
     def node(self, node: Node) -> Type:
-        """The type of a node."""
+        """Return the type of a node, and record it."""
         kind = self._judged(node)
         self.checked.types[node] = kind
         return kind
@@ -165,7 +165,7 @@ class _Checker:
         return optional(found) if is_optional or always_optional else found
 
     def _declared(self, at: int, struct: str, name: str) -> Type:
-        """The type of a field of an object."""
+        """Return the type of a field of an object."""
         if self._patches and is_made(struct):
             return PATCH_FIELDS.get(name, _NAMELESS) if struct == PATCH else DYN
         fields = self._fields.get(struct)
@@ -293,7 +293,7 @@ class _Checker:
             return current
         if self.bound.assignable(previous, current):
             return most_general(previous, current)
-        return DYN  # told of literals, where no function takes them mixed (``literals``)
+        return DYN  # ``literals`` reports lists and maps of mixed types
 
     def _fold(self, node: Fold) -> Type:
         self.node(node.range)
@@ -327,12 +327,12 @@ class _Checker:
 
 
 def is_made(name: str) -> bool:
-    """Whether a type is that of patches, or of objects that are made to be one."""
+    """Return whether a type is made by expressions of patches: ``JSONPatch``, ``Object`` or a type of its fields."""
     return name in (PATCH, MADE) or name.startswith(f"{MADE}.")
 
 
 def qualified(node: Node | None) -> str | None:
-    """``a.b.c``, where a node is but names."""
+    """Return ``a.b.c`` if a node consists of names only, else None."""
     if isinstance(node, Ident):
         return node.name
     if isinstance(node, Select) and not node.test:

@@ -1,4 +1,4 @@
-"""The overloads of functions, one a line, in cel-go's order; ``functions`` reads them."""
+"""The overloads of functions, one per line, in cel-go's order; ``functions`` reads them."""
 
 from typing import Final
 

@@ -1,6 +1,7 @@
 """All functions and operators that an expression may call, with the types of their overloads, in cel-go's order.
 
-One line each: the overload's id, the types it takes and gives; ``.`` before the parenthesis where it is called on its first.
+Each overload has one line: its id, the types of its parameters, and the type of its result. A ``.`` before the parenthesis
+means that it is called on its first parameter.
 """
 
 from collections.abc import Mapping
@@ -97,7 +98,7 @@ def _generated() -> list[str]:
 
 @cache
 def functions() -> Mapping[str, tuple[Overload, ...]]:
-    """Overloads by function."""
+    """Return the overloads of each function."""
     found: dict[str, list[Overload]] = {}
     current: list[Overload] = []
     for line in (*TABLE.strip().splitlines(), *_generated()):
@@ -120,4 +121,4 @@ RESULTS_OF_TYPES: Final = {
     "google.protobuf.Duration": "duration", "google.protobuf.Timestamp": "timestamp",
     IP: IP, CIDR: CIDR, URL: URL, QUANTITY: QUANTITY, SEMVER: SEMVER, FORMAT: FORMAT,
 }  # fmt: skip
-"""Names of types that an expression may say, with the type they name."""
+"""The names of types that an expression may use, with the types that they denote."""

@@ -1,4 +1,4 @@
-"""Constants that can be judged before anything runs: durations, moments, patterns, and lists of one type."""
+"""The check of constants before evaluation: durations, timestamps, patterns, and lists and maps of a single type."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from wharfinger.kube.patterns import pattern_problem
 
 
 def literal_issues(checked: Checked) -> list[Issue]:
-    """What is wrong with the constants of an expression."""
+    """Return the errors in the constants of an expression."""
     found: list[Issue] = []
     for node in checked.types:
         if not isinstance(node, Call):
@@ -29,7 +29,7 @@ def literal_issues(checked: Checked) -> list[Issue]:
 
 
 def _mixed(checked: Checked, node: Node, *, exempt: bool) -> list[Issue]:
-    """Lists and maps of several types, which only ``format`` takes."""
+    """Return the errors of lists and maps of mixed types, which only ``format`` accepts."""
     found: list[Issue] = []
     groups: list[list[tuple[Node, bool]]] = []
     if isinstance(node, ListNode) and not exempt:

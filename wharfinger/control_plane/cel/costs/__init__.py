@@ -1,4 +1,4 @@
-"""What an expression may cost, estimated by sizes before it runs and counted by calls while it runs.
+"""The cost of expressions, estimated by sizes before evaluation and counted by calls during evaluation.
 
 May import ``checking``, ``syntax`` and ``values``.
 """

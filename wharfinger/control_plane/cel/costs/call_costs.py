@@ -1,4 +1,4 @@
-"""What calls cost while an expression runs, by the sizes of what they are given."""
+"""The cost of calls during evaluation, by the sizes of their arguments."""
 
 import math
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ _ONCE: Final = frozenset(
 )  # fmt: skip
 _TWICE: Final = frozenset({"replace", "split", "join", "ip.isCanonical"})
 _CHECK: Final = 350_000
-"""What asking an authorizer costs: no more than two times in one evaluation."""
+"""The cost of a question to an authorizer: one evaluation can ask two at most."""
 _SEARCHES: Final = frozenset({"isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"})
 
 
 def call_cost(function: str, overloads: Sequence[str], given: Sequence[Value], _result: Value) -> int:
-    """The cost of a call."""
+    """Return the cost of a call."""
     if not given:
         return 1
     if function in {"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"}:
@@ -49,7 +49,7 @@ def call_cost(function: str, overloads: Sequence[str], given: Sequence[Value], _
 
 
 def _selector_cost(length: int) -> int:
-    """Of reading a selector: its text, and requirements of two characters each, which are structs with lists."""
+    """Return the cost of parsing a selector: its text, and per two characters a requirement (a struct with a list)."""
     return LIST_COST + math.ceil(length * _TEXT) + math.ceil(math.ceil(length / 2) * (LIST_COST + STRUCT_COST))
 
 

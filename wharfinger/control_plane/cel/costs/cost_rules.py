@@ -1,4 +1,4 @@
-"""What calls may cost, by overload and by function, and how large what they give is."""
+"""The rules that estimate the cost of calls and the sizes of their results, by overload and by function."""
 
 import math
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def _in_list(_target: Operand | None, arguments: list[Operand], _coster: Element
 
 
 def _searched(target: Operand | None, _arguments: list[Operand], coster: Elements) -> Found | None:
-    """One comparison for each element."""
+    """Return the cost of one comparison per element."""
     if target is None:
         return None
     element = coster.element(target)
@@ -133,7 +133,10 @@ def _joined(target: Operand | None, arguments: list[Operand], coster: Elements) 
 
 
 def _contained(more: Range, text: str) -> Rule:
-    """Whether an address or a network is in another."""
+    """Return the rule of a check whether a network contains an address or another network.
+
+    ``more`` is added to its cost. An argument of the type ``text`` must be parsed first, which costs as well.
+    """
 
     def rule(_target: Operand | None, arguments: list[Operand], _coster: Elements) -> Found | None:
         cost = Range(8, 32).scaled(TEXT_COST).plus(more)
@@ -164,7 +167,7 @@ def _from_bytes(_target: Operand | None, arguments: list[Operand], _coster: Elem
 
 
 def _made_list(factor: float, *, squared: bool = False) -> Rule:
-    """What makes a list of the size of its target, or compares all of it with all of it."""
+    """Return the rule of a function that makes a list as long as its target, or with ``squared`` its square."""
 
     def rule(target: Operand | None, arguments: list[Operand], _coster: Elements) -> Found | None:
         source = arguments[0] if target is not None and arguments and squared else target
@@ -228,7 +231,7 @@ COSTS: Final[dict[str, Rule]] = {
     "ends_with_string": _of_first(TEXT_COST), "string_to_bytes": _to_bytes, "bytes_to_string": _from_bytes,
     "strings_quote": _quoted, "string_format": _of_target(TEXT_COST, sized=False), "cidr_ip": _fixed(1),
 }  # fmt: skip
-"""By overload."""
+"""The rules of single overloads."""
 COSTS_OF_FUNCTIONS: Final[dict[str, Rule]] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _searched),
     "url": _of_first(TEXT_COST, sized=True),
@@ -242,4 +245,4 @@ COSTS_OF_FUNCTIONS: Final[dict[str, Rule]] = {
     "lists.range": _ranged, "flatten": _flattened, "sort": _sorted_list, "@sortByAssociatedKeys": _sorted_list,
     "sets.contains": _sets(1), "sets.intersects": _sets(1), "sets.equivalent": _sets(2),
 }  # fmt: skip
-"""By function, where Kubernetes says for all of its overloads."""
+"""The rules of functions for which Kubernetes defines the cost of all overloads together."""

@@ -1,4 +1,4 @@
-"""What an expression may cost at most, by the sizes of what it speaks of (cel-go's ``checker.Cost``)."""
+"""The estimate of the highest possible cost of an expression, by the sizes of its values (cel-go's ``checker.Cost``)."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -33,7 +33,7 @@ from wharfinger.control_plane.cel.values.types import DYN, Type, unwrapped
 
 
 class Entry(NamedTuple):
-    """Sizes of the keys and values of a list (of which a key is an index) or a map."""
+    """The sizes of the keys and values of a map, or of the indices and elements of a list."""
 
     kind: str
     key: Range
@@ -48,7 +48,7 @@ class _Local:
 
 
 def estimate(checked: Checked, root: Declared) -> int:
-    """The most that an expression can cost."""
+    """Return the highest possible cost of an expression."""
     return _Coster(checked, root).cost(checked.root).high
 
 
@@ -62,7 +62,7 @@ class _Coster:
         self._locals: dict[str, list[_Local]] = {}
 
     def cost(self, node: Node) -> Range:
-        """What a node costs."""
+        """Return the cost of a node."""
         if isinstance(node, Ident):
             local = self._local(node.name)
             self._paths[node] = local.path if local else (node.name,)
@@ -139,7 +139,7 @@ class _Coster:
         costs: list[Range],
         together: Range,
     ) -> tuple[Range, Range | None]:
-        """What one overload of a call costs with its arguments, and the size of what it gives."""
+        """Return the cost of one overload of a call including its arguments, and the size of its result."""
         if overload in {"logical_and", "logical_or"}:
             return Range(costs[0].low, costs[0].plus(costs[1]).high), None
         if overload == "conditional":
@@ -255,7 +255,7 @@ class _Coster:
         return None
 
     def declared_size(self, path: Path) -> Range | None:
-        """The size of what stands at a path of the schema."""
+        """Return the size that the schema declares at a path."""
         at: Declared | None = self._root
         if not path:
             return None
@@ -272,7 +272,7 @@ class _Coster:
         return None if local is None else local.entry
 
     def element(self, operand: Operand) -> Operand | None:
-        """What stands for the elements of a list."""
+        """Return the operand that stands for each element of a list, or None if the operand is not a list."""
         if not operand.type.params:
             return None
         path = (*operand.path, "@items") if operand.path else ()

@@ -1,4 +1,4 @@
-"""Sizes and costs as ranges, and what a call is given."""
+"""Sizes and costs as ranges, and the operands of calls."""
 
 import math
 from dataclasses import dataclass
@@ -14,29 +14,29 @@ STRUCT_COST: Final = 40
 TEXT_COST: Final = 0.1
 REGEX_COST: Final = 0.25
 Path = tuple[str, ...]
-"""Names of fields from ``self`` on, and ``@items`` and so on for what they hold."""
+"""Names of fields, starting with ``self``; ``@items``, ``@values`` and so on stand for the content of lists and maps."""
 
 
 class Range(NamedTuple):
-    """The least and the most of a size or a cost."""
+    """The lower and the upper limit of a size or a cost."""
 
     low: int
     high: int
 
     def plus(self, other: "Range") -> "Range":
-        """Together."""
+        """Return the sum of two ranges."""
         return Range(min(self.low + other.low, MOST), min(self.high + other.high, MOST))
 
     def times(self, other: "Range") -> "Range":
-        """One for each of the other."""
+        """Return the product of two ranges."""
         return Range(min(self.low * other.low, MOST), min(self.high * other.high, MOST))
 
     def scaled(self, factor: float) -> "Range":
-        """Times a number, rounded up."""
+        """Return the range multiplied by a number, rounded up."""
         return Range(_scaled(self.low, factor), _scaled(self.high, factor))
 
     def union(self, other: "Range") -> "Range":
-        """Either."""
+        """Return the range that covers both ranges."""
         return Range(min(self.low, other.low), max(self.high, other.high))
 
 
@@ -52,7 +52,7 @@ UNKNOWN: Final = Range(0, MOST)
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What a call is given: its type, its size if known, and where it stands in the schema."""
+    """An operand of a call: its type, its size (unlimited if unknown), and its path in the schema."""
 
     type: Type
     size: Range
@@ -61,7 +61,7 @@ class Operand:
 
 
 class Elements(Protocol):
-    """Knows what stands for the elements of a list."""
+    """A source of the operands that stand for the elements of lists."""
 
     def element(self, operand: Operand) -> Operand | None:
-        """The elements, None where the operand is no list."""
+        """Return the operand that stands for each element, or None if the operand is not a list."""

@@ -1,4 +1,4 @@
-"""What the functions of expressions do: the standard ones and those that Kubernetes adds, by subject.
+"""The implementations of functions: the standard ones and those that Kubernetes adds, by subject.
 
 May import ``checking`` and ``values``.
 """

@@ -1,4 +1,4 @@
-"""What expressions ask an authorizer: whether somebody may do something (``kubernetes.authz`` and its selectors)."""
+"""The authorizer in expressions: it decides whether a user may do something (``kubernetes.authz`` and its selectors)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -18,27 +18,30 @@ from wharfinger.control_plane.objects.names import dns_label_problems, subdomain
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was decided, and why."""
+    """The decision of an authorizer, and its reason."""
 
     allowed: bool
     reason: str = ""
 
 
 class Asker(Protocol):
-    """Who asks, and whom."""
+    """An authorizer together with the user whose permissions it decides."""
 
     def account(self, namespace: str, name: str) -> "Asker":
-        """The same, where a service account asks."""
+        """Return the same authorizer for a service account."""
         ...
 
     def decide(self, check: "Check", verb: str) -> Verdict:
-        """Whether that may be done."""
+        """Decide whether the user may do this."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What is asked about: a path, or a resource. Selectors mean nothing to the rules of roles."""
+    """The subject of a question to the authorizer: a path or a resource.
+
+    Selectors are dropped, because the rules of roles do not depend on them.
+    """
 
     asker: Asker
     path: str = ""
@@ -50,12 +53,12 @@ class Check:
 
 
 def authorizer_of(asker: Asker) -> Opaque:
-    """The value of ``authorizer``."""
+    """Return the value of ``authorizer``."""
     return Opaque(AUTHORIZER, Check(asker))
 
 
 def resource_check(check: Check) -> Opaque:
-    """The value of ``authorizer.requestResource``."""
+    """Return the value of ``authorizer.requestResource``."""
     return Opaque(RESOURCE_CHECK, check)
 
 
@@ -74,7 +77,7 @@ def _text(value: Value) -> str:
 def _with(
     kind: str, result: str, said: Callable[[Check, str], Check], required: str = ""
 ) -> Callable[[Value, Value], Value]:
-    """A function that says one more thing of a check; ``required``: what it calls that where it may not be empty."""
+    """Return a function that sets one more field of a check; ``required`` names a field that must not be empty."""
 
     def run(target: Value, value: Value) -> Value:
         check, text = _checked(target, kind), _text(value)
@@ -114,7 +117,7 @@ def _verdict(value: Value) -> Verdict:
 
 def _errored(value: Value) -> Value:
     _verdict(value)
-    return False  # roles are read from memory, which does not fail
+    return False  # roles are read from memory, which cannot fail
 
 
 def _error(value: Value) -> Value:

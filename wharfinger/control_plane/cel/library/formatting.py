@@ -1,4 +1,4 @@
-"""``'%s is %d'.format([…])``."""
+"""The function ``format``: ``'%s is %d'.format([…])``."""
 
 import math
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ _LONGEST: Final = 1024 * 1024
 
 
 def formatted(template: Value, values: Value) -> Value:
-    """The template with its clauses filled in. Raises CelError."""
+    """Return the template with its clauses filled in. Raises CelError."""
     items = operations.as_items(values)
     if not isinstance(template, str) or items is None:
         raise CelError(operations.NO_OVERLOAD)
@@ -114,7 +114,7 @@ def _based(clause: str, value: Value) -> str:
 
 
 def shown(value: Value) -> str:
-    """A value as ``%s`` writes it. Raises CelError."""
+    """Return a value in the format of ``%s``. Raises CelError."""
     if value is None:
         return "null"
     if isinstance(value, str):
@@ -137,7 +137,7 @@ def shown(value: Value) -> str:
     if items is not None:
         return f"[{_listed(items)}]"
     if isinstance(value, CelMap | ObjectView):
-        pairs = sorted(f"{shown(key)}: {shown(value.find(key)[1])}" for key in value.keys())  # noqa: SIM118 - no mapping of Python's
+        pairs = sorted(f"{shown(key)}: {shown(value.find(key)[1])}" for key in value.keys())  # noqa: SIM118 - not a Python mapping
         return "{" + ", ".join(pairs) + "}"
     raise CelError(
         "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "

@@ -1,4 +1,4 @@
-"""What functions do: the standard ones here, the others in ``library_…``."""
+"""All implementations of functions: the standard ones, and those in the other modules of this room."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, cast
@@ -70,13 +70,13 @@ def _inserted(made: Value, *entry: Value) -> Value:
         return made.inserted(*entry)
     other = entry[0]
     if isinstance(other, CelMap):
-        for key in other.keys():  # noqa: SIM118 - no mapping of Python's
+        for key in other.keys():  # noqa: SIM118 - not a Python mapping
             made = made.inserted(key, other.find(key)[1])
     return made
 
 
 def _escaped_key(key: Value) -> Value:
-    """A key as paths of JSON patches write it."""
+    """Return a key in the escaped form of paths in JSON patches."""
     if not isinstance(key, str):
         raise CelError(operations.NO_OVERLOAD)
     return key.replace("~", "~0").replace("/", "~1")
@@ -119,12 +119,12 @@ _STANDARD: Final[Mapping[str, Implementation]] = {
     "cel.@mapInsert": _inserted,
     "jsonpatch.escapeKey": _escaped_key,
 }
-"""By function; each takes what any of its overloads takes."""
+"""The standard implementations by function; each accepts the types of all overloads of its function."""
 _KNOWN: Final[Mapping[str, Implementation]] = {**_STANDARD, **TEXTS, **LISTS, **TIMES, **KUBERNETES, **AUTHORIZATION}
 
 
 def implementation(name: str) -> Function:
-    """The function of a call; where it does not take what it is given it says so."""
+    """Return the implementation of a function; it raises CelError if its arguments do not fit."""
     function = cast("Function", _KNOWN[name.removeprefix(".")])
 
     def run(*given: Value) -> Value:

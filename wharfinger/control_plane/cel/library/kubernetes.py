@@ -1,4 +1,4 @@
-"""What Kubernetes adds: quantities, versions, addresses, URLs and named formats."""
+"""Functions that Kubernetes adds: quantities, versions, addresses, URLs and named formats."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, cast
@@ -29,7 +29,7 @@ _TYPES: Final = {tag: name for name, tag in _TAGS.items()}
 
 
 def _plain(value: Value) -> object:
-    """A value of ours as the functions of ``formats`` have it."""
+    """Convert a value to the form that the functions of ``formats`` take."""
     if isinstance(value, Opaque):
         return {_TAGS[value.type_name]: value.content}
     return value
@@ -44,7 +44,7 @@ def _ours(value: object) -> Value:
 
 
 def _typed(function: Implementation, *types: str) -> Implementation:
-    """A function of ``formats`` for values of these types; "" for any."""
+    """Adapt a function of ``formats`` to operands of these types; "" accepts any."""
 
     def run(*given: Value) -> Value:
         for value, wanted in zip(given, types, strict=False):
@@ -59,7 +59,7 @@ def _typed(function: Implementation, *types: str) -> Implementation:
 
 
 def _alike(function: Implementation) -> Implementation:
-    """A function of two values of one type."""
+    """Adapt a function of two values of the same type."""
 
     def run(one: Value, other: Value) -> Value:
         kind = one.type_name if isinstance(one, Opaque) else ""
@@ -69,7 +69,7 @@ def _alike(function: Implementation) -> Implementation:
 
 
 def _read(function: Implementation, why: Callable[[str], str]) -> Implementation:
-    """What reads a text."""
+    """Adapt a function that parses a text; ``why`` makes the error for a text that it rejects."""
 
     def run(text: Value, *more: Value) -> Value:
         if not isinstance(text, str):
@@ -125,7 +125,7 @@ def _no_version(text: str) -> str:
 
 
 def _ip(value: Value) -> Value:
-    """Of text, or of a network."""
+    """Return the address that a text contains, or that of a network."""
     if isinstance(value, Opaque):
         return cast("Function", _typed(cel_network.cidr_ip, "net.CIDR"))(value)
     return cast("Function", _read(cel_network.ip, _no_address))(value)

@@ -12,7 +12,7 @@ _MOST: Final = 1_000_000
 
 
 def items_of(value: Value) -> list[Value]:
-    """A value that must be a list. Raises CelError."""
+    """Return the items of a value that must be a list. Raises CelError."""
     found = operations.as_items(value)
     if found is None:
         raise CelError(operations.NO_OVERLOAD)

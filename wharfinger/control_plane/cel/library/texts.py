@@ -1,4 +1,4 @@
-"""Functions of text. Places are counted in characters."""
+"""Functions of text. Positions are counted in characters."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -15,14 +15,14 @@ _SPACES: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".
 
 
 def texts(*values: Value) -> tuple[str, ...]:
-    """Values that must be text. Raises CelError."""
+    """Return values that must be text. Raises CelError."""
     if not all(isinstance(value, str) for value in values):
         raise CelError(operations.NO_OVERLOAD)
     return cast("tuple[str, ...]", values)
 
 
 def whole(value: Value) -> int:
-    """A value that must be an int. Raises CelError."""
+    """Return a value that must be an int. Raises CelError."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise CelError(operations.NO_OVERLOAD)
     return int(value)
@@ -114,7 +114,7 @@ def _joined(items: Value, between: Value = "") -> Value:
 
 
 def index_of(text: str, wanted: str, start: int = 0) -> int:
-    """Where a text begins in another, -1 for nowhere."""
+    """Return the first position of a text in another, or -1."""
     if not wanted:
         return start
     if not 0 <= start <= len(text):
@@ -123,7 +123,7 @@ def index_of(text: str, wanted: str, start: int = 0) -> int:
 
 
 def last_index_of(text: str, wanted: str, start: int | None = None) -> int:
-    """Where a text begins last in another, not behind ``start``."""
+    """Return the last position of a text in another, at ``start`` or before, or -1."""
     if start is None:
         return len(text) if not wanted else text.rfind(wanted)
     if not wanted:

@@ -1,4 +1,4 @@
-"""Parts of moments and durations."""
+"""Functions that return parts of timestamps and durations."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ def _moment(value: Value, zone: Value) -> datetime:
 
 
 def _part(read: Callable[[datetime], int], nanoseconds: int = 0) -> Implementation:
-    """A part of a moment; of a duration how many of so many nanoseconds."""
+    """Return a function for a part of a timestamp; for a duration it counts units of ``nanoseconds``."""
 
     def part(value: Value, zone: Value = "") -> Value:
         if isinstance(value, Duration) and nanoseconds:

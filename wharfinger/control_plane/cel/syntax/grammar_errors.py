@@ -1,4 +1,4 @@
-"""What is wrong with a text that is no expression, in the words of the grammar that all of CEL shares."""
+"""The errors of a text that is not an expression, in the words of the grammar that all implementations of CEL share."""
 
 import re
 from functools import cache
@@ -16,14 +16,14 @@ class _Environment(Protocol):
 
 @cache
 def _environment() -> _Environment:
-    from cel_expr_python import cel  # noqa: PLC0415 - large, and only needed to say what is wrong
+    from cel_expr_python import cel  # noqa: PLC0415 - large, and only needed for the text of errors
 
     config = cel.NewEnvConfigFromYaml("extensions:\n  - name: optional\n")
     return cast("_Environment", cel.NewEnv(config=config, variables={}))
 
 
 def syntax_errors(text: str) -> str:
-    """The errors of a text's syntax, each with its line."""
+    """Return the syntax errors of a text, each with its line."""
     try:
         _environment().compile(text)
     except (RuntimeError, ValueError, TypeError) as error:

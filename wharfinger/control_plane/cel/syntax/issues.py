@@ -1,4 +1,4 @@
-"""What is wrong with an expression, as it is told: with the line, and a mark under the place."""
+"""The errors of an expression and their format, with the line and a mark under the place."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,14 +9,14 @@ _LONGEST_LINE: Final = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """A problem at a place of the text; ``at`` less than 0: at none."""
+    """An error at a place of the text; if ``at`` is negative, it has no place."""
 
     at: int
     text: str
 
 
 def told(issues: list[Issue], source: str) -> str:
-    """All problems in the order of their places."""
+    """Format all errors in the order of their places."""
     ordered = sorted(issues, key=lambda issue: _place(source, issue.at))
     lines = [_told(issue, source) for issue in ordered[:MAX_TOLD]]
     if len(issues) > MAX_TOLD:
@@ -25,7 +25,7 @@ def told(issues: list[Issue], source: str) -> str:
 
 
 def _place(source: str, at: int) -> tuple[int, int]:
-    """Line and column; both are -1 of no place."""
+    """Return line and column; both are -1 if there is no place."""
     if at < 0:
         return -1, -1
     return source.count("\n", 0, at) + 1, at - (source.rfind("\n", 0, at) + 1)

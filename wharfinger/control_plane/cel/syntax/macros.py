@@ -1,4 +1,4 @@
-"""Macros: ``has``, ``all``, ``exists``, ``map`` and their kin, which become loops over a range."""
+"""Macros: ``has``, ``all``, ``exists``, ``map`` and similar ones, most of which become loops over a range."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -17,7 +17,7 @@ from wharfinger.control_plane.cel.syntax.nodes import (
 
 
 class MacroError(ValueError):
-    """The arguments are not what the macro takes."""
+    """The error of arguments that do not fit a macro."""
 
     def __init__(self, at: int, why: str) -> None:
         super().__init__(why)
@@ -26,7 +26,7 @@ class MacroError(ValueError):
 
 Macro = Callable[[Call], Node | None]
 MacroKey = tuple[str, int, bool]
-"""A function, how many arguments it has, and whether it is called on something."""
+"""A function's name, the number of its arguments, and whether it is called on a target."""
 NO_MACROS: Final[Mapping[MacroKey, Macro]] = {}
 
 
@@ -87,7 +87,7 @@ def _variables(call: Call, names: int) -> tuple[str, ...]:
 
 
 def _transformed(call: Call) -> Node:
-    """``map(x, f)``, ``map(x, wanted, f)``."""
+    """Expand ``map(x, f)`` or ``map(x, wanted, f)``."""
     at = call.at
     name = _variable(call.arguments[0], "argument is not an identifier")
     step: Node = Call(at, "_+_", [_accumulated(at), ListNode(at, [call.arguments[-1]])])
@@ -107,7 +107,7 @@ def _filtered(call: Call) -> Node:
 
 
 def _two_variables(kind: str) -> Macro:
-    """``transformList``, ``transformMap``, ``transformMapEntry``."""
+    """Return the macro ``transformList``, ``transformMap`` or ``transformMapEntry``."""
 
     def expand(call: Call) -> Node:
         at = call.at
@@ -129,7 +129,7 @@ def _two_variables(kind: str) -> Macro:
 
 
 def _optional(function: str) -> Macro:
-    """``optMap``, ``optFlatMap``."""
+    """Return the macro ``optMap`` or ``optFlatMap``."""
 
     def expand(call: Call) -> Node:
         at, target = call.at, _target(call)
@@ -156,7 +156,7 @@ def _optional(function: str) -> Macro:
 
 
 def _sort_by(call: Call) -> Node:
-    """``sortBy(x, key)``: the list beside the list of its keys."""
+    """Expand ``sortBy(x, key)``: the list is sorted by the list of its keys."""
     at = call.at
     name = _variable(call.arguments[0], "sortBy(var, ...) variable name must be a simple identifier")
     target = _target(call)
@@ -181,7 +181,7 @@ def _sort_by(call: Call) -> Node:
 
 
 def _bound(call: Call) -> Node | None:
-    """``cel.bind(x, value, expression)``: a name for a value."""
+    """Expand ``cel.bind(x, value, expression)``, which gives a value a name."""
     if not isinstance(call.target, Ident) or call.target.name != "cel":
         return None
     at = call.at
@@ -196,7 +196,7 @@ def _bound(call: Call) -> Node | None:
 
 
 BINDINGS: Final[Mapping[MacroKey, Macro]] = {("bind", 3, True): _bound}
-"""Macros of an extension that few offer."""
+"""The macros of an extension that is rarely available."""
 MACROS: Final[Mapping[MacroKey, Macro]] = {
     ("has", 1, False): _has,
     ("all", 2, True): _quantifier("all", 1),
@@ -220,4 +220,4 @@ MACROS: Final[Mapping[MacroKey, Macro]] = {
     ("optFlatMap", 2, True): _optional("optFlatMap"),
     ("sortBy", 2, True): _sort_by,
 }
-"""By name, number of arguments, and whether there is a target."""
+"""The standard macros."""

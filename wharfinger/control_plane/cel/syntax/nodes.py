@@ -1,4 +1,4 @@
-"""The tree of an expression. ``at`` is where a node stands in the text: a call at its parenthesis, an operator at itself."""
+"""The tree of an expression. ``at`` is the position of a node in the text; that of a call is its parenthesis."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -27,7 +27,7 @@ class Ident(Node):
 
 @dataclass(slots=True, eq=False)
 class Select(Node):
-    """``operand.field``; ``test`` in ``has(operand.field)``."""
+    """``operand.field``; ``test`` is set in ``has(operand.field)``."""
 
     operand: Node
     field: str
@@ -45,7 +45,7 @@ class Call(Node):
 
 @dataclass(slots=True, eq=False)
 class ListNode(Node):
-    """``[a, ?b]``; ``optional`` are the places of optional elements."""
+    """``[a, ?b]``; ``optional`` are the indices of optional elements."""
 
     elements: list[Node]
     optional: frozenset[int] = frozenset()
@@ -53,14 +53,14 @@ class ListNode(Node):
 
 @dataclass(slots=True, eq=False)
 class MapNode(Node):
-    """``{a: b, ?c: d}``: keys, values, and whether each is optional."""
+    """``{a: b, ?c: d}``: keys, values, and whether each entry is optional."""
 
     entries: list[tuple[Node, Node, bool]]
 
 
 @dataclass(slots=True, eq=False)
 class StructNode(Node):
-    """``Name{field: value}``; ``places`` are those of the fields' colons."""
+    """``Name{field: value}``; ``places`` are the positions of the fields' colons."""
 
     name: str
     fields: list[tuple[str, Node, bool]]
@@ -69,7 +69,7 @@ class StructNode(Node):
 
 @dataclass(slots=True, eq=False)
 class Fold(Node):
-    """What a macro becomes: a loop over a range with an accumulator."""
+    """A loop over a range with an accumulator, made by a macro."""
 
     range: Node
     names: tuple[str, ...]
@@ -79,14 +79,14 @@ class Fold(Node):
     step: Node
     result: Node
     bind: bool = field(default=False)
-    """A name for a value: the loop is empty."""
+    """True if the fold only gives a value a name; its loop is then empty."""
 
 
 ACCUMULATOR: Final = "@result"
 
 
 def children(node: Node) -> list[Node]:
-    """The parts of a node."""
+    """Return the direct parts of a node."""
     if isinstance(node, Select):
         return [node.operand]
     if isinstance(node, Call):

@@ -1,7 +1,7 @@
-"""From the text of an expression to its tree, macros expanded.
+"""The parser, which turns the text of an expression into a tree and expands macros.
 
-What is no expression at all is told in the words of the library that Kubernetes' parser shares its grammar with
-(:func:`syntax_errors`); what is one, but not as it must be, in our own list.
+Errors of a text that is not an expression at all have the words of the library that shares its grammar with Kubernetes'
+parser (:func:`syntax_errors`). Other errors, such as reserved names, are in a list of our own.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from wharfinger.control_plane.cel.syntax.nodes import Call, Ident, ListNode, Lit
 from wharfinger.control_plane.cel.syntax.tokens import Token, TokenError, number, string, tokens
 
 MAX_DEPTH: Final = 60
-"""Levels of nesting; a parenthesis is one."""
+"""The limit of nested levels; a parenthesis is one."""
 _RESERVED: Final = frozenset(
     [
         "as",
@@ -45,19 +45,19 @@ _LITERALS: Final = {"true": True, "false": False, "null": None}
 
 
 class NotAnExpressionError(Exception):
-    """The text is no expression."""
+    """The text is not an expression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A tree, and what is wrong with it."""
+    """A tree and its errors."""
 
     root: Node
     issues: tuple[Issue, ...]
 
 
 def parse(text: str, more: Mapping[MacroKey, Macro] = NO_MACROS) -> Parsed:
-    """Read an expression, with ``more`` macros than there always are. Raises NotAnExpressionError."""
+    """Parse an expression, with ``more`` macros in addition to the standard ones. Raises NotAnExpressionError."""
     try:
         parser = _Parser(tokens(text), more)
         root = parser.whole()
@@ -77,7 +77,7 @@ class _Parser:
         self.issues: list[Issue] = []
 
     def whole(self) -> Node:
-        """The expression, to its end."""
+        """Parse the expression up to the end of the text."""
         root = self._expression()
         if self._peek().kind != "end":
             raise NotAnExpressionError
@@ -87,7 +87,7 @@ class _Parser:
         return self._words[self._next]
 
     def _take(self, *kinds: str) -> Token | None:
-        """The next word, where it is one of these."""
+        """Consume and return the next token if it is one of these kinds, else return None."""
         token = self._words[self._next]
         if token.kind in kinds:
             self._next += 1
@@ -206,7 +206,7 @@ class _Parser:
             self._need(",")
 
     def _called(self, call: Call) -> Node:
-        """A call, or what it becomes where it is one of a macro."""
+        """Return a call, or its expansion if it is that of a macro."""
         key = (call.function, len(call.arguments), call.target is not None)
         macro = MACROS.get(key) or self._more.get(key)
         if macro is None:
@@ -281,7 +281,7 @@ class _Parser:
         return struct or Ident(token.at, prefix + token.text)
 
     def _struct(self, name: str) -> Node | None:
-        """``a.b.Name{field: value}``, where that is what follows."""
+        """Parse ``a.b.Name{field: value}``; return None if something else follows."""
         at = self._next
         while self._words[at].kind == "." and self._words[at + 1].kind == "name":
             at += 2
@@ -304,12 +304,12 @@ class _Parser:
 
 
 def _is_signed(word: Token) -> bool:
-    """Whether a word is a number that a sign may be a part of."""
+    """Return whether a token is a number that may have a sign."""
     return word.kind == "float" or (word.kind == "int" and word.text[-1] not in "uU")
 
 
 def _balanced(function: str, terms: list[Node], ops: list[int]) -> Node:
-    """A tree of little depth of a long chain."""
+    """Return a balanced tree for a long chain of operators."""
 
     def built(low: int, high: int) -> Node:
         if low == high:

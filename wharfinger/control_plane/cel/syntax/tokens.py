@@ -1,4 +1,4 @@
-"""The words of an expression."""
+"""The tokens of an expression."""
 
 import re
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _ESCAPE: Final = re.compile(
 
 
 class TokenError(ValueError):
-    """What stands there is no word; or a literal that means nothing, if ``plain``: its text is the whole message."""
+    """The text at ``at`` is not a token; with ``plain`` it is a literal without a value, and ``text`` is the message."""
 
     def __init__(self, at: int, text: str = "", *, plain: bool = False) -> None:
         super().__init__(text)
@@ -47,7 +47,7 @@ class TokenError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word: what it is (a literal's kind, ``name``, or the operator itself), its text and place."""
+    """A token: its kind (that of a literal, ``name``, or the operator itself), its text and position."""
 
     kind: str
     text: str
@@ -55,7 +55,7 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """All words, and the end. Raises TokenError."""
+    """Return all tokens and an end token. Raises TokenError."""
     found: list[Token] = []
     at = 0
     while at < len(text):
@@ -70,7 +70,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def number(token: Token, *, negative: bool) -> object:
-    """The value of a number. Raises TokenError where it is too large."""
+    """Return the value of a number. Raises TokenError if it is too large."""
     text = ("-" if negative else "") + token.text
     if token.kind == "float":
         value = float(text)
@@ -92,7 +92,7 @@ def number(token: Token, *, negative: bool) -> object:
 
 
 def string(token: Token) -> str | bytes:
-    """The value of a text or of bytes. Raises TokenError."""
+    """Return the value of a string or bytes literal. Raises TokenError."""
     match = _RAW.fullmatch(token.text)
     prefix, text = (match["prefix"].lower(), match["text"]) if match else ("", token.text)
     text = text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,5 +1,5 @@
-"""Types and values of expressions: Python's own values where CEL means the same, classes for the rest, objects read by the
-types of their schema, and the operations on all of them.
+"""Types and values of expressions, and the operations on them.
 
-The lowest room of ``cel``.
+Python's own values are used if they mean the same in CEL, and classes for the rest; objects are read by the types of their
+schema. The lowest room of ``cel``.
 """

@@ -1,4 +1,4 @@
-"""Documents without a schema as values of expressions, looked at where they are asked for."""
+"""Documents without a schema as values of expressions; each part is converted when it is used."""
 
 from collections.abc import Iterator
 
@@ -20,22 +20,22 @@ class DocumentMap(CelMap):
         return len(self._document)
 
     def keys(self) -> Iterator[Value]:
-        """The names of its members."""
+        """Yield the names of the members."""
         return iter(self._document)
 
     def find(self, key: Value) -> tuple[bool, Value]:
-        """Whether a member is there, and its value."""
+        """Return whether a member exists, and its value."""
         if not isinstance(key, str) or key not in self._document:
             return False, None
         return True, document_value(self._document[key])
 
     def inserted(self, key: Value, value: Value) -> CelMap:
-        """A map with one more entry. Raises CelError where the key is there."""
+        """Return a map with one more entry. Raises CelError if the key exists."""
         return CelMap((name, self.find(name)[1]) for name in self.keys()).inserted(key, value)
 
 
 def document_value(document: JsonValue) -> Value:
-    """A part of a document as a value."""
+    """Convert a part of a document to a value."""
     if isinstance(document, dict):
         return DocumentMap(document)
     if isinstance(document, list):

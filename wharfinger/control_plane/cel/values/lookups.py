@@ -1,4 +1,4 @@
-"""Fields, keys and items of values."""
+"""The lookup of fields, keys and items in values."""
 
 from wharfinger.control_plane.cel.values import operations
 from wharfinger.control_plane.cel.values.objects import ListView, ObjectView
@@ -6,7 +6,7 @@ from wharfinger.control_plane.cel.values.values import NONE, CelError, CelMap, O
 
 
 def selected(value: Value, field: str) -> Value:
-    """``value.field``. Raises CelError."""
+    """Return ``value.field``. Raises CelError."""
     if isinstance(value, Optional):
         return found(value.value, field) if value.present else NONE
     if isinstance(value, ObjectView | CelMap):
@@ -18,7 +18,7 @@ def selected(value: Value, field: str) -> Value:
 
 
 def has(value: Value, field: str) -> bool:
-    """``has(value.field)``. Raises CelError."""
+    """Return ``has(value.field)``. Raises CelError."""
     if isinstance(value, Optional):
         return value.present and has(value.value, field)
     if isinstance(value, ObjectView | CelMap):
@@ -29,7 +29,7 @@ def has(value: Value, field: str) -> bool:
 
 
 def found(value: Value, key: Value) -> Value:
-    """What is at a key or an index, if anything."""
+    """Return the value at a key or an index as an optional."""
     if isinstance(value, ObjectView | CelMap):
         there, held = value.find(key)
         return Optional(present=True, value=held) if there else NONE
@@ -41,14 +41,14 @@ def found(value: Value, key: Value) -> Value:
 
 
 def _missing(value: Value, field: str) -> CelError:
-    """A field of what has none."""
+    """Return the error for a field of a value without fields."""
     if isinstance(value, list | ListView):
         return CelError("unsupported index type 'string' in list")
     return CelError(f"no such key: {field}")
 
 
 def ranged(value: Value, *, pairs: bool) -> list[tuple[Value, ...]]:
-    """What a loop runs over: items, or keys; with two names keys and values."""
+    """Return the bindings of each pass of a loop: the item or key, or with ``pairs`` the index or key and its value."""
     if isinstance(value, list | ListView):
         return list(enumerate(value)) if pairs else [(item,) for item in value]
     if isinstance(value, ObjectView | CelMap):

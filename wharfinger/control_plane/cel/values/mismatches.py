@@ -1,4 +1,4 @@
-"""How a call says that it does not take what it was given, by what its function is in cel-go."""
+"""The error of a call whose arguments do not fit, in the form that the function has in cel-go."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -17,17 +17,17 @@ _TRAITS: Final[Mapping[str, frozenset[str]]] = {
     "-_": frozenset({"bool", "double", "int"}), "_<_": _ORDERED, "_<=_": _ORDERED, "_>_": _ORDERED, "_>=_": _ORDERED,
     "size": frozenset({"bytes", "list", "map", "string"}),
 }  # fmt: skip
-"""Operators that are a matter of their first operand, and the types of those that know them."""
+"""Operators that depend on their first operand alone, with the types of operands that support them."""
 _ASKED: Final = frozenset({"string", _TIME, _LENGTH})
-"""Types whose values are asked about any function."""
+"""Types whose values are asked to handle every function."""
 _RECEIVERS: Final = frozenset(
     {"!_", "_==_", "_!=_", "_[_]", "contains", "endsWith", "startsWith", "matches", "find", "findAll"}
 )
-"""Functions whose operands say it themselves."""
+"""Functions whose operands report the error themselves."""
 
 
 def mismatch(function: str, given: Sequence[Value]) -> str:
-    """The error of a call that takes other types."""
+    """Return the error of a call whose arguments have other types than the function takes."""
     known = _TRAITS.get(function)
     if known is not None:
         return NO_OVERLOAD if type_name(given[0]) in known | _ASKED else f"{NO_OVERLOAD}: {function}"

@@ -1,4 +1,4 @@
-"""Values of a custom resource as expressions see them: by the types of its schema, and looked at where they are asked for."""
+"""Values of a custom resource in expressions: they have the schema's types and are converted when they are used."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ _GO_TYPES: Final[dict[type, str]] = {
 
 
 class ObjectView:
-    """An object: its fields by the names that rules know them by."""
+    """An object with its fields by the names that rules use."""
 
     __slots__ = ("_fields", "_schema", "_value", "cel_type")
 
@@ -40,13 +40,13 @@ class ObjectView:
         return len(self._value)
 
     def keys(self) -> Iterator[str]:
-        """The names of what is there."""
+        """Yield the names of the fields that are set."""
         if self._fields is None:
             return iter(self._value)
         return (known for known, (name, _) in self._fields.items() if name in self._value)
 
     def find(self, key: Value) -> tuple[bool, Value]:
-        """Whether a field is there, and its value. Raises CelError."""
+        """Return whether a field is set, and its value. Raises CelError."""
         if not isinstance(key, str):
             return False, None
         if self._fields is None:
@@ -76,12 +76,12 @@ class ListView:
         return (viewed(item, self._schema) for item in self._value)
 
     def at(self, index: int) -> Value:
-        """One item."""
+        """Return the item at an index."""
         return viewed(self._value[index], self._schema)
 
 
 def viewed(value: JsonValue, schema: JsonObject) -> Value:
-    """A value of a schema. Raises CelError where it is not as the schema says."""
+    """Convert a value of a schema. Raises CelError if it does not match the schema."""
     value = native(value)
     if value is None:
         if schemas.flag(schema, "nullable"):
@@ -128,5 +128,5 @@ def _text(value: str, form: str) -> Value:
 
 
 def list_kind(value: Value) -> str:
-    """``set``, ``map`` or "" for lists that have an order."""
+    """Return ``set`` or ``map``, or "" for ordered lists and other values."""
     return value.kind if isinstance(value, ListView) and value.kind in {"set", "map"} else ""

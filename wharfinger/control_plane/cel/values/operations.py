@@ -27,12 +27,12 @@ _LOW, _HIGH = -(2**63), 2**63
 
 
 def as_items(value: Value) -> Iterable[Value] | None:
-    """The items of a list, None where it is none."""
+    """Return the items of a list, or None for other values."""
     return value if isinstance(value, list | ListView) else None
 
 
 def equal(one: Value, other: Value) -> bool:
-    """``==``: of different types nothing is equal, except numbers."""
+    """Return ``one == other``; values of different types are never equal, except numbers."""
     if is_number(one) and is_number(other):
         return one == other
     if isinstance(one, list | ListView) and isinstance(other, list | ListView):
@@ -49,7 +49,7 @@ def equal(one: Value, other: Value) -> bool:
 def _equal_lists(one: list[Value] | ListView, other: list[Value] | ListView) -> bool:
     if len(one) != len(other):
         return False
-    if list_kind(one) or list_kind(other):  # in a set and in a map the order means nothing
+    if list_kind(one) or list_kind(other):  # sets and maps have no order
         left = list(other)
         for item in one:
             found = next((index for index, candidate in enumerate(left) if equal(item, candidate)), None)
@@ -72,7 +72,7 @@ def _equal_maps(one: CelMap | ObjectView, other: CelMap | ObjectView) -> bool:
 
 
 def compare(one: Value, other: Value) -> int:
-    """-1, 0 or 1. Raises CelError where the two have no order."""
+    """Return -1, 0 or 1. Raises CelError if the two have no order."""
     if is_number(one) and is_number(other) and isinstance(one, int | float) and isinstance(other, int | float):
         if math.isnan(one) or math.isnan(other):
             raise CelError("NaN values cannot be ordered")
@@ -89,7 +89,7 @@ def compare(one: Value, other: Value) -> int:
 
 
 def _whole(value: int, kind: type) -> Value:
-    """A result within 64 bits."""
+    """Return an integer result. Raises CelError if it does not fit in 64 bits."""
     if kind is Uint:
         if not 0 <= value < 2**64:
             raise CelError("unsigned integer overflow")
@@ -112,7 +112,7 @@ def _moment(value: int, kind: type) -> Value:
 def _numbers(
     one: Value, other: Value, of_floats: Callable[[float, float], float], of_integers: Callable[[int, int], int]
 ) -> Value:
-    """What comes of two numbers of one type; None where they are none."""
+    """Return the result of an operation on two numbers of one type, or None for other values."""
     if type(one) is not type(other) or not is_number(one):
         return None
     if isinstance(one, float) and isinstance(other, float):
@@ -127,7 +127,7 @@ def _needed(number: Value) -> Value:
 
 
 def add(one: Value, other: Value) -> Value:
-    """``+``."""
+    """Return ``one + other``. Raises CelError."""
     sum_of_numbers = _numbers(one, other, operator.add, operator.add)
     if sum_of_numbers is not None:
         return sum_of_numbers
@@ -146,7 +146,7 @@ def add(one: Value, other: Value) -> Value:
 
 
 def _added_lists(one: list[Value] | ListView, other: list[Value] | ListView) -> list[Value]:
-    """Sets and maps are merged."""
+    """Return the items of both lists; if the first is a set, without those of the second that it already has."""
     result = list(one)
     kind = list_kind(one)
     for item in other:
@@ -157,7 +157,7 @@ def _added_lists(one: list[Value] | ListView, other: list[Value] | ListView) -> 
 
 
 def subtract(one: Value, other: Value) -> Value:
-    """``-``."""
+    """Return ``one - other``. Raises CelError."""
     difference = _numbers(one, other, operator.sub, operator.sub)
     if difference is not None:
         return difference
@@ -170,12 +170,12 @@ def subtract(one: Value, other: Value) -> Value:
 
 
 def multiply(one: Value, other: Value) -> Value:
-    """``*``."""
+    """Return ``one * other``. Raises CelError."""
     return _needed(_numbers(one, other, operator.mul, operator.mul))
 
 
 def divide(one: Value, other: Value) -> Value:
-    """``/``: towards zero."""
+    """Return ``one / other``, rounded towards zero. Raises CelError."""
     return _needed(_numbers(one, other, _float_quotient, _quotient))
 
 
@@ -193,7 +193,7 @@ def _quotient(one: int, other: int) -> int:
 
 
 def modulo(one: Value, other: Value) -> Value:
-    """``%``: with the sign of the first."""
+    """Return ``one % other``, with the sign of the first. Raises CelError."""
     return _needed(None if isinstance(one, float) else _numbers(one, other, math.fmod, _rest))
 
 
@@ -205,7 +205,7 @@ def _rest(one: int, other: int) -> int:
 
 
 def negate(value: Value) -> Value:
-    """``-x``."""
+    """Return ``-x``. Raises CelError."""
     if isinstance(value, float):
         return -value
     if isinstance(value, Duration):
@@ -216,7 +216,7 @@ def negate(value: Value) -> Value:
 
 
 def contains(container: Value, value: Value) -> bool:
-    """``in``."""
+    """Return ``value in container``. Raises CelError."""
     items = as_items(container)
     if items is not None:
         return any(equal(value, item) for item in items)
@@ -226,7 +226,7 @@ def contains(container: Value, value: Value) -> bool:
 
 
 def element(container: Value, index: Value) -> Value:
-    """``container[index]``."""
+    """Return ``container[index]``. Raises CelError."""
     if isinstance(container, list | ListView):
         place = int(index) if is_number(index) and isinstance(index, int | float) and index == int(index) else None
         if place is None:
@@ -243,14 +243,14 @@ def element(container: Value, index: Value) -> Value:
 
 
 def key_text(key: Value) -> str:
-    """A key in an error."""
+    """Return a key as errors show it."""
     if isinstance(key, bool):
         return "true" if key else "false"
     return go_float(key) if isinstance(key, float) else str(key)
 
 
 def size(value: Value) -> int:
-    """``size``: characters, bytes, items or entries."""
+    """Return the size: the number of characters, bytes, items or entries."""
     if isinstance(value, str | bytes | list | ListView | CelMap | ObjectView):
         return len(value)
     raise CelError(NO_OVERLOAD)
@@ -261,7 +261,7 @@ def _cannot(value: Value, to: str) -> CelError:
 
 
 def to_int(value: Value) -> Value:
-    """``int(x)``."""
+    """Return ``int(x)``."""
     if isinstance(value, bool):
         raise CelError(NO_OVERLOAD)
     if isinstance(value, float):
@@ -280,7 +280,7 @@ def to_int(value: Value) -> Value:
 
 
 def to_uint(value: Value) -> Value:
-    """``uint(x)``."""
+    """Return ``uint(x)``."""
     if isinstance(value, bool):
         raise CelError(NO_OVERLOAD)
     if isinstance(value, float):
@@ -302,7 +302,7 @@ def _parsed(text: str, kind: str, low: int, high: int) -> int:
 
 
 def to_double(value: Value) -> Value:
-    """``double(x)``."""
+    """Return ``double(x)``."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, str):
@@ -318,7 +318,7 @@ def _raise(error: CelError) -> Value:
 
 
 def to_bool(value: Value) -> Value:
-    """``bool(x)``."""
+    """Return ``bool(x)``."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -331,7 +331,7 @@ def to_bool(value: Value) -> Value:
 
 
 def to_string(value: Value) -> Value:
-    """``string(x)``."""
+    """Return ``string(x)``."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -355,7 +355,7 @@ def to_string(value: Value) -> Value:
 
 
 def to_bytes(value: Value) -> Value:
-    """``bytes(x)``."""
+    """Return ``bytes(x)``."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, str):
@@ -364,7 +364,7 @@ def to_bytes(value: Value) -> Value:
 
 
 def to_timestamp(value: Value) -> Value:
-    """``timestamp(x)``."""
+    """Return ``timestamp(x)``."""
     if isinstance(value, Timestamp):
         return value
     if isinstance(value, str):
@@ -378,7 +378,7 @@ def to_timestamp(value: Value) -> Value:
 
 
 def to_duration(value: Value) -> Value:
-    """``duration(x)``."""
+    """Return ``duration(x)``."""
     if isinstance(value, Duration):
         return value
     if isinstance(value, str):
@@ -392,7 +392,7 @@ def to_duration(value: Value) -> Value:
 
 
 def type_of(value: Value) -> TypeValue:
-    """``type(x)``."""
+    """Return ``type(x)``."""
     return TypeValue(type_name(value))
 
 

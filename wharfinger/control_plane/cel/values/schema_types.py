@@ -1,7 +1,7 @@
-"""Types of a schema as rules see them, with how large their values can be (``apiserver/pkg/cel/common``).
+"""The types that rules see in a schema, with the sizes of their values (``apiserver/pkg/cel/common``).
 
-What a schema says nothing of (``x-kubernetes-preserve-unknown-fields``) has no type and cannot be spoken of. Property
-names that are no identifiers are escaped: ``self.a__dash__b``.
+Parts that the schema does not describe (``x-kubernetes-preserve-unknown-fields``) have no type, and rules cannot use them.
+Property names that are not identifiers are escaped: ``self.a__dash__b``.
 """
 
 import re
@@ -58,7 +58,7 @@ _TIMES: Final = {"duration": (DURATION, 3, 32), "date": (TIMESTAMP, 12, 12), "da
 
 @dataclass(slots=True)
 class Declared:
-    """A type with its sizes: the fewest bytes a value takes in JSON, the most elements (or characters) it has."""
+    """A type with its sizes: the fewest bytes of a value in JSON, and the most elements (or bytes of text) of a value."""
 
     type: Type
     least_bytes: int
@@ -69,7 +69,7 @@ class Declared:
 
 
 def escaped(name: str) -> str | None:
-    """A property's name in an expression, None where it cannot be one."""
+    """Return a property's name in expressions, or None if it cannot be used there."""
     if not name or name[0].isdigit() or not _PLAIN.fullmatch(name):
         return None
     if name in _RESERVED:
@@ -78,12 +78,12 @@ def escaped(name: str) -> str | None:
 
 
 def keyword_field(name: str) -> str:
-    """Another name by which a field may be declared: expressions may name it by a word that CEL keeps for itself."""
+    """Return the declared name of a field that is named by a reserved word of CEL; expressions may use both names."""
     return f"__{name}__" if name in _RESERVED else name
 
 
 def with_meta(schema: JsonObject) -> JsonObject:
-    """The schema of an object with what all objects have."""
+    """Return the schema of an object with the fields that all objects have."""
     text: JsonObject = {"type": "string"}
     metadata: JsonObject = {"type": "object", "properties": {"name": text, "generateName": text}}
     declared = schemas.child(schema, "properties") or {}
@@ -91,13 +91,13 @@ def with_meta(schema: JsonObject) -> JsonObject:
 
 
 class TypeTable:
-    """Gives types of objects their names, and knows their fields."""
+    """A table of the types of objects: it names them, and has their fields."""
 
     def __init__(self) -> None:
         self.fields: dict[str, dict[str, Type]] = {}
 
     def declared(self, schema: JsonObject, name: str, *, root: bool) -> Declared | None:
-        """The type of a schema, None where rules cannot speak of it; ``root``: it is an object with metadata."""
+        """Return the type of a schema, or None if rules cannot use it; ``root`` is set for an object with metadata."""
         if schemas.flag(schema, schemas.INT_OR_STRING):
             most = schemas.whole(schema, "maxLength")
             return Declared(DYN, 1, REQUEST_BYTES - 2 if most is None else max(most, 0) * 4)

@@ -1,4 +1,4 @@
-"""Durations and times as Go reads and writes them, in nanoseconds."""
+"""Durations and timestamps in nanoseconds, in Go's text formats."""
 
 import re
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_duration(text: str, *, words: bool = False) -> int:
-    """``1h30m`` in nanoseconds; with ``words`` also ``3 days``. Raises ValueError."""
+    """Parse ``1h30m`` to nanoseconds; with ``words`` also ``3 days``. Raises ValueError."""
     found = _DURATION.fullmatch(text) if len(text) < 200 else None
     if found is not None:
         total = sum((Fraction(number) * _UNITS[unit] for number, unit in _PART.findall(found[2])), Fraction(0))
@@ -55,14 +55,14 @@ def parse_duration(text: str, *, words: bool = False) -> int:
 
 
 def format_duration(nanoseconds: int) -> str:
-    """In seconds, as CEL writes it: ``90s``, ``1.5s``."""
+    """Format a duration in seconds, as CEL does: ``90s``, ``1.5s``."""
     sign, value = ("-" if nanoseconds < 0 else ""), abs(nanoseconds)
     whole, rest = divmod(value, SECOND)
     return f"{sign}{whole}{f'.{rest:09d}'.rstrip('0') if rest else ''}s"
 
 
 def parse_date_time(text: str, *, date: bool = False) -> int:
-    """A moment of RFC 3339 in nanoseconds since 1970. Raises ValueError."""
+    """Parse an RFC 3339 timestamp to nanoseconds since 1970. Raises ValueError."""
     found = _TIME.fullmatch(f"{text}T00:00:00Z" if date else text.upper().replace(" ", "?"))
     if found is None:
         raise ValueError(f'parsing time "{text}"')
@@ -77,7 +77,7 @@ def parse_date_time(text: str, *, date: bool = False) -> int:
 
 
 def format_time(nanoseconds: int) -> str:
-    """A moment as RFC 3339 writes it, in UTC."""
+    """Format a timestamp by RFC 3339, in UTC."""
     whole, rest = divmod(nanoseconds, SECOND)
     text = datetime.fromtimestamp(whole, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text.rjust(19, '0')}{f'.{rest:09d}'.rstrip('0') if rest else ''}Z"

@@ -1,4 +1,4 @@
-"""Types of expressions, and whether one may stand where another is wanted (unification, as cel-go's checker)."""
+"""Types of expressions, and the check whether one may be used for another (unification, as in cel-go's checker)."""
 
 import re
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type: its kind, its name, and what it is made of."""
+    """A type: its kind, its name, and the types that it consists of."""
 
     kind: str
     name: str
     params: tuple["Type", ...] = ()
 
     def __str__(self) -> str:
-        """As errors write it."""
+        """Return the type as errors show it."""
         if self.kind == "error":
             return "!error!"
         if self.kind == "null":
@@ -31,27 +31,27 @@ ERROR: Final = Type("error", "error")
 
 
 def listed(element: Type) -> Type:
-    """A list."""
+    """Return the type of lists of an element."""
     return Type("list", "list", (element,))
 
 
 def mapped(key: Type, value: Type) -> Type:
-    """A map."""
+    """Return the type of maps."""
     return Type("map", "map", (key, value))
 
 
 def optional(value: Type) -> Type:
-    """What may be there."""
+    """Return the type of optional values."""
     return Type("opaque", "optional_type", (value,))
 
 
 def param(name: str) -> Type:
-    """A type to be found."""
+    """Return a type parameter, whose type is still to be found."""
     return Type("param", name)
 
 
 def unwrapped(kind: Type) -> tuple[Type, bool]:
-    """What an optional holds, and whether it is one."""
+    """Return the type inside an optional and True, or any other type itself and False."""
     if kind.kind == "opaque" and kind.name == "optional_type":
         return kind.params[0], True
     return kind, False
@@ -61,7 +61,7 @@ _WORD: Final = re.compile(r"[\w.]+|[(),]")
 
 
 def read_type(text: str) -> Type:
-    """``map(string, list(A))``: a type as the tables of functions write it; capital letters are parameters."""
+    """Parse a type of the tables of functions, such as ``map(string, list(A))``; capital letters are parameters."""
     words = _WORD.findall(text)
     found, rest = _read(words)
     if rest:
@@ -93,17 +93,17 @@ def _read(words: list[str]) -> tuple[Type, list[str]]:
 
 
 class Bindings:
-    """What parameters were found to be; changes are tried, and kept where all fits."""
+    """The types of parameters that were found so far; an attempt that fails does not change them."""
 
     def __init__(self) -> None:
         self._found: dict[str, Type] = {}
 
     def assignable(self, have: Type, want: Type) -> bool:
-        """Whether one type may stand for another; what that means for parameters is kept."""
+        """Return whether one type may be used for another; if so, keep the types of parameters that this implies."""
         return self.all_assignable((have,), (want,))
 
     def all_assignable(self, have: tuple[Type, ...], want: tuple[Type, ...]) -> bool:
-        """As ``assignable``, of several together."""
+        """Return whether all types may be used for the others together; if so, keep the types of parameters."""
         before = dict(self._found)
         if len(have) == len(want) and all(map(self._fits, have, want)):
             return True
@@ -111,7 +111,7 @@ class Bindings:
         return False
 
     def substituted(self, kind: Type, *, final: bool = False) -> Type:
-        """The type with parameters as they were found; ``final``: those that were not are dynamic."""
+        """Replace parameters by their types; with ``final``, those that are still unknown are dynamic."""
         if kind.kind == "param":
             found = self._found.get(kind.name)
             if found is not None:
@@ -143,7 +143,7 @@ class Bindings:
         return have.name == want.name
 
     def _binds(self, other: Type, parameter: Type) -> tuple[bool, bool]:
-        """Whether a parameter may be that type, and whether it was something already."""
+        """Return whether a parameter may have a type, and whether it already had one."""
         if other == parameter:
             return True, True
         bound = self._found.get(parameter.name)
@@ -171,7 +171,7 @@ class Bindings:
 
 
 def most_general(one: Type, other: Type) -> Type:
-    """The wider of two types that fit."""
+    """Return the more general of two types that fit."""
     return one if _is_general(one, other) else other
 
 

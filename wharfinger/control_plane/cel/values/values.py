@@ -1,6 +1,6 @@
-"""Values while an expression runs: Python's own where CEL means the same, and classes for the rest.
+"""Values during evaluation: Python's own if they mean the same in CEL, and classes for the rest.
 
-bool, int (64 bits), float, str, bytes, None and list are themselves. Objects and lists of a custom resource are
+bool, int (64 bits), float, str, bytes, None and list are used directly. Objects and lists of a custom resource are
 views of it (:mod:`~wharfinger.control_plane.cel.values.objects`).
 """
 
@@ -13,11 +13,11 @@ Value: TypeAlias = object
 
 
 class CelError(Exception):
-    """An expression has no value; the text is cel-go's."""
+    """The error of an expression without a value; the text is cel-go's."""
 
 
 class CostError(CelError):
-    """An expression cost more than it may."""
+    """The error of an expression that exceeds its cost limit."""
 
 
 class Uint(int):
@@ -33,7 +33,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A moment: nanoseconds since 1970, UTC."""
+    """A timestamp: nanoseconds since 1970, UTC."""
 
     nanoseconds: int
 
@@ -47,7 +47,7 @@ class TypeValue:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """What may be there."""
+    """An optional value."""
 
     present: bool
     value: Value = None
@@ -58,14 +58,14 @@ NONE: Final = Optional(present=False)
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A value of Kubernetes: its type's name, and what compares equal."""
+    """A value of a type that Kubernetes adds: the type's name, and the content by which values are compared."""
 
     type_name: str
     content: object
 
 
 class CelMap:
-    """A map made in an expression; keys 1, 1u and 1.0 are the same, true is not."""
+    """A map made in an expression. Keys 1, 1u and 1.0 are the same, true is not."""
 
     __slots__ = ("_entries",)
 
@@ -78,16 +78,16 @@ class CelMap:
         return len(self._entries)
 
     def keys(self) -> Iterator[Value]:
-        """The keys in their order."""
+        """Yield the keys in the order of their insertion."""
         return (key for key, _ in self._entries.values())
 
     def find(self, key: Value) -> tuple[bool, Value]:
-        """Whether a key is there, and its value."""
+        """Return whether a key exists, and its value."""
         found = self._entries.get(key_of(key))
         return (False, None) if found is None else (True, found[1])
 
     def inserted(self, key: Value, value: Value) -> "CelMap":
-        """A map with one more entry. Raises CelError where the key is there."""
+        """Return a map with one more entry. Raises CelError if the key exists."""
         if key_of(key) in self._entries:
             raise CelError(f"insert failed: key {shown_key(key)} already exists")
         made = CelMap()
@@ -95,19 +95,19 @@ class CelMap:
         return made
 
     def put(self, key: Value, value: Value) -> None:
-        """One more entry, where nobody else has this map. Raises CelError where the key is there."""
+        """Add an entry in place; only for a map that is not shared. Raises CelError if the key exists."""
         if key_of(key) in self._entries:
             raise CelError(f"insert failed: key {shown_key(key)} already exists")
         self._entries[key_of(key)] = (key, value)
 
 
 def key_of(key: Value) -> object:
-    """What equal keys have in common."""
+    """Return an object that is the same for all equal keys."""
     return (bool, key) if isinstance(key, bool) else key if isinstance(key, int | float | str) else repr(key)
 
 
 def shown_key(key: Value) -> str:
-    """A key in an error."""
+    """Return a key as errors show it."""
     if isinstance(key, bool):
         return "true" if key else "false"
     return str(key)
@@ -122,7 +122,7 @@ _NAMES: Final[tuple[tuple[type, str], ...]] = (
 
 
 def type_name(value: Value) -> str:
-    """The name of a value's type."""
+    """Return the name of a value's type."""
     if value is None:
         return "null_type"
     if isinstance(value, Opaque):
@@ -134,15 +134,15 @@ def type_name(value: Value) -> str:
 
 
 def is_number(value: Value) -> bool:
-    """An int, uint or double."""
+    """Return whether a value is an int, uint or double."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 Implementation: TypeAlias = object
-"""A function of values, each with parameters of its own, so that no type says more. Raises CelError."""
+"""A function of values, which may raise CelError. Parameters differ, so no more precise type fits all."""
 
 
 class Function(Protocol):
-    """How an implementation is called."""
+    """The call signature of an implementation."""
 
     def __call__(self, *arguments: Value) -> Value: ...

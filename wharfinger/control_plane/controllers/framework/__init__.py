@@ -1,5 +1,4 @@
-"""What every controller uses: its queue of work, its view of the cluster, questions about objects, conditions, and the
-annotations that steer a simulation.
+"""The common parts of all controllers: the work queue, the view of the cluster, helpers, and simulation annotations.
 
 The lowest room of ``controllers``.
 """

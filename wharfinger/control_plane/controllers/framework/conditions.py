@@ -1,4 +1,4 @@
-"""Conditions of a status: one per type, whose times say since when they are so."""
+"""Conditions of a status: one per type, with the time of its last transition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from wharfinger.kube.times import format_time
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What is said; ``status`` is ``True``, ``False`` or ``Unknown``. Empty texts are left out."""
+    """A condition to set; ``status`` is ``True``, ``False`` or ``Unknown``. An empty reason or message is left out."""
 
     type: str
     status: str
@@ -21,9 +21,9 @@ class Condition:
 def conditions(
     obj: JsonObject, said: Sequence[Condition], now: datetime, *, updated: str = "", probed: bool = False
 ) -> list[JsonValue]:
-    """``status.conditions`` with these: others stay as they are, and so do the times of what is not new.
+    """Return ``status.conditions`` with these conditions; other conditions, and the times of unchanged ones, are kept.
 
-    ``updated`` names the time that moves with reason and message too (``lastUpdateTime``), where the kind has one;
+    ``updated`` names the time that also changes with reason and message (``lastUpdateTime``), if the kind has one;
     ``probed`` adds ``lastProbeTime`` (Jobs).
     """
     types = {condition.type for condition in said}

@@ -1,7 +1,8 @@
-"""One controller, and the task that runs them all.
+"""One controller, and the task that runs all of them.
 
-Errors of an object concern that object only: they are logged and it is looked at again, later each time. So no controller can
-stop another, and nothing is given up for good.
+An error concerns one object only: it is logged, and the object is retried with an increasing pause. So no controller can
+stop
+another, and no object is given up permanently.
 """
 
 import logging
@@ -20,30 +21,30 @@ from wharfinger.formats.errors import FormatError
 log: Final = logging.getLogger(__name__)
 
 TURN_S: Final = 0.01
-"""How long the controllers work before others have their turn: a request may have to wait for that."""
+"""Seconds that the controllers work before other tasks run; a request may have to wait that long."""
 
 Wakes: TypeAlias = Callable[[Change], Iterable[Key]]
-"""The keys a controller has to look at after a change."""
+"""A function that returns the keys that a controller must reconcile after a change."""
 
 
 def itself(change: Change) -> Iterable[Key]:
-    """The object that changed."""
+    """Return the key of the changed object."""
     return (change.key,)
 
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """``wakes``: by kind of what changed, the keys to look at; ``always``: of what changed whatever it is."""
+    """A controller; ``wakes`` finds the keys to reconcile by the changed object's kind, ``always`` for all kinds."""
 
     name: str
     reconcile: Callable[[Key], float | None]
-    """Look at an object (it may be gone) and do what is to be done; seconds until to look again, if ever."""
+    """Reconcile an object, which may not exist, and return the seconds until it must be reconciled again, or None."""
     wakes: Mapping[Collection, Wakes] = field(default_factory=dict)
     always: Wakes | None = None
 
 
 class Runner:
-    """Takes notes of changes, and works on them in one task."""
+    """The runner of controllers: it queues keys after changes, and reconciles them in one task."""
 
     def __init__(self, controllers: Sequence[Controller], commit: Callable[[], None]) -> None:
         self._write = commit
@@ -56,7 +57,7 @@ class Runner:
                 self._by_kind.setdefault(collection, []).append((number, wakes))
 
     def notice(self, change: Change) -> None:
-        """Take note of a change."""
+        """Queue the keys that must be reconciled after a change."""
         for number, wakes in self._always:
             for key in wakes(change):
                 self._agenda.add(number, key)
@@ -65,7 +66,7 @@ class Runner:
                 self._agenda.add(number, key)
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Reconcile until cancelled."""
         while True:
             number, key = await self._agenda.take()
             began = time.perf_counter()
@@ -77,11 +78,11 @@ class Runner:
             await trio.lowlevel.checkpoint()
 
     def statistics(self) -> dict[str, int]:
-        """The agenda's."""
+        """Return the statistics of the work queue."""
         return self._agenda.statistics()
 
     def _commit(self) -> None:
-        """Keep what was written; where that fails it is undone, and those who wrote it are told of that."""
+        """Commit the writes. If that fails, they are undone, and the observers are notified of that."""
         try:
             self._write()
         except StorageError as error:
@@ -101,13 +102,13 @@ class Runner:
 
 
 class Ages:
-    """Since when objects are as they are, by trio's clock: simulated delays start when something was first seen."""
+    """The age of objects' states by trio's clock: a simulated delay starts when an object is first seen."""
 
     def __init__(self) -> None:
         self._since: dict[Key, tuple[str, float]] = {}
 
     def age(self, key: Key, state: str) -> float:
-        """Seconds since the object was first seen in this state; another state starts anew."""
+        """Return the seconds since the object was first seen in this state; a change of state restarts the time."""
         now = trio.current_time()
         known = self._since.get(key)
         if known is None or known[0] != state:
@@ -115,5 +116,5 @@ class Ages:
         return now - known[1]
 
     def forget(self, key: Key) -> None:
-        """The object is gone."""
+        """Forget an object that no longer exists."""
         self._since.pop(key, None)

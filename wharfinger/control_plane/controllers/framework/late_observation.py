@@ -1,7 +1,8 @@
-"""A controller that observes a changed object later than at once: the annotation ``wharfinger.dev/observed-after``.
+"""A controller that observes changed objects with a delay: the annotation ``wharfinger.dev/observed-after``.
 
-In a real cluster a Deployment's ``metadata.generation`` is ahead of its ``status.observedGeneration`` for as long as its
-controller is busy with others, which is seconds in a large one. Until then the controller does not look at the object.
+In a real cluster a Deployment's ``metadata.generation`` is ahead of its ``status.observedGeneration`` while its controller
+is
+busy with other objects, which takes seconds in a large cluster. Until the delay has passed, the object is not reconciled.
 """
 
 from dataclasses import replace
@@ -15,7 +16,7 @@ from wharfinger.formats.json.value import find_int, find_object
 
 
 def observing_late(state: ClusterState, controller: Controller) -> Controller:
-    """The controller, which observes a new generation of an object as late as the object's annotations ask for."""
+    """Return the controller with the delays that objects' annotations request for each new generation."""
     ages = Ages()
 
     def reconcile(key: Key) -> float | None:

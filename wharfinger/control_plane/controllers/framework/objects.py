@@ -1,4 +1,4 @@
-"""What controllers ask of any object: who owns it, whether it is going, whether a selector takes it."""
+"""Helpers of controllers for any object: its owners, whether it is being deleted, whether a selector matches it."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -34,52 +34,52 @@ PRIORITY_LEVELS: Final = Collection("flowcontrol.apiserver.k8s.io", "prioritylev
 SERVICE_RANGES: Final = Collection("networking.k8s.io", "servicecidrs")
 
 OVER: Final = frozenset({"Succeeded", "Failed"})
-"""Phases of Pods that have ended."""
+"""The phases of Pods that have ended."""
 
 
 def key_of(collection: Collection, obj: JsonObject) -> Key:
-    """The key of an object of a collection."""
+    """Return the key of an object of a collection."""
     return Key(collection, find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name"))
 
 
 def name_of(obj: JsonValue) -> str:
-    """``metadata.name``."""
+    """Return ``metadata.name``."""
     return find_str(obj, "metadata", "name")
 
 
 def uid_of(obj: JsonValue) -> str:
-    """``metadata.uid``."""
+    """Return ``metadata.uid``."""
     return find_str(obj, "metadata", "uid")
 
 
 def generation_of(obj: JsonValue) -> int:
-    """``metadata.generation``, 0 where there is none."""
+    """Return ``metadata.generation``, or 0 if it is absent."""
     found = find(obj, "metadata", "generation")
     return found if isinstance(found, int) else 0
 
 
 def labels_of(obj: JsonValue) -> JsonObject:
-    """``metadata.labels``."""
+    """Return ``metadata.labels``."""
     return find_object(obj, "metadata", "labels")
 
 
 def annotation(obj: JsonValue, name: str) -> str:
-    """An annotation's text, or ""."""
+    """Return the text of an annotation, or ""."""
     return find_str(obj, "metadata", "annotations", name)
 
 
 def is_deleted(obj: JsonValue) -> bool:
-    """Whether it is being deleted."""
+    """Return whether the object is being deleted."""
     return find(obj, "metadata", "deletionTimestamp") is not None
 
 
 def owner_uids(obj: JsonValue) -> tuple[str, ...]:
-    """The uids of its owner references, in order."""
+    """Return the uids of the object's owner references, in order."""
     return tuple(find_str(owner, "uid") for owner in find_list(obj, "metadata", "ownerReferences"))
 
 
 def controller_of(obj: JsonValue) -> JsonObject | None:
-    """The owner reference of its controller, or None."""
+    """Return the owner reference of the object's controller, or None."""
     for owner in find_list(obj, "metadata", "ownerReferences"):
         if isinstance(owner, dict) and owner.get("controller") is True:
             return owner
@@ -87,12 +87,12 @@ def controller_of(obj: JsonValue) -> JsonObject | None:
 
 
 def is_controlled_by(obj: JsonValue, owner: JsonValue) -> bool:
-    """Whether the object's controller is this one."""
+    """Return whether ``owner`` is the object's controller."""
     return find_str(controller_of(obj), "uid") == uid_of(owner) != ""
 
 
 def owner_reference(obj: JsonObject) -> JsonObject:
-    """The reference of a controller's object to the object it is for."""
+    """Return the reference by which a controller's object names the object that it was made for."""
     return {
         "apiVersion": find_str(obj, "apiVersion"),
         "kind": find_str(obj, "kind"),
@@ -104,19 +104,19 @@ def owner_reference(obj: JsonObject) -> JsonObject:
 
 
 def with_fields(obj: JsonObject, **changes: JsonValue) -> JsonObject:
-    """The object with members of its metadata changed; None takes one out."""
+    """Return the object with members of its metadata changed; None removes a member."""
     metadata = find_object(obj, "metadata") | changes
     return {**obj, "metadata": {name: value for name, value in metadata.items() if value is not None}}
 
 
 def replicas_of(obj: JsonValue) -> int:
-    """``spec.replicas``, 1 where there is none."""
+    """Return ``spec.replicas``, or 1 if it is absent."""
     found = find(obj, "spec", "replicas")
     return found if isinstance(found, int) else 1
 
 
 def condition_of(obj: JsonValue, kind: str) -> JsonObject | None:
-    """The condition of a type, or None."""
+    """Return the condition of a type, or None."""
     for entry in find_list(obj, "status", "conditions"):
         if isinstance(entry, dict) and entry.get("type") == kind:
             return entry
@@ -124,17 +124,17 @@ def condition_of(obj: JsonValue, kind: str) -> JsonObject | None:
 
 
 def is_true(obj: JsonValue, kind: str) -> bool:
-    """Whether the condition of a type is True."""
+    """Return whether the condition of a type is True."""
     return find(condition_of(obj, kind), "status") == "True"
 
 
 def is_over(pod: JsonValue) -> bool:
-    """Whether a Pod has ended."""
+    """Return whether a Pod has ended."""
     return find_str(pod, "status", "phase") in OVER
 
 
 def selects(selector: JsonValue, labels: Mapping[str, JsonValue]) -> bool:
-    """Whether a label selector (``matchLabels``, ``matchExpressions``) takes these labels; an absent one takes nothing."""
+    """Return whether a label selector (``matchLabels``, ``matchExpressions``) matches; an absent one never does."""
     if not isinstance(selector, dict):
         return False
     wanted = find_object(selector, "matchLabels")

@@ -1,6 +1,6 @@
-"""Annotations by which one object of a simulation fares otherwise than it would: docs/control-plane-simulation.md.
+"""Annotations that change the simulated behaviour of one object: docs/control-plane-simulation.md.
 
-A Pod listens to its own annotations, then to those of its controller (of the Deployment, where that is a Deployment's
+A Pod follows its own annotations first, then those of its controller (of the Deployment if that is a Deployment's
 ReplicaSet).
 """
 
@@ -26,7 +26,7 @@ ALL: Final = (OBSERVED_AFTER, READY_AFTER, NEVER_READY, FAIL, EXIT_CODE, CRASH_L
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What the annotations say; ``given`` is whether there are any."""
+    """The values of the annotations; ``given`` is true if there are any."""
 
     observed_after_s: float = 0.0
     ready_after_s: float = 0.0
@@ -39,7 +39,7 @@ class Knobs:
 
 
 def read_knobs(annotations: JsonObject) -> Knobs:
-    """The knobs among annotations. What is no number of seconds is none at all, what is no exit code is 1."""
+    """Read the simulation annotations. An invalid number of seconds is ignored, an invalid exit code is 1."""
     given = {name: value for name, value in annotations.items() if name in ALL}
     if not given:
         return _NONE
@@ -61,7 +61,7 @@ _NONE: Final = Knobs()
 
 
 def pod_annotations(state: ClusterState, pod: JsonObject) -> JsonObject:
-    """The annotations that a Pod listens to."""
+    """Return the annotations that a Pod follows."""
     own = find_object(pod, "metadata", "annotations")
     owner = _controller(state, pod)
     if owner is None:
@@ -82,7 +82,7 @@ def _controller(state: ClusterState, obj: JsonObject) -> JsonObject | None:
 
 
 def changed(before: JsonValue, after: JsonValue) -> bool:
-    """Whether an object's knobs are others now."""
+    """Return whether the simulation annotations of an object changed."""
     old, new = find_object(before, "metadata", "annotations"), find_object(after, "metadata", "annotations")
     return old != new and any(old.get(name) != new.get(name) for name in ALL)
 

@@ -1,9 +1,10 @@
-"""The cluster as its controllers see and change it: the control plane's own storage, through its own verbs.
+"""The cluster as controllers read and change it: the control plane's own storage, through its own verbs.
 
-The controllers live in the process of the server, so they need no copy of the cluster and no watches: they are told of each
-change in the step that makes it, read what is stored, and write with the same verbs as requests do (defaults, admission,
-validation and managed fields included), as the field managers that upstream's controllers write as. What they do is decided
-by what is there, so nothing is lost when they stop.
+The controllers run in the process of the server, so they need no copy of the cluster and no watches. They are notified of
+each
+change in the step that makes it, read the stored objects, and write with the same verbs as requests (defaults, admission,
+validation and managed fields included), under the field managers of upstream's controllers. All decisions depend on stored
+objects only, so nothing is lost when the controllers stop.
 """
 
 from collections import deque
@@ -32,12 +33,12 @@ from wharfinger.kube.times import format_time
 MANAGER: Final = "kube-controller-manager"
 EVENT_LIFE: Final = timedelta(hours=1)
 _TERMINATING: Final = "is being terminated"
-"""What the refusal of new content in a namespace that is being deleted says."""
+"""The part of an error's message by which a namespace that is being deleted refuses new objects."""
 
 
 @dataclass(slots=True)
 class _Told:
-    """An event that was written, and when last."""
+    """An event that was written, how often it occurred, and when last."""
 
     key: Key
     count: int
@@ -45,7 +46,7 @@ class _Told:
 
 
 class ClusterState:
-    """Reads and writes of controllers, and the index of who is owned by whom."""
+    """The reads and writes of controllers, and the index of dependents by owner."""
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -54,10 +55,10 @@ class ClusterState:
         self._told: dict[tuple[str, str, str], _Told] = {}
         self._told_order: deque[tuple[datetime, tuple[str, str, str]]] = deque()
 
-    # -- being told
+    # -- notifications
 
     def open(self, listener: Callable[[Change], None]) -> None:
-        """From now on tell ``listener`` of every change, first of all that is there as if it had just been made."""
+        """Notify ``listener`` of all changes from now on; first, report existing objects as if just added."""
         self._listener = listener
         self.backend.observe(self._observe)
         for kind in self.backend.catalog.kinds():
@@ -65,7 +66,7 @@ class ClusterState:
                 self._observe(Change(ChangeType.ADDED, record, None))
 
     def close(self) -> None:
-        """Tell nobody any more."""
+        """Stop notifying the listener."""
         self._listener = None
 
     def _observe(self, change: Change) -> None:
@@ -88,34 +89,37 @@ class ClusterState:
     # -- reading
 
     def now(self) -> datetime:
-        """The control plane's clock."""
+        """Return the time of the control plane's clock."""
         return self.backend.now()
 
     def time(self) -> str:
-        """Now, as objects say it."""
+        """Return the current time in the format of objects."""
         return format_time(self.backend.now())
 
     def get(self, key: Key) -> JsonObject | None:
-        """An object, or None; it must not be altered."""
+        """Return an object, or None; it must not be altered."""
         return self.backend.storage.get(key)
 
     def objects(self, collection: Collection, namespace: str = "") -> Iterable[JsonObject]:
-        """The objects of a kind, in one namespace or ("") all."""
+        """Return the objects of a kind in one namespace, or in all if it is ""."""
         return self.backend.storage.list(collection, namespace)
 
     def dependents(self, uid: str) -> list[tuple[Key, JsonObject]]:
-        """The objects with an owner reference to this uid."""
+        """Return the objects with an owner reference to this uid."""
         found = ((key, self.get(key)) for key in sorted(self._dependents.get(uid, ())))
         return [(key, obj) for key, obj in found if obj is not None]
 
     def owned(self, collection: Collection, owner: JsonObject) -> Iterator[JsonObject]:
-        """The objects of a kind whose controller is ``owner``, by name."""
+        """Yield the objects of a kind whose controller is ``owner``, by name."""
         for key, obj in self.dependents(uid_of(owner)):
             if key.collection == collection and is_controlled_by(obj, owner):
                 yield obj
 
     def owner_key(self, namespace: str, reference: JsonObject) -> Key | None:
-        """Where an owner reference of an object in ``namespace`` ("": cluster-scoped) points; None: the kind is unknown."""
+        """Return the key to which an owner reference points, or None if its kind is unknown.
+
+        ``namespace`` is that of the object with the reference, "" for a cluster-scoped object.
+        """
         group = find_str(reference, "apiVersion").rpartition("/")[0]
         kind = self.backend.catalog.find_kind(group, find_str(reference, "kind"))
         if kind is None:
@@ -125,7 +129,7 @@ class ClusterState:
     # -- writing; each may raise StatusError or StorageError
 
     def create(self, obj: JsonObject, *, manager: str = MANAGER) -> JsonObject | None:
-        """The object as stored; None where it exists already, or its namespace takes nothing more."""
+        """Return the object as stored, or None if it already exists or its namespace is being deleted."""
         served = self._served_kind(obj)
         try:
             return creation.create(
@@ -137,7 +141,7 @@ class ClusterState:
             raise
 
     def update(self, key: Key, new: JsonObject, subresource: str = "", *, manager: str = MANAGER) -> JsonObject:
-        """PUT an object that was just read; one that changes nothing is no write."""
+        """PUT an object that was just read; nothing is written if it is unchanged."""
         old = self.get(key)
         if old is None:
             return new
@@ -146,27 +150,27 @@ class ClusterState:
         )
 
     def set_status(self, key: Key, obj: JsonObject, status: JsonObject, *, manager: str = MANAGER) -> JsonObject:
-        """Give an object this status; nothing where it has it."""
+        """Set the status of an object, unless it already has this status."""
         if find_object(obj, "status") == status and "status" in obj:
             return obj
         return self.update(key, {**obj, "status": status}, "status", manager=manager)
 
     def apply_status(self, key: Key, intent: JsonObject, *, manager: str) -> None:
-        """Apply an intent to the status of an object, whoever owns what it says."""
+        """Apply an intent to the status of an object, and take over fields of other managers."""
         served = self.served(key, intent)
         options = WriteOptions(manager, force=True)
         body = canonical_json(intent)
         patching.patch(self.backend, served, key.namespace, key.name, "status", patching.PatchType.APPLY, body, options)
 
     def delete(self, key: Key, obj: JsonObject, propagation: str = "Background") -> None:
-        """DELETE it, unless it is gone or another has its name."""
+        """DELETE an object, unless it no longer exists or another object has its name."""
         found = self.get(key)
         if found is not None and uid_of(found) == uid_of(obj):
             options = DeleteOptions(propagation=propagation, uid=uid_of(obj))
             deletion.delete(self.backend, self.served(key, found), key.namespace, key.name, options)
 
     def tell(self, obj: JsonObject, component: str, reason: str, message: str, *, warning: bool = False) -> None:
-        """Write an event about an object; one that says the same as an earlier one is counted there."""
+        """Write an event about an object; a repeated event is counted in the earlier one."""
         now = self.now()
         self._forget_events(now)
         what = uid_of(obj), reason, message
@@ -211,7 +215,7 @@ class ClusterState:
             self._told_order.append((now, what))
 
     def _forget_events(self, now: datetime) -> None:
-        """Events are kept for an hour after they last happened."""
+        """Delete events that last occurred more than an hour ago."""
         while self._told_order and now - self._told_order[0][0] > EVENT_LIFE:
             _, what = self._told_order.popleft()
             told = self._told[what]
@@ -223,7 +227,7 @@ class ClusterState:
                 self.backend.delete(told.key)
 
     def served(self, key: Key, obj: JsonObject) -> Served:
-        """The kind of a stored object, at the version it is stored in where that is served."""
+        """Return the kind of a stored object in its own version, or in the first version if that is not served."""
         version = find_str(obj, "apiVersion").rpartition("/")[2]
         found = self.backend.catalog.find(key.collection.group, version, key.collection.plural)
         if found is not None:
@@ -249,5 +253,5 @@ class ClusterState:
 
 
 def _owners(record: Record | None) -> tuple[str, ...]:
-    """The uids of owners; objects without any are not decoded."""
+    """Return the uids of owners; objects without owners are not decoded."""
     return owner_uids(record.obj) if record is not None and b'"ownerReferences"' in record.body else ()

@@ -1,8 +1,9 @@
-"""What the controllers have yet to look at, the most urgent kind of work first.
+"""The queue of keys that controllers must reconcile, with the most urgent controllers first.
 
-One task does all the work, one key at a time, so nothing is ever in hand twice. Keys wait once per controller. Of the
-controllers that have something due, the one that was made first goes first: Pods run before the set they are of counts them,
-and sets are counted before the Deployment they are of, so that each is written once where upstream writes it many times.
+A single task does all the work, one key at a time, so no key is ever processed twice at once. A key waits once per
+controller.
+Among controllers with due keys, the first in the list runs first: Pods before the set that counts them, and sets before the
+Deployment that counts them. So each object is written once where upstream writes it many times.
 """
 
 import heapq
@@ -16,18 +17,18 @@ from wharfinger.control_plane.storage.interface import Key
 
 log: Final = logging.getLogger(__name__)
 OWN_WAKES: Final = 50
-"""How often the work on a key may wake that key within :data:`WINDOW_S`; then it goes in circles, and has to wait."""
+"""The number of times that work on a key may wake the same key within :data:`WINDOW_S`; then the key must wait."""
 WINDOW_S: Final = 1.0
 FIRST_PAUSE_S: Final = 0.05
 LAST_PAUSE_S: Final = 30.0
 _STALE: Final = 64
-"""Times that count no more are swept out when they are this many more than those that do."""
+"""The limit of outdated entries in the heap of times; all of them are removed when it is exceeded."""
 
 Item = tuple[int, Key]
 
 
 class Agenda:
-    """Keys by controller (its number); times are trio's clock, and of several times of a key the earliest counts."""
+    """The keys of each controller (by its number); times are trio's clock, and the earliest time of a key counts."""
 
     def __init__(self, controllers: int) -> None:
         self._due: list[dict[Key, None]] = [{} for _ in range(controllers)]
@@ -37,16 +38,16 @@ class Agenda:
         self._failures: dict[Item, int] = {}
         self._in_hand: Item | None = None
         self._own_wakes: dict[Item, tuple[int, float]] = {}
-        """How often each woke itself, and nothing else did, since when."""
+        """The number of times that each key woke itself without any other cause, and the time of the first."""
         self._wake = trio.Event()
 
     @property
     def due(self) -> bool:
-        """Whether there is anything to look at now."""
+        """True if any key is due now."""
         return any(self._due)
 
     def add(self, controller: int, key: Key) -> None:
-        """Look at ``key`` as soon as it is its turn; one that wakes itself again and again has to wait."""
+        """Queue ``key`` at once; a key that wakes itself again and again must wait."""
         item = (controller, key)
         if item != self._in_hand:
             self._own_wakes.pop(item, None)
@@ -58,7 +59,7 @@ class Agenda:
         self._wake.set()
 
     def _pause(self, item: Item) -> float:
-        """Count a key that wakes itself; how long it has to wait."""
+        """Count a key that wakes itself, and return the seconds that it must wait."""
         now = trio.current_time()
         wakes, since = self._own_wakes.get(item, (0, now))
         if now >= since + WINDOW_S:
@@ -66,14 +67,14 @@ class Agenda:
         self._own_wakes[item] = (wakes + 1, since)
         if wakes < OWN_WAKES:
             return 0.0
-        if wakes == OWN_WAKES:  # said once
+        if wakes == OWN_WAKES:  # log only once
             key = item[1]
             what = f"{key.collection.plural} {key.place.removeprefix('/')}"
             log.warning("%s: held back, its own writes woke it %d times within %g s", what, OWN_WAKES, WINDOW_S)
         return since + WINDOW_S - now
 
     def add_later(self, controller: int, key: Key, delay_s: float) -> None:
-        """Look at ``key`` once ``delay_s`` has passed, unless it is looked at before."""
+        """Queue ``key`` after ``delay_s``, unless it is due earlier."""
         item, time = (controller, key), trio.current_time() + delay_s
         if key in self._due[controller] or self._at.get(item, time + 1) <= time:
             return
@@ -85,7 +86,7 @@ class Agenda:
         self._wake.set()
 
     async def take(self) -> Item:
-        """The next key and whose it is; no checkpoint where one is due."""
+        """Return the next key and its controller; if one is due, this is not a checkpoint."""
         while True:
             next_due = self._add_due()
             for controller, keys in enumerate(self._due):
@@ -94,13 +95,13 @@ class Agenda:
                     del keys[key]
                     self._in_hand = controller, key
                     return controller, key
-            # No await between the look above and this line: an `add` cannot be missed.
+            # There is no await between the check above and this line, so an `add` cannot be missed.
             self._wake = trio.Event()
             with trio.move_on_at(next_due):
                 await self._wake.wait()
 
     def failed(self, controller: int, key: Key) -> float:
-        """Look at ``key`` again after a pause that doubles with each failure in a row; the pause in seconds."""
+        """Queue ``key`` after a pause that doubles with each failure in a row; return the pause in seconds."""
         self._put_down(controller, key)
         failures = self._failures.get((controller, key), 0)
         self._failures[controller, key] = failures + 1
@@ -109,22 +110,22 @@ class Agenda:
         return pause_s
 
     def succeeded(self, controller: int, key: Key) -> None:
-        """Its failures are forgotten."""
+        """Forget the failures of a key."""
         self._put_down(controller, key)
         self._failures.pop((controller, key), None)
 
     def _put_down(self, controller: int, key: Key) -> None:
-        """The work on a key is over; one that did not wake itself goes in no circle."""
+        """End the work on a key; if it did not wake itself, its count of own wakes is reset."""
         self._in_hand = None
         if key not in self._due[controller] and (controller, key) not in self._at:
             self._own_wakes.pop((controller, key), None)
 
     def statistics(self) -> dict[str, int]:
-        """How many keys are due, wait for a time, and failed last time."""
+        """Return the number of keys that are due, that wait for a time, and that failed last time."""
         return {"due": sum(map(len, self._due)), "waiting": len(self._at), "failing": len(self._failures)}
 
     def _add_due(self) -> float:
-        """Add what is due; the time of what is due next (infinity: nothing)."""
+        """Queue the keys that are now due, and return the time of the next one (infinity if there is none)."""
         now = trio.current_time()
         while self._times:
             time, _, item = self._times[0]

@@ -1,6 +1,6 @@
-"""Node objects that somebody makes are simulated nodes: a moment after they are made they are ready.
+"""Simulated nodes: Node objects that users create become ready after one second.
 
-A cluster has none by itself, as a real one without machines; Pods run all the same
+A cluster has no nodes by itself, like a real one without machines; Pods run nevertheless
 (:mod:`~wharfinger.control_plane.controllers.kubelet.pods`).
 """
 
@@ -33,11 +33,11 @@ class NodeController:
         self._ages = Ages()
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller("Node", self.reconcile, {NODES: itself})
 
     def reconcile(self, key: Key) -> float | None:
-        """Report a Node ready, unless somebody else reports it."""
+        """Report a Node as ready, unless its status already has conditions."""
         node = self._state.get(key)
         if node is None:
             self._ages.forget(key)
@@ -75,12 +75,12 @@ class NodeController:
 
 
 def fitting_nodes(pod: JsonObject, nodes: Iterable[JsonObject], *, daemon: bool = False) -> list[str]:
-    """The names of the nodes a Pod may go to; those of a DaemonSet go to nodes that are cordoned or not ready too."""
+    """Return the names of nodes that fit a Pod; Pods of DaemonSets also fit cordoned nodes and those not ready."""
     return sorted(name_of(node) for node in nodes if fits(pod, node, daemon=daemon))
 
 
 def fits(pod: JsonObject, node: JsonObject, *, daemon: bool = False) -> bool:
-    """Whether a Pod (or a pod template) may go to a node: its selector, cordons, readiness, taints."""
+    """Return whether a node fits a Pod (or a pod template): its selector, cordons, readiness, taints."""
     wanted, labels = find_object(pod, "spec", "nodeSelector"), labels_of(node)
     if is_deleted(node) or any(labels.get(name) != value for name, value in wanted.items()):
         return False
@@ -111,7 +111,7 @@ def _tolerated(pod: JsonObject, taint: JsonValue) -> bool:
 
 
 def affine_node(pod: JsonObject) -> str:
-    """The one node that a Pod's affinity names, as those of DaemonSets do; "" where it names none."""
+    """Return the single node that a Pod's affinity names, as Pods of DaemonSets do, or ""."""
     path = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     field = find(pod, "spec", *path, 0, "matchFields", 0)
     return find_str(field, "values", 0) if find(field, "key") == "metadata.name" else ""

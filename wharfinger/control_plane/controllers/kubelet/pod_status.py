@@ -1,4 +1,4 @@
-"""What a kubelet says of a Pod: its phase, its conditions, and how each of its containers fares."""
+"""The status that a kubelet reports for a Pod: its phase, its conditions, and the state of each container."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -11,7 +11,7 @@ HOST_IP: Final = "192.168.0.2"
 
 
 class Fate(Enum):
-    """How a Pod's containers fare."""
+    """The simulated state of a Pod's containers."""
 
     RUNNING = "running"
     READY = "ready"
@@ -23,7 +23,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a status is made with: the time as objects say it, the Pod's address, failures so far."""
+    """The facts for one status: the time in the format of objects, the Pod's address, exit code, restarts."""
 
     time: str
     ip: str
@@ -35,7 +35,7 @@ _PHASES: Final = {Fate.DONE: "Succeeded", Fate.FAILED: "Failed", Fate.PULL_FAILE
 
 
 def pod_status(pod: JsonObject, fate: Fate, moment: Moment) -> JsonObject:
-    """The whole status; conditions that say what they said keep their times, and those of others stay."""
+    """Return the whole status; unchanged conditions keep their times, and conditions of other managers are kept."""
     host_network = find(pod, "spec", "hostNetwork") is True
     ip = HOST_IP if host_network else find_str(pod, "status", "podIP") or moment.ip
     status: JsonObject = {
@@ -141,7 +141,7 @@ def _container(pod: JsonObject, container: JsonValue, fate: Fate, moment: Moment
 
 
 def _initial(pod: JsonObject, container: JsonValue, fate: Fate, moment: Moment) -> JsonObject:
-    """Init containers have done their work; those that go on (``restartPolicy: Always``) run beside the others."""
+    """Return the status of an init container: it has succeeded, or runs as a sidecar (``restartPolicy: Always``)."""
     name = find_str(container, "name")
     sidecar = find_str(container, "restartPolicy") == "Always" and fate in (Fate.RUNNING, Fate.READY)
     time = find_str(pod, "status", "startTime") or moment.time

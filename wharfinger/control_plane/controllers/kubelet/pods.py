@@ -1,11 +1,14 @@
-"""Pods that are scheduled and run, without scheduler, nodes and kubelets.
+"""The simulation of Pods, which are scheduled and run without a scheduler, nodes and kubelets.
 
-A Pod of a controller runs at once, and is ready a moment later; one that somebody made by hand runs after a few seconds, so
-that whoever works on it as on an unscheduled one (on a cluster without nodes it would stay so) is not disturbed. One whose
-status somebody else reports is left alone. Containers of Pods that restart run for ever; others end at once, well. What
-fares otherwise is said by annotations (:mod:`~wharfinger.control_plane.controllers.framework.simulation_annotations`).
+A Pod of a controller runs and is ready at once. A Pod without a controller runs after three seconds (:data:`BARE_S`), unless
+it
+has simulation annotations or is a Helm hook: a client that treats it as unscheduled, as it would be on a cluster without
+nodes,
+is not disturbed until then. A Pod is ignored if another manager reports its status. Containers of Pods with
+``restartPolicy: Always`` run without end; others succeed at once. Annotations change this behaviour
+(:mod:`~wharfinger.control_plane.controllers.framework.simulation_annotations`).
 
-Where there are Node objects, Pods go to those that are ready, schedulable and tolerated; where there are none, to the node
+If there are Node objects, Pods are assigned to nodes that are ready, schedulable and tolerated; otherwise to the node
 ``simulated``, which is not an object.
 """
 
@@ -61,7 +64,7 @@ class PodController:
         self._turn = 0
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         wakes = {PODS: itself, NODES: self._unscheduled}
         owners = dict.fromkeys((DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS), self._of_owner)
         return Controller("Pod", self.reconcile, {**wakes, **owners})
@@ -100,10 +103,10 @@ class PodController:
         self._report(key, pod, node, fate, Moment(self._state.time(), "", knobs.exit_code, crashes))
         return again_s
 
-    # -- who is woken
+    # -- keys to reconcile
 
     def _of_owner(self, change: Change) -> Iterable[Key]:
-        """The Pods of a controller whose annotations changed."""
+        """Yield the Pods of a controller whose simulation annotations changed."""
         if change.type is not ChangeType.MODIFIED or not changed(change.previous, change.obj):
             return
         for key, one in self._state.dependents(uid_of(change.obj)):
@@ -113,17 +116,17 @@ class PodController:
                 yield from (pod for pod, _ in self._state.dependents(uid_of(one)) if pod.collection == PODS)
 
     def _unscheduled(self, change: Change) -> Iterable[Key]:
-        """Pods that wait for a node."""
+        """Yield the Pods that have no node, and those on the node that changed."""
         if change.type is ChangeType.DELETED:
             return
         for pod in self._state.objects(PODS):
             if not find_str(pod, "spec", "nodeName") or find(pod, "spec", "nodeName") == name_of(change.obj):
                 yield key_of(PODS, pod)
 
-    # -- what is done
+    # -- actions
 
     def _choose(self, pod: JsonObject) -> str:
-        """The node a Pod goes to; "" where none fits."""
+        """Return the node for a Pod, or "" if none fits."""
         target = affine_node(pod)
         if target:
             return target
@@ -151,7 +154,7 @@ class PodController:
             self._state.tell(pod, "default-scheduler", "FailedScheduling", message, warning=True)
 
     def _report(self, key: Key, pod: JsonObject, node: str, fate: Fate, moment: Moment) -> None:
-        """Bind the Pod and say how it fares, in one write."""
+        """Bind the Pod and report its status in one write."""
         bound = {**pod, "spec": find_object(pod, "spec") | {"nodeName": node}}
         if not find_str(pod, "status", "podIP"):
             self._addresses += 1
@@ -178,7 +181,10 @@ class PodController:
                 pass
 
     def _tolerated(self, pod: JsonObject) -> int:
-        """How many failures the Job of a Pod stands, -1 where it has none: no simulated Job waits for its Pods' back-off."""
+        """Return the failures that the Job of a Pod tolerates, or -1 without a Job.
+
+        A crashing Pod exceeds them at once, so no simulated Job waits for the back-off of its Pods.
+        """
         reference = controller_of(pod)
         if find(reference, "kind") != "Job" or reference is None:
             return -1
@@ -187,9 +193,11 @@ class PodController:
         return -1 if job is None else find_int(job, "spec", "backoffLimit", default=6)
 
     def _finish(self, key: Key, pod: JsonObject) -> float | None:
-        """The containers of a Pod that is being deleted are stopped: it may go, unless finalizers hold it.
+        """Remove a Pod that is being deleted, as its containers are stopped, unless it has finalizers or no node.
 
-        Nobody stops those on a node that is no object: such a Pod goes when its time is over.
+        A Pod on a node that is not an object is removed at the end of its grace period, because no kubelet stops its
+        containers.
+        Return the seconds until then.
         """
         node = find_str(pod, "spec", "nodeName")
         if not node or find_list(pod, "metadata", "finalizers"):
@@ -204,7 +212,7 @@ class PodController:
 
 
 def _reported_by_others(pod: JsonObject) -> bool:
-    """Whether somebody who is none of the cluster's own components wrote the Pod's status."""
+    """Return whether a manager that is not a component of the cluster wrote the Pod's status."""
     entries = find_list(pod, "metadata", "managedFields")
     return any(find(one, "subresource") == "status" and find_str(one, "manager") not in _OURS for one in entries)
 
@@ -216,7 +224,7 @@ def _is_held(pod: JsonObject, knobs: Knobs) -> bool:
 
 
 def _fate(pod: JsonObject, knobs: Knobs, age_s: float) -> tuple[Fate, float | None]:
-    """How the containers fare now, and after how many seconds that has to be looked at again."""
+    """Return the state of the containers now, and the seconds until it must be checked again."""
     if knobs.pull_failure:
         return Fate.PULL_FAILED, None
     left = knobs.ready_after_s - age_s
@@ -241,7 +249,7 @@ def _fate(pod: JsonObject, knobs: Knobs, age_s: float) -> tuple[Fate, float | No
 
 
 def _crashes(age_s: float) -> tuple[int, float]:
-    """How often a container has crashed that crashes at once, and after how many seconds it does again."""
+    """Return how often a container has crashed that always crashes at once, and the seconds until it crashes again."""
     count, at, back_off = 1, 10.0, 10.0
     while at <= age_s:
         count += 1

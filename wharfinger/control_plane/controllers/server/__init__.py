@@ -1,5 +1,5 @@
-"""Controllers that the API server itself runs: statuses and clean-up of CustomResourceDefinitions, APIServices of custom
-groups, aggregated ClusterRoles.
+"""Controllers that run in the API server itself.
 
-May import ``framework``.
+They write the status of CustomResourceDefinitions and clean up after them, register the APIServices of custom groups, and
+aggregate ClusterRoles. May import ``framework``.
 """

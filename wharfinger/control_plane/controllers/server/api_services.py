@@ -1,7 +1,7 @@
-"""APIServices of custom groups: one for each version that a definition serves, as the kube-apiserver registers them.
+"""The APIServices of custom groups: one per version that a definition serves, as the kube-apiserver registers them.
 
-They come and go with definitions, and come again when somebody deletes one that is still needed. Those that a client made by
-itself bear no mark, and are left alone.
+They are created and deleted with definitions, and created again if one is deleted that is still needed. APIServices that
+clients created have no mark, and are never deleted.
 """
 
 from typing import Final
@@ -21,14 +21,14 @@ _VERSION_PRIORITY: Final = 100
 
 
 class GroupServices:
-    """Keeps the APIServices of custom groups; call it with every change."""
+    """The controller of the APIServices of custom groups; it is called with every change."""
 
     def __init__(self, backend: Backend, served: Served) -> None:
         self._backend = backend
         self._served = served
 
     def load(self) -> None:
-        """Make those that the storage does not hold yet."""
+        """Create the APIServices that are missing in the storage."""
         for definition in self._backend.storage.list(DEFINITIONS):
             self._settle(definition)
 

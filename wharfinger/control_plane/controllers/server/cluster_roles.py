@@ -1,7 +1,7 @@
-"""ClusterRoles that are put together from others: their rules follow whatever their selectors find.
+"""Aggregated ClusterRoles, whose rules are those of all roles that their selectors match.
 
-kube-controller-manager does this some moments later; here it is part of the write that brought it about, so that nobody is
-refused in between.
+In a real cluster kube-controller-manager updates them some time later; here it is part of the write that caused it, so that
+no request is refused in between.
 """
 
 import logging
@@ -21,11 +21,11 @@ log: Final = logging.getLogger(__name__)
 ROLES: Final = Collection("rbac.authorization.k8s.io", "clusterroles")
 MANAGER: Final = "clusterrole-aggregation-controller"
 MOST_ROUNDS: Final = 16
-"""Passes over all roles after one write; roles that are put together from each other in circles need not come to rest."""
+"""The limit of passes over all roles after one write; roles that aggregate each other in a cycle may never settle."""
 
 
 class Aggregation:
-    """Observes all writes; acts on those of ClusterRoles."""
+    """The aggregation of ClusterRoles: an observer of all writes that reacts to those of ClusterRoles."""
 
     def __init__(self, backend: Backend, served: Served) -> None:
         self._backend = backend
@@ -33,7 +33,7 @@ class Aggregation:
         self._under_way = False
 
     def __call__(self, change: Change) -> None:
-        """One write was made; those that follow from it are made here, until there is none, not within each other."""
+        """Aggregate all roles after a write until nothing changes; writes made here do not start this again."""
         if change.key.collection != ROLES or self._under_way:
             return
         self._under_way = True
@@ -47,7 +47,7 @@ class Aggregation:
             self._under_way = False
 
     def _round(self) -> bool:
-        """Bring every role up to date with what the others are by then; whether one was not."""
+        """Update every role to the current rules of the other roles, and return whether any role changed."""
         changed = False
         for name in [find_str(role, "metadata", "name") for role in self._backend.storage.list(ROLES)]:
             roles = self._backend.storage.list(ROLES)
@@ -73,7 +73,7 @@ class Aggregation:
 
 
 def _rules(role: JsonObject, roles: Sequence[JsonObject], selectors: list[JsonValue]) -> list[JsonValue]:
-    """The rules of all roles that a selector meets, in order of their names, each rule once."""
+    """Return the rules of all roles that a selector matches, in the order of the roles' names, each rule once."""
     found: dict[bytes, JsonValue] = {}
     name = find_str(role, "metadata", "name")
     left = {other: item for item in roles if (other := find_str(item, "metadata", "name")) != name}
@@ -88,6 +88,6 @@ def _rules(role: JsonObject, roles: Sequence[JsonObject], selectors: list[JsonVa
 
 
 def _names_labels(selector: JsonValue, labels: Mapping[str, JsonObject]) -> bool:
-    """Whether any of the roles has the label that a selector asks for first, so that it is worth asking all."""
+    """Return whether any role has the first label that a selector requires, so that it is worth matching them all."""
     wanted = next(iter(find_object(selector, "matchLabels").items()), None)
     return wanted is None or any(own.get(wanted[0]) == wanted[1] for own in labels.values())

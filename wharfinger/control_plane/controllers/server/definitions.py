@@ -1,7 +1,8 @@
-"""What the server does by itself when a CustomResourceDefinition or an instance of one changes.
+"""The server's own work when a CustomResourceDefinition or an instance of one changes.
 
-Runs inside the write that made it necessary, as an observer of the backend, so a definition is served by the time its
-create is answered (the answer itself still shows the definition as it was created, as upstream).
+It runs inside the write that caused it, as an observer of the backend. So a definition is already served when its creation
+is
+answered; the answer itself still shows the definition as it was created, as upstream does.
 """
 
 from typing import Final
@@ -24,16 +25,16 @@ MANAGER: Final = "kube-apiserver"
 
 
 class DefinitionUpkeep:
-    """Keeps the catalog and the status of definitions; call it with every change."""
+    """The controller of the catalog and of the status of definitions; it is called with every change."""
 
     def __init__(self, backend: Backend, served: Served) -> None:
         self._backend = backend
         self._served = served
         self._served_as: dict[Collection, tuple[JsonObject, JsonValue]] = {}
-        """By collection, the spec and the accepted names of the definition that is served."""
+        """The spec and the accepted names of each definition that is served, by collection."""
 
     def load(self) -> None:
-        """Serve what the storage holds already, and end what an earlier process began."""
+        """Serve the stored definitions, and complete deletions that an earlier process began."""
         definitions = self._backend.storage.list(DEFINITIONS)
         for definition in definitions:
             self._serve(definition)
@@ -67,7 +68,7 @@ class DefinitionUpkeep:
             self._serve(definition)
             self._settle(definition, touched=_touched(change.previous, definition))
             if change.previous is not None and _accepted(change.previous) != _accepted(definition):
-                self._settle_others(definition)  # a name may have become free
+                self._settle_others(definition)  # a name may have become available
 
     def _settle(self, definition: JsonObject, *, touched: bool = False) -> None:
         status = settled_status(definition, self._others(definition), self._backend.now(), touched=touched)
@@ -79,7 +80,7 @@ class DefinitionUpkeep:
                 self._settle(other)
 
     def _others(self, definition: JsonObject) -> list[JsonObject]:
-        """The other definitions of the group."""
+        """Return the other definitions of the group."""
         group, key = find(definition, "spec", "group"), _key(definition)
         return [
             other
@@ -103,7 +104,7 @@ class DefinitionUpkeep:
                 definition, terminating_status(definition, reason, message, self._backend.now())
             )
             kind = kind_of_definition(definition)
-            instances = Served(kind, KindVersion(kind.storage_version, (), METADATA))  # served or not, they go
+            instances = Served(kind, KindVersion(kind.storage_version, (), METADATA))  # deleted even if not served
             for obj in self._backend.storage.list(kind.collection):
                 metadata = find_object(obj, "metadata")
                 namespace, name = find_str(metadata, "namespace"), find_str(metadata, "name")
@@ -113,7 +114,7 @@ class DefinitionUpkeep:
             self._finish(current)
 
     def _finish(self, definition: JsonObject) -> None:
-        """Let a definition go whose last instance went."""
+        """Remove a definition that is being deleted once it has no instances."""
         finalizers = find_list(definition, "metadata", "finalizers")
         if CLEANUP_FINALIZER not in finalizers or self._backend.storage.count(
             kind_of_definition(definition).collection
@@ -142,7 +143,7 @@ def _accepted(definition: JsonObject) -> JsonValue:
 
 
 def _touched(previous: JsonObject | None, definition: JsonObject) -> bool:
-    """Whether a client changed a definition that was there."""
+    """Return whether a client changed an existing definition."""
     if previous is None:
         return False
     return any(

@@ -1,7 +1,9 @@
 """CronJobs: a Job at each time of a schedule, by the control plane's clock.
 
-Of several times that passed unnoticed only the latest counts, if ``startingDeadlineSeconds`` allows it; a Job that would run
-beside another is skipped or takes its place, as ``concurrencyPolicy`` says; Jobs beyond the history limits are deleted.
+If several times were missed, only the latest counts, and only if ``startingDeadlineSeconds`` allows it. If an earlier Job
+still
+runs, ``concurrencyPolicy`` decides whether the new one is skipped, replaces it or runs beside it. Jobs beyond the history
+limits are deleted.
 """
 
 from collections.abc import Iterable
@@ -35,13 +37,13 @@ _MOST_MISSED: Final = 100
 
 
 class CronJobController:
-    """See the module."""
+    """The controller of CronJobs."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller("CronJob", self.reconcile, {CRON_JOBS: itself, JOBS: self._of_job})
 
     def _of_job(self, change: Change) -> Iterable[Key]:
@@ -51,7 +53,7 @@ class CronJobController:
             yield key
 
     def reconcile(self, key: Key) -> float | None:
-        """Start what is due, and keep the books."""
+        """Start the Job that is due, update the status, and delete old Jobs."""
         cron = self._state.get(key)
         if cron is None or is_deleted(cron):
             return None
@@ -69,7 +71,7 @@ class CronJobController:
         return max((following - self._state.now()).total_seconds(), 1.0)
 
     def _times(self, cron: JsonObject) -> tuple[datetime | None, datetime]:
-        """The latest time that passed and was not kept, and the next."""
+        """Return the latest missed time (among the first 100), and the next time."""
         zone = find_str(cron, "spec", "timeZone")
         schedule = parse_cron(find_str(cron, "spec", "schedule"), zone=ZoneInfo(zone) if zone else UTC)
         now = self._state.now()
@@ -108,7 +110,7 @@ class CronJobController:
             self._booked(key, self._state.set_status(key, found, status))
 
     def _booked(self, key: Key, cron: JsonObject) -> JsonObject:
-        """The CronJob with its running Jobs and the end of the latest that succeeded written down."""
+        """Write the running Jobs and the last successful end to the CronJob's status, and return the CronJob."""
         jobs = list(self._state.owned(JOBS, cron))
         running: list[JsonValue] = [_reference(job) for job in jobs if not is_finished(job)]
         status = {name: value for name, value in find_object(cron, "status").items() if name != "active"}
@@ -144,7 +146,7 @@ class CronJobController:
 
 
 def job_of(cron: JsonObject, due: datetime) -> JsonObject:
-    """The Job of a time."""
+    """Return the Job for a scheduled time."""
     template = find_object(cron, "spec", "jobTemplate")
     metadata: JsonObject = {
         "name": f"{name_of(cron)}-{int(due.timestamp()) // 60}",

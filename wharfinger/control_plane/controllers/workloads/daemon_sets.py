@@ -1,8 +1,8 @@
-"""DaemonSets: one Pod for each node.
+"""DaemonSets: one Pod per node.
 
-A cluster without Node objects has none, as a real one without machines; but a DaemonSet whose annotations turn a knob
-(:mod:`~wharfinger.control_plane.controllers.framework.simulation_annotations`) has one Pod then, on the simulated node, so
-that the knob can be tried.
+In a cluster without Node objects they have no Pods, as in a real cluster without machines. A DaemonSet with simulation
+annotations (:mod:`~wharfinger.control_plane.controllers.framework.simulation_annotations`) then has one Pod on the simulated
+node, so that the annotations can be tried.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,13 +48,13 @@ _FORGIVEN: Final = (
 
 
 class DaemonSetController:
-    """See the module."""
+    """The controller of DaemonSets."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         wakes = {DAEMON_SETS: itself, PODS: self._of_pod, NODES: self._all}
         return Controller("DaemonSet", self.reconcile, wakes)
 
@@ -68,7 +68,7 @@ class DaemonSetController:
         return [key_of(DAEMON_SETS, one) for one in self._state.objects(DAEMON_SETS)]
 
     def reconcile(self, key: Key) -> float | None:
-        """Make and delete the Pods of one DaemonSet, and count."""
+        """Create and delete the Pods of one DaemonSet, and update its counts."""
         one = self._state.get(key)
         if one is None or is_deleted(one):
             return None
@@ -92,7 +92,7 @@ class DaemonSetController:
         return list(self._state.owned(PODS, one))
 
     def _nodes(self, one: JsonObject) -> list[str]:
-        """The names of the nodes that are to have a Pod."""
+        """Return the names of the nodes that should have a Pod."""
         nodes = list(self._state.objects(NODES))
         if not nodes:
             return [SIMULATED_NODE] if read_knobs(find_object(one, "metadata", "annotations")).given else []
@@ -115,7 +115,7 @@ class DaemonSetController:
         self._replace(one, living, digest)
 
     def _replace(self, one: JsonObject, living: dict[str, JsonObject], digest: str) -> None:
-        """Delete Pods of an older template, no more at a time than may be unavailable."""
+        """Delete Pods of an older template, at most as many at a time as may be unavailable."""
         if find_str(one, "spec", "updateStrategy", "type", default="RollingUpdate") != "RollingUpdate":
             return
         given = find(one, "spec", "updateStrategy", "rollingUpdate", "maxUnavailable")
@@ -161,7 +161,7 @@ def _status(
 
 
 def pod_for_node(one: JsonObject, node: str, digest: str) -> JsonObject:
-    """The Pod of a DaemonSet for a node: bound by affinity, as the scheduler does the rest."""
+    """Return the Pod of a DaemonSet for a node, which its affinity names; the scheduler does the rest."""
     pod = pod_of_template(one, find_object(one, "spec", "template"))
     labels = labels_of(pod) | {"controller-revision-hash": digest}
     generation = annotation(one, _GENERATION)
@@ -181,5 +181,5 @@ def pod_for_node(one: JsonObject, node: str, digest: str) -> JsonObject:
 
 
 def target_of(pod: JsonObject) -> str:
-    """The node a Pod of a DaemonSet is on, or is meant for."""
+    """Return the node that a Pod of a DaemonSet runs on or is meant for."""
     return find_str(pod, "spec", "nodeName") or affine_node(pod)

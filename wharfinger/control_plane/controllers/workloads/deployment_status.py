@@ -1,4 +1,4 @@
-"""How far a Deployment is: counts over its ReplicaSets, and its conditions. Pure.
+"""The status of a Deployment: counts over its ReplicaSets, and its conditions. Pure.
 
 Source of reasons, messages and the order of conditions: kube-controller-manager's deployment controller.
 """
@@ -15,12 +15,12 @@ _NO_DEADLINE = 2147483647
 
 
 def progressing_condition(status: str, reason: str, message: str, time: str) -> JsonObject:
-    """A condition ``Progressing`` that is new."""
+    """Return a new condition ``Progressing``."""
     return _condition("Progressing", status, reason, message, time)
 
 
 def paused_condition(deployment: JsonObject, time: str) -> list[JsonValue] | None:
-    """The conditions of one that was paused or resumed since they were written, else None."""
+    """Return the conditions of a Deployment that was paused or resumed since they were written, else None."""
     if not _has_deadline(deployment):
         return None
     reason = find_str(condition_of(deployment, "Progressing"), "reason")
@@ -32,7 +32,7 @@ def paused_condition(deployment: JsonObject, time: str) -> list[JsonValue] | Non
 
 
 def complete(deployment: JsonValue, status: JsonValue = None) -> bool:
-    """Whether all replicas are of the present template and available."""
+    """Return whether all replicas have the current template and are available."""
     status = find(deployment, "status") if status is None else status
     wanted = replicas_of(deployment)
     counts = {find_int(status, name) for name in ("updatedReplicas", "replicas", "availableReplicas")}
@@ -47,9 +47,9 @@ def status_of(
     *,
     rolls: bool = True,
 ) -> tuple[JsonObject, float | None]:
-    """The whole status, and after how many seconds its progress deadline has to be looked at.
+    """Return the whole status, and the seconds until the progress deadline must be checked.
 
-    Nothing is said of the progress of one that does not roll now (``rolls``): it is paused, scaled or deleted.
+    If ``rolls`` is false, the Deployment is paused, scaled or deleted, and its progress is not reported.
     """
     time = format_time(now)
     counts = {
@@ -97,7 +97,7 @@ def _with_progress(
     if not _has_deadline(deployment):
         return [one for one in conditions if find(one, "type") != "Progressing"], None
     if find(deployment, "spec", "paused") is True:
-        return conditions, None  # what pausing said of progress stays said
+        return conditions, None  # the condition of the pause is kept
     current = condition_of(deployment, "Progressing")
     settled = find_int(status, "replicas") == find_int(status, "updatedReplicas")
     if settled and find(current, "reason") == "NewReplicaSetAvailable":
@@ -123,14 +123,14 @@ def _with_progress(
 
 
 def _moved(old: JsonObject, new: JsonObject) -> bool:
-    """Whether more is updated, ready or available than was, or less of what is old is left."""
+    """Return whether more replicas are updated, ready or available than before, or fewer old ones are left."""
     before, after = (find_int(one, "replicas") - find_int(one, "updatedReplicas") for one in (old, new))
     grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
     return after < before or any(find_int(new, name) > find_int(old, name) for name in grown)
 
 
 def _left(deployment: JsonObject, condition: JsonValue, now: datetime) -> float | None:
-    """Seconds until the progress deadline; None where it does not run."""
+    """Return the seconds until the progress deadline, or None if it does not run."""
     since = parse_time(find_str(condition, "lastUpdateTime"))
     if since is None or find(deployment, "spec", "paused") is True:
         return None
@@ -152,7 +152,7 @@ def _condition(kind: str, status: str, reason: str, message: str, time: str) -> 
 
 
 def _set(conditions: list[JsonValue], said: JsonObject) -> list[JsonValue]:
-    """Conditions with one more; one of the same status and reason stays as it is, another moves to the end."""
+    """Set a condition: one with the same status and reason is kept unchanged, any other is moved to the end."""
     old = next((one for one in conditions if find(one, "type") == said["type"]), None)
     if find(old, "status") == said["status"] and find(old, "reason") == said["reason"]:
         return conditions

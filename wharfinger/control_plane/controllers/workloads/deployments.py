@@ -1,9 +1,10 @@
-"""Deployments: one ReplicaSet for each template they had, and the way from one to the next.
+"""Deployments: one ReplicaSet per template, and the rollout from one to the next.
 
-A look at a Deployment finds (or makes) the set of its template, moves replicas between sets as its strategy allows, forgets
-sets beyond its history, and says how far it is (:mod:`~wharfinger.control_plane.controllers.workloads.deployment_status`).
-Everything is decided by the sets that are there, so each look brings it one step further. Source of texts and order:
-kube-controller-manager's deployment controller.
+Each reconciliation finds or creates the set of the current template, moves replicas between sets as the strategy allows,
+deletes sets beyond the history limit, and reports the progress
+(:mod:`~wharfinger.control_plane.controllers.workloads.deployment_status`). All decisions depend on the existing sets, so
+each
+reconciliation is one step of a rollout. Source of texts and order: kube-controller-manager's deployment controller.
 """
 
 from collections.abc import Iterable, Sequence
@@ -56,17 +57,17 @@ _HISTORY_CHARACTERS: Final = 2000
 
 
 class DeploymentController:
-    """See the module."""
+    """The controller of Deployments."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller("Deployment", self.reconcile, {DEPLOYMENTS: itself, REPLICA_SETS: self._of_set})
 
     def reconcile(self, key: Key) -> float | None:
-        """Bring one Deployment a step further."""
+        """Take one step in the rollout of one Deployment."""
         deployment = self._state.get(key)
         if deployment is None:
             return None
@@ -97,10 +98,10 @@ class DeploymentController:
                 if selects(find(one, "spec", "selector"), labels_of(change.obj)):
                     yield key_of(DEPLOYMENTS, one)
 
-    # -- the sets
+    # -- sets
 
     def _sets(self, deployment: JsonObject) -> list[JsonObject]:
-        """Its sets, oldest first; orphans that its selector takes are adopted."""
+        """Return the Deployment's sets, oldest first; orphans that its selector matches are adopted."""
         owned = list(self._state.owned(REPLICA_SETS, deployment))
         selector = find(deployment, "spec", "selector")
         for one in (
@@ -115,14 +116,14 @@ class DeploymentController:
         return sorted(owned, key=lambda one: (find_str(one, "metadata", "creationTimestamp"), name_of(one)))
 
     def _new_of(self, deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
-        """The set of its present template."""
+        """Return the set of the current template."""
         wanted = _plain_template(deployment)
         return next((one for one in sets if _plain_template(one) == wanted), None)
 
     def _found(
         self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject], *, make: bool = True
     ) -> JsonObject | None:
-        """The set of its present template, with its revision and annotations right; made where there is none."""
+        """Return the set of the current template with its revision and annotations updated, or create it."""
         new = self._new_of(deployment, sets)
         revision = max((_revision(one) for one in sets if one is not new), default=0) + 1
         if new is None:
@@ -167,7 +168,7 @@ class DeploymentController:
         return made
 
     def _with_revision(self, key: Key, revision: str, condition: JsonObject | None) -> None:
-        """Say the revision, and a first condition, where they are not said."""
+        """Write the revision and the first condition to the Deployment if they are missing."""
         deployment = self._state.get(key)
         if deployment is None:
             return
@@ -182,7 +183,7 @@ class DeploymentController:
         if changed != deployment:
             self._state.update(key, changed, "status")
 
-    # -- the ways
+    # -- strategies
 
     def _roll(self, key: Key, deployment: JsonObject, sets: Sequence[JsonObject]) -> JsonObject | None:
         new = self._found(key, deployment, sets)
@@ -219,7 +220,7 @@ class DeploymentController:
         return any(one is not None and one != replicas_of(deployment) for one in desired)
 
     def _scale(self, key: Key, new: JsonObject | None) -> None:
-        """Bring the sets to a new scale without a step of a rollout."""
+        """Apply a new scale to the sets without a rollout step."""
         deployment = self._state.get(key)
         if deployment is None:
             return
@@ -258,7 +259,7 @@ class DeploymentController:
         self._state.tell(deployment, _COMPONENT, "ScalingReplicaSet", message)
 
     def _clean_up(self, key: Key, new: JsonObject | None) -> None:
-        """Forget the oldest sets beyond the history, once a rollout is complete."""
+        """Delete the oldest sets beyond the history limit once a rollout is complete or paused."""
         deployment = self._state.get(key)
         if deployment is None or not (find(deployment, "spec", "paused") is True or complete(deployment)):
             return
@@ -269,7 +270,7 @@ class DeploymentController:
             if seen and not replicas_of(one) and not find_int(one, "status", "replicas") and not is_deleted(one):
                 self._state.delete(key_of(REPLICA_SETS, one), one)
 
-    # -- what is said
+    # -- status
 
     def _with_pause_said(self, key: Key, deployment: JsonObject) -> JsonObject:
         conditions = paused_condition(deployment, self._state.time())
@@ -289,7 +290,7 @@ class DeploymentController:
 
 
 def _plain_template(obj: JsonObject) -> JsonObject:
-    """A pod template without the label that the controller puts on it."""
+    """Return a pod template without the label that the controller adds to it."""
     template = find_object(obj, "spec", "template")
     labels = {name: value for name, value in labels_of(template).items() if name != HASH_LABEL}
     return {**template, "metadata": find_object(template, "metadata") | {"labels": labels}}
@@ -301,7 +302,7 @@ def _revision(one: JsonObject) -> int:
 
 
 def _annotated(deployment: JsonObject, one: JsonObject, revision: int, *, exists: bool) -> JsonObject:
-    """The annotations of a set: the Deployment's, its revision, the revisions it had, and its scale when it is made."""
+    """Return a set's annotations: the Deployment's, its revision, earlier revisions, and for a new set its scale."""
     given = find_object(deployment, "metadata", "annotations")
     copied = {name: value for name, value in given.items() if name not in _NOT_COPIED}
     annotations = find_object(one, "metadata", "annotations") | copied

@@ -1,4 +1,4 @@
-"""The Pods of a Job, numbered ones too, and the short form of their numbers (``0-2,5``)."""
+"""The Pods of a Job, also of an Indexed one, and the short form of their indexes (``0-2,5``)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -10,11 +10,11 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find_int, find_
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _MOST: Final = 100_000
-"""Completion indexes that are looked at: upstream's limit of an Indexed Job."""
+"""The highest completion index that is considered: upstream's limit of an Indexed Job."""
 
 
 def job_pod(job: JsonObject, index: int | None) -> JsonObject:
-    """A Pod of a Job; ``index`` is its number in an Indexed one."""
+    """Return a Pod of a Job; ``index`` is its completion index in an Indexed Job."""
     pod = pod_of_template(job, find_object(job, "spec", "template"))
     finalizers: list[JsonValue] = [*find_list(pod, "metadata", "finalizers"), FINALIZER]
     pod = with_fields(pod, finalizers=finalizers)
@@ -40,13 +40,13 @@ def job_pod(job: JsonObject, index: int | None) -> JsonObject:
 
 
 def index_of(pod: JsonObject) -> int:
-    """A Pod's number, -1 for none."""
+    """Return the completion index of a Pod, or -1."""
     text = find_str(pod, "metadata", "annotations", INDEX)
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
 
 
 def completed_indexes(obj: JsonObject) -> set[int]:
-    """The numbers that a Job's status says are done."""
+    """Return the completed indexes in a Job's status."""
     found: set[int] = set()
     for item in find_str(obj, "status", "completedIndexes").split(","):
         first, _, last = item.partition("-")
@@ -56,7 +56,7 @@ def completed_indexes(obj: JsonObject) -> set[int]:
 
 
 def listed(indexes: set[int]) -> str:
-    """Numbers in short: ``0-2,5``."""
+    """Format indexes in their short form: ``0-2,5``."""
     parts: list[str] = []
     ordered = sorted(index for index in indexes if index >= 0)
     start = 0
@@ -70,7 +70,7 @@ def listed(indexes: set[int]) -> str:
 
 
 def wanted_indexes(job: JsonObject, status: JsonObject, active: Sequence[JsonObject]) -> Iterator[int]:
-    """The numbers that are neither done nor running, lowest first."""
+    """Return the indexes that are neither completed nor running, lowest first."""
     taken = completed_indexes({"status": status}) | {index_of(pod) for pod in active}
     completions = min(find_int(job, "spec", "completions"), _MOST)
     return (index for index in range(completions) if index not in taken)

@@ -1,8 +1,9 @@
-"""Jobs: Pods that run to their end, as often as is wanted, and what has become of them.
+"""Jobs: Pods that run to completion, as many times as requested, and the result.
 
-A Pod that has ended carries a finalizer until it is counted, so none is counted twice or never. Failed Pods are replaced at
-once (upstream waits longer each time); the Pods of a Job that is over, or that is gone, are let go. A Job that another
-controller manages is left alone. Not simulated: ``podFailurePolicy``, ``successPolicy``, ``backoffLimitPerIndex``.
+A Pod has a finalizer until its end is counted, so each is counted exactly once. Failed Pods are replaced at once (upstream
+waits
+longer each time). The Pods of a Job that is finished or deleted lose the finalizer. A Job that another controller manages is
+ignored. Not simulated: ``podFailurePolicy``, ``successPolicy``, ``backoffLimitPerIndex``.
 Source of texts and conditions: kube-controller-manager's job controller.
 """
 
@@ -45,20 +46,20 @@ _COMPONENT: Final = "job-controller"
 _IDLE: Final[JsonObject] = {"ready": 0, "terminating": 0, "uncountedTerminatedPods": {}}
 _LONG_AGO_S: Final = 1e9
 _SHORTEST_LIFE_S: Final = 2
-"""A finished Job stays at least so long, so that clients see its end.
+"""The minimum of ``ttlSecondsAfterFinished``, so that clients can observe the end of a Job.
 
-In a cluster a Job runs for seconds; here it ends within milliseconds, before the client that created it can watch it.
+In a real cluster a Job runs for seconds; here it ends within milliseconds, before the client that created it can watch it.
 """
 
 
 class JobController:
-    """See the module."""
+    """The controller of Jobs."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller("Job", self.reconcile, {JOBS: itself, PODS: self._of_pod})
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
@@ -68,7 +69,7 @@ class JobController:
             yield key
 
     def reconcile(self, key: Key) -> float | None:
-        """Bring one Job a step further."""
+        """Take one step in the execution of one Job."""
         job = self._state.get(key)
         if job is None or is_deleted(job):
             self._abandon(key)
@@ -81,7 +82,7 @@ class JobController:
             return self._expire(key, job)
         return self._run(key, job, pods)
 
-    # -- a Job that runs
+    # -- running Jobs
 
     def _run(self, key: Key, job: JsonObject, pods: Sequence[JsonObject]) -> float | None:
         status = self._counted(job, pods)
@@ -139,7 +140,7 @@ class JobController:
         return self._state.set_status(key, job, status)
 
     def _counted(self, job: JsonObject, pods: Sequence[JsonObject]) -> JsonObject:
-        """The status with the Pods that ended since it was written."""
+        """Return the status including the Pods that ended since it was written."""
         status = dict(find_object(job, "status"))
         for phase, name in (("Succeeded", "succeeded"), ("Failed", "failed")):
             ended = [pod for pod in pods if find(pod, "status", "phase") == phase and _is_tracked(pod)]
@@ -160,7 +161,7 @@ class JobController:
     def _verdict(
         self, job: JsonObject, status: JsonObject, active: Sequence[JsonObject], left: float | None
     ) -> list[Condition] | None:
-        """The conditions of a Job that is over now, else None."""
+        """Return the conditions of a Job that is now finished, else None."""
         limit = find_int(job, "spec", "backoffLimit", default=6)
         restarts = sum(find_int(pod, "status", "containerStatuses", 0, "restartCount") for pod in active)
         if find_int(status, "failed") > limit or restarts > limit:
@@ -177,7 +178,7 @@ class JobController:
     def _fill(
         self, job: JsonObject, status: JsonObject, active: list[JsonObject]
     ) -> tuple[list[JsonObject], StatusError | None]:
-        """The Pods that run, with those that were missing; and what refused them."""
+        """Create missing Pods and delete surplus ones; return the running Pods, and the error if one was refused."""
         parallel = min(find_int(job, "spec", "parallelism", default=1), MOST_PODS)
         completions, succeeded = find(job, "spec", "completions"), find_int(status, "succeeded")
         if isinstance(completions, int):
@@ -224,10 +225,10 @@ class JobController:
         else:
             self._state.tell(job, _COMPONENT, "Completed", "Job completed")
 
-    # -- one that is over
+    # -- finished Jobs
 
     def _release(self, pods: Sequence[JsonObject], *, everything: bool = False) -> None:
-        """Take the finalizer off Pods that have ended, been deleted, or (``everything``) belong to no Job that counts."""
+        """Remove the finalizer from Pods that have ended or are being deleted, with ``everything`` from all."""
         for pod in pods:
             key = key_of(PODS, pod)
             found = self._state.get(key)
@@ -239,7 +240,7 @@ class JobController:
                 self._state.update(key, with_fields(found, finalizers=kept or None))
 
     def _abandon(self, key: Key) -> None:
-        """Let go of the Pods of a Job that is gone."""
+        """Release the Pods of a Job that no longer exists or is being deleted."""
         for pod in self._state.objects(PODS, key.namespace):
             if labels_of(pod).get("batch.kubernetes.io/job-name") == key.name and _is_tracked(pod):
                 self._release([pod], everything=True)
@@ -258,7 +259,7 @@ class JobController:
 
 
 def finished_at(job: JsonObject) -> datetime | None:
-    """When a Job ended; None where its conditions do not say."""
+    """Return the end of a Job, or None if its conditions do not contain it."""
     for entry in find_list(job, "status", "conditions"):
         if find(entry, "type") in {"Complete", "Failed"} and find(entry, "status") == "True":
             return parse_time(find_str(entry, "lastTransitionTime"))
@@ -266,7 +267,7 @@ def finished_at(job: JsonObject) -> datetime | None:
 
 
 def is_finished(job: JsonObject) -> bool:
-    """Whether a Job is complete or has failed."""
+    """Return whether a Job is complete or has failed."""
     return is_true(job, "Complete") or is_true(job, "Failed")
 
 

@@ -1,4 +1,4 @@
-"""Pods as workload controllers make them of a template."""
+"""The creation of Pods from a template by workload controllers."""
 
 from wharfinger.control_plane.controllers.framework.objects import name_of, owner_reference
 from wharfinger.control_plane.controllers.framework.state import ClusterState
@@ -8,7 +8,7 @@ _LONGEST_PREFIX = 57
 
 
 def pod_of_template(owner: JsonObject, template: JsonObject) -> JsonObject:
-    """The Pod of a template, whose name is to be made: labels, annotations and finalizers of the template, and its owner."""
+    """Return a Pod with a generated name: labels, annotations and finalizers of the template, and its owner."""
     metadata: JsonObject = {
         "generateName": f"{name_of(owner)[:_LONGEST_PREFIX]}-",
         "namespace": find_str(owner, "metadata", "namespace"),
@@ -22,5 +22,5 @@ def pod_of_template(owner: JsonObject, template: JsonObject) -> JsonObject:
 
 
 def created_pod(state: ClusterState, owner: JsonObject) -> JsonObject | None:
-    """Make a Pod of an owner's template; None where its namespace takes nothing more. Raises StatusError."""
+    """Create a Pod of an owner's template; return None if its namespace is being deleted. Raises StatusError."""
     return state.create(pod_of_template(owner, find_object(owner, "spec", "template")))

@@ -1,6 +1,7 @@
-"""ReplicaSets and ReplicationControllers: as many Pods of a template as are wanted, and how many of them are ready.
+"""ReplicaSets and ReplicationControllers: the requested number of Pods of a template, and the count of ready ones.
 
-Source of texts, field order and the order in which surplus Pods go: kube-controller-manager's replicaset controller.
+Source of texts, field order and the order in which surplus Pods are deleted: kube-controller-manager's replicaset
+controller.
 """
 
 from collections.abc import Iterable
@@ -34,23 +35,23 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int,
 from wharfinger.kube.times import parse_time
 
 MOST_PODS: Final = 500
-"""A set never has more Pods than this, whatever is asked for: the simulation stays within the memory of a laptop."""
+"""The maximum number of Pods of one set, so that the simulation fits in the memory of a laptop."""
 _COMPONENT: Final = {"ReplicaSet": "replicaset-controller", "ReplicationController": "replication-controller"}
 
 
 class ReplicaSetController:
-    """One for each of the two kinds."""
+    """The controller of ReplicaSets or of ReplicationControllers."""
 
     def __init__(self, state: ClusterState, collection: Collection) -> None:
         self._state = state
         self._collection = collection
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller(self._collection.plural, self.reconcile, {self._collection: itself, PODS: self._of_pod})
 
     def reconcile(self, key: Key) -> float | None:
-        """Make or delete Pods, and count."""
+        """Create or delete Pods, and update the counts."""
         one = self._state.get(key)
         if one is None:
             return None
@@ -72,7 +73,7 @@ class ReplicaSetController:
         return again_s
 
     def _pods(self, one: JsonObject) -> list[JsonObject]:
-        """Its Pods that have not ended, orphans that its selector takes adopted."""
+        """Return the set's Pods that have not ended; orphans that its selector matches are adopted."""
         owned = [pod for pod in self._state.owned(PODS, one) if not is_over(pod)]
         if not is_deleted(one):
             for pod in self._orphans(one):
@@ -104,7 +105,7 @@ class ReplicaSetController:
                     yield key_of(self._collection, one)
 
     def _manage(self, one: JsonObject, pods: list[JsonObject]) -> StatusError | None:
-        """Make what is missing, delete what is too much; what refused a Pod."""
+        """Create missing Pods and delete surplus ones; return the error if one was refused."""
         wanted = min(replicas_of(one), MOST_PODS)
         component = _COMPONENT[find_str(one, "kind")]
         for _ in range(wanted - len(pods)):
@@ -124,19 +125,19 @@ class ReplicaSetController:
 
 
 def selector_of(one: JsonObject) -> JsonValue:
-    """The label selector; that of a ReplicationController is a map of labels."""
+    """Return the label selector; that of a ReplicationController is a map of labels."""
     if find_str(one, "kind") == "ReplicationController":
         return {"matchLabels": find_object(one, "spec", "selector")}
     return find(one, "spec", "selector")
 
 
 def _rank(pod: JsonObject) -> tuple[bool, bool, str]:
-    """The first goes first: unscheduled before scheduled, not ready before ready, then the youngest by name."""
+    """Return the order of deletion: unscheduled before scheduled, not ready before ready, then by name."""
     return bool(find_str(pod, "spec", "nodeName")), is_true(pod, "Ready"), name_of(pod)
 
 
 def available_in_s(pod: JsonObject, wait_s: int, now: datetime) -> float | None:
-    """Seconds until a Pod counts as available, ready for ``wait_s`` then; None where it is not ready."""
+    """Return the seconds until a ready Pod counts as available (after ``wait_s``), or None if it is not ready."""
     ready = condition_of(pod, "Ready")
     if find(ready, "status") != "True":
         return None
@@ -147,7 +148,7 @@ def available_in_s(pod: JsonObject, wait_s: int, now: datetime) -> float | None:
 
 
 def _status(one: JsonObject, pods: list[JsonObject], now: datetime) -> tuple[JsonObject, float | None]:
-    """The counts, and when they may change by time alone."""
+    """Return the counts, and the seconds until they may change by time alone."""
     living = [pod for pod in pods if not is_deleted(pod)]
     wait_s = find_int(one, "spec", "minReadySeconds")
     lefts = [available_in_s(pod, wait_s, now) for pod in living]
@@ -176,5 +177,5 @@ def _failure_condition(one: JsonObject, failure: StatusError | None, time: str) 
 
 
 def replica_set_controllers(state: ClusterState) -> list[Controller]:
-    """Of both kinds."""
+    """Return the controllers of both kinds."""
     return [ReplicaSetController(state, one).controller() for one in (REPLICA_SETS, CONTROLLERS)]

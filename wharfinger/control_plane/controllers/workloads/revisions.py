@@ -1,7 +1,7 @@
-"""ControllerRevisions: the templates that a StatefulSet or DaemonSet had, numbered.
+"""ControllerRevisions: the numbered templates that a StatefulSet or DaemonSet has had.
 
-A template that was there before gets its old revision again, as the newest. Those beyond ``revisionHistoryLimit`` that no Pod
-is of are forgotten.
+If a template is used again, its old revision becomes the newest. Revisions beyond ``revisionHistoryLimit`` that no Pod has
+are deleted.
 """
 
 from collections.abc import Collection, Iterable
@@ -18,14 +18,14 @@ from wharfinger.formats.json.value import JsonObject, find, find_int, find_objec
 
 
 def revisions_of(state: ClusterState, owner: JsonObject) -> list[JsonObject]:
-    """An owner's revisions, oldest first."""
+    """Return an owner's revisions, oldest first."""
     return sorted(state.owned(REVISIONS, owner), key=lambda one: (find_int(one, "revision"), name_of(one)))
 
 
 def synced(
     state: ClusterState, owner: JsonObject, data: JsonObject, labels: JsonObject, digest: str, annotations: JsonObject
 ) -> JsonObject | None:
-    """The revision of an owner's present template, which is made or becomes the newest; None where it cannot be made."""
+    """Create the revision of an owner's current template or make it the newest; return None if it cannot be created."""
     known = revisions_of(state, owner)
     newest = find_int(known[-1], "revision") if known else 0
     for one in known:
@@ -53,7 +53,7 @@ def synced(
 
 
 def forget_old(state: ClusterState, owner: JsonObject, used: Collection[str]) -> None:
-    """Delete the oldest revisions beyond the limit; ``used`` are the names of those that are kept whatever their age."""
+    """Delete the oldest revisions beyond the limit, except those named in ``used``."""
     spare = [one for one in revisions_of(state, owner) if name_of(one) not in used]
     surplus = len(spare) - find_int(owner, "spec", "revisionHistoryLimit", default=10)
     for one in spare[: max(surplus, 0)]:
@@ -61,16 +61,16 @@ def forget_old(state: ClusterState, owner: JsonObject, used: Collection[str]) ->
 
 
 def template_of(revision: JsonObject) -> JsonObject:
-    """The pod template that a revision holds."""
+    """Return the pod template in a revision."""
     template = find_object(revision, "data", "spec", "template")
     return {name: value for name, value in template.items() if name != "$patch"}
 
 
 def revision_of_pod(pod: JsonObject) -> str:
-    """The ``controller-revision-hash`` of a Pod."""
+    """Return the ``controller-revision-hash`` of a Pod."""
     return find_str(labels_of(pod), "controller-revision-hash")
 
 
 def names(pods: Iterable[JsonObject]) -> set[str]:
-    """The revisions that Pods are of."""
+    """Return the revisions of Pods."""
     return {revision_of_pod(pod) for pod in pods}

@@ -1,4 +1,4 @@
-"""How many replicas each ReplicaSet of a Deployment is to have next: pure arithmetic.
+"""The next number of replicas of each ReplicaSet of a Deployment: pure arithmetic.
 
 Source: kube-controller-manager's deployment controller (rolling update, proportional scaling).
 """
@@ -17,14 +17,14 @@ MAXIMUM: Final = "deployment.kubernetes.io/max-replicas"
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A set, and what it is to have."""
+    """A set and its new number of replicas."""
 
     one: JsonObject
     replicas: int
 
 
 def bounds(deployment: JsonObject) -> tuple[int, int]:
-    """How many Pods may be too many, and how many too few (``maxSurge``, ``maxUnavailable``)."""
+    """Return how many Pods may be added and how many may be unavailable (``maxSurge``, ``maxUnavailable``)."""
     if find_str(deployment, "spec", "strategy", "type", default="RollingUpdate") != "RollingUpdate":
         return 0, 0
     wanted = replicas_of(deployment)
@@ -37,7 +37,7 @@ def bounds(deployment: JsonObject) -> tuple[int, int]:
 
 
 def share(value: JsonValue, whole: int, *, up: bool) -> int:
-    """A number, or a percentage of a whole."""
+    """Return a number, or a percentage of a whole; an absent value is 25 %, an invalid one 0."""
     if isinstance(value, int):
         return max(value, 0)
     text = value.removesuffix("%") if isinstance(value, str) else "25"
@@ -48,12 +48,12 @@ def share(value: JsonValue, whole: int, *, up: bool) -> int:
 
 
 def total(sets: Sequence[JsonObject]) -> int:
-    """The replicas wanted by all sets."""
+    """Return the total replicas of all sets."""
     return sum(map(replicas_of, sets))
 
 
 def new_set_replicas(deployment: JsonObject, sets: Sequence[JsonObject], current: int) -> int:
-    """What the newest set is to have, which has ``current`` now; ``sets`` are all."""
+    """Return the next replicas of the newest set, which now has ``current``; ``sets`` are all sets."""
     wanted = replicas_of(deployment)
     if find_str(deployment, "spec", "strategy", "type", default="RollingUpdate") != "RollingUpdate":
         return wanted
@@ -62,7 +62,7 @@ def new_set_replicas(deployment: JsonObject, sets: Sequence[JsonObject], current
 
 
 def scaled_down(deployment: JsonObject, new: JsonObject, old: Sequence[JsonObject]) -> list[Scale]:
-    """What old sets lose: first their Pods that are not ready, then as many as leave enough available."""
+    """Return the scales of old sets: they first lose unavailable Pods, then as many as availability allows."""
     everything = total([*old, new])
     floor = replicas_of(deployment) - bounds(deployment)[1]
     unready_new = replicas_of(new) - find_int(new, "status", "availableReplicas")
@@ -86,7 +86,7 @@ def scaled_down(deployment: JsonObject, new: JsonObject, old: Sequence[JsonObjec
 
 
 def proportional(deployment: JsonObject, sets: Sequence[JsonObject]) -> list[Scale]:
-    """What sets that are in the middle of a rollout get of a new scale: each its share."""
+    """Return the scales of sets in the middle of a rollout: each gets its share of a new total."""
     surge = bounds(deployment)[0]
     allowed = replicas_of(deployment) + surge if replicas_of(deployment) > 0 else 0
     have = total(sets)
@@ -109,7 +109,7 @@ def proportional(deployment: JsonObject, sets: Sequence[JsonObject]) -> list[Sca
 
 
 def desired_of(one: JsonObject) -> int | None:
-    """What the Deployment wanted when the set was last scaled."""
+    """Return the replicas of the Deployment when the set was last scaled."""
     return _number(one, DESIRED)
 
 

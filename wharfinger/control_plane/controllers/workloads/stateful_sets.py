@@ -1,4 +1,4 @@
-"""StatefulSets: Pods with numbers, made and replaced in order, each with claims of its own.
+"""StatefulSets: numbered Pods, created and replaced in order, each with its own claims.
 
 Source of texts and order: kube-controller-manager's statefulset controller.
 """
@@ -43,13 +43,13 @@ _COMPONENT: Final = "statefulset-controller"
 
 
 class StatefulSetController:
-    """See the module."""
+    """The controller of StatefulSets."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     def controller(self) -> Controller:
-        """For the runner."""
+        """Return the controller for the runner."""
         return Controller("StatefulSet", self.reconcile, {STATEFUL_SETS: itself, PODS: self._of_pod})
 
     def _of_pod(self, change: Change) -> Iterable[Key]:
@@ -59,7 +59,7 @@ class StatefulSetController:
             yield key
 
     def reconcile(self, key: Key) -> float | None:
-        """Bring one StatefulSet a step further."""
+        """Take one step in the rollout of one StatefulSet."""
         one = self._state.get(key)
         if one is None or is_deleted(one):
             return None
@@ -77,7 +77,7 @@ class StatefulSetController:
         return again_s
 
     def _pods(self, one: JsonObject) -> list[JsonObject]:
-        """Its Pods, by number."""
+        """Return the Pods of the set, by ordinal."""
         found = [pod for pod in self._state.owned(PODS, one) if ordinal(one, pod) is not None]
         return sorted(found, key=lambda pod: ordinal(one, pod) or 0)
 
@@ -92,10 +92,10 @@ class StatefulSetController:
         name = find_str(one, "status", "currentRevision")
         return next((found for found in revisions_of(self._state, one) if name_of(found) == name), update)
 
-    # -- a step
+    # -- steps
 
     def _step(self, one: JsonObject, current: JsonObject, update: JsonObject) -> StatusError | None:
-        """Make, delete or replace Pods, as far as it may be done now; what refused to be made."""
+        """Create, delete or replace Pods as far as the order now allows; return the error if one was refused."""
         start = find_int(one, "spec", "ordinals", "start")
         wanted = min(replicas_of(one), MOST_PODS)
         parallel = find_str(one, "spec", "podManagementPolicy") == "Parallel"
@@ -125,7 +125,7 @@ class StatefulSetController:
         return None
 
     def _keeps_current(self, one: JsonObject, place: int, current: JsonObject, update: JsonObject) -> bool:
-        """Whether a Pod that is missing is made of the revision that was current."""
+        """Return whether a missing Pod is created from the current revision instead of the update."""
         partition = find_int(one, "spec", "updateStrategy", "rollingUpdate", "partition")
         if name_of(current) == name_of(update) or find_str(one, "spec", "updateStrategy", "type") == "OnDelete":
             return False
@@ -148,7 +148,7 @@ class StatefulSetController:
         self._state.tell(one, _COMPONENT, "SuccessfulDelete", message)
 
     def _replace(self, one: JsonObject, update: JsonObject) -> None:
-        """Delete the last Pod that is of an older revision, when all behind it are ready."""
+        """Delete the last Pod of an older revision, if all Pods after it are ready."""
         if find_str(one, "spec", "updateStrategy", "type", default="RollingUpdate") != "RollingUpdate":
             return
         start = find_int(one, "spec", "ordinals", "start")
@@ -165,7 +165,7 @@ class StatefulSetController:
     def _key(self, one: JsonObject, number: int) -> Key:
         return Key(PODS, find_str(one, "metadata", "namespace"), f"{name_of(one)}-{number}")
 
-    # -- what is said
+    # -- status
 
     def _status(
         self, one: JsonObject, pods: Sequence[JsonObject], current: str, update: str
@@ -196,13 +196,13 @@ class StatefulSetController:
 
 
 def ordinal(one: JsonObject, pod: JsonObject) -> int | None:
-    """The number of a Pod, None where its name has none."""
+    """Return the ordinal of a Pod, or None if its name has none."""
     prefix, dash, digits = name_of(pod).rpartition("-")
     return int(digits) if dash and prefix == name_of(one) and digits.isascii() and digits.isdigit() else None
 
 
 def pod_of(one: JsonObject, number: int, revision: JsonObject) -> JsonObject:
-    """The Pod of a number, as a revision has it."""
+    """Return the Pod of an ordinal by a revision."""
     pod = pod_of_template(one, template_of(revision))
     name = f"{name_of(one)}-{number}"
     own: JsonObject = {
@@ -228,7 +228,7 @@ def pod_of(one: JsonObject, number: int, revision: JsonObject) -> JsonObject:
 
 
 def claims_of(one: JsonObject, number: int) -> list[JsonObject]:
-    """The claims of the Pod of a number."""
+    """Return the claims of the Pod of an ordinal."""
     labels = find_object(one, "spec", "selector", "matchLabels")
     made: list[JsonObject] = []
     for template in find_list(one, "spec", "volumeClaimTemplates"):

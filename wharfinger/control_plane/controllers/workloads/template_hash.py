@@ -1,11 +1,14 @@
-"""The hashes in the names of what workload controllers make: ``web-5d4f8c7b9`` is the ReplicaSet of one pod template.
+"""The hashes in the names of objects that workload controllers create: ``web-5d4f8c7b9`` is the ReplicaSet of one pod
+template.
 
-A pod template is printed as Go prints its struct (types included, fields in the order of ``template_types.json``, zero values
+A pod template is printed as Go prints its struct (types included, fields in the order of ``template_types.json``, zero
+values
 written out), and the text is hashed with FNV-1a into 32 bits (ReplicaSets, DaemonSets). StatefulSets hash the JSON of their
-revision with FNV-1 instead. Digits of the decimal number are then replaced by letters that spell no words.
+revision with FNV-1 instead. The digits of the decimal number are then replaced by characters that spell no words.
 
-Templates are those the control plane stores: defaults filled in, quantities in their canonical form. What is empty counts as
-absent in lists and maps, as it does after a round through protobuf.
+Templates are those that the control plane stores: with defaults, and with quantities in their canonical form. Empty lists
+and
+maps count as absent, as they do after a round trip through protobuf.
 """
 
 import json
@@ -29,12 +32,12 @@ Fields = tuple[tuple[str, str, str], ...]
 
 
 def safe_encoded(number: int) -> str:
-    """A number's digits as characters that are used in generated names."""
+    """Return a number's digits as characters that are used in generated names."""
     return "".join(_ALPHABET[ord(digit) % len(_ALPHABET)] for digit in str(number))
 
 
 def template_hash(template: JsonValue, collisions: int | None = None) -> str:
-    """The ``pod-template-hash`` of a pod template; ``collisions`` is ``status.collisionCount`` where there is one."""
+    """Return the ``pod-template-hash`` of a pod template; ``collisions`` is ``status.collisionCount`` or None."""
     text = "(v1.PodTemplateSpec)" + _struct("v1.PodTemplateSpec", template if isinstance(template, dict) else {})
     data = text.encode()
     if collisions is not None:
@@ -46,7 +49,7 @@ def template_hash(template: JsonValue, collisions: int | None = None) -> str:
 
 
 def revision_hash(data: JsonValue, collisions: int | None = None) -> str:
-    """The hash of a ControllerRevision's data."""
+    """Return the hash of a ControllerRevision's data."""
     encoded = json.dumps(data, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     for char in "&<>\u2028\u2029":
         encoded = encoded.replace(char, f"\\u{ord(char):04x}")
@@ -71,7 +74,7 @@ def _struct(name: str, obj: JsonObject) -> str:
 
 
 def _typed(kind: str, value: JsonValue) -> str:
-    """A value with its type before it; a pointer that is nil has its own type, one that is not the type it points to."""
+    """Print a value after its type; for a pointer that is nil or the value that it points to."""
     if kind.startswith("*"):
         return f"({kind})<nil>" if value is None else f"({kind}){_bare(kind[1:], value)}"
     return f"({kind}){_bare(kind, value)}"
@@ -111,7 +114,7 @@ def _int_or_string(value: JsonValue) -> str:
 
 
 def _quantity(text: str) -> str:
-    """A canonical quantity as it is held after it was read."""
+    """Print a canonical quantity in the form that Go keeps after parsing it."""
     digits = text.lstrip("+-").rstrip("numkMGTPEeiK")
     suffix = text.lstrip("+-")[len(digits) :]
     if "e" in digits or "E" in digits or not digits.isdecimal() or suffix not in _SUFFIXES | _BINARY:
@@ -150,5 +153,5 @@ def _big(value: int, form: str, scale: int = 0) -> str:
 
 
 def revision_data(template: JsonValue) -> JsonObject:
-    """What a ControllerRevision of a pod template holds: a strategic merge patch that replaces the template."""
+    """Return the data of a ControllerRevision: a strategic merge patch that replaces the pod template."""
     return {"spec": {"template": find_object(template) | {"$patch": "replace"}}}
