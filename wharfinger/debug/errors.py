@@ -18,12 +18,4 @@ class NoDaemonError(DebugError):
 
 
 class DebugAnswerError(DebugError):
-<<<<<<< HEAD
-    """A daemon answers what this client does not understand."""
-=======
     """A daemon's answer is not understood by this client."""
-
-
-class OutputError(DebugError):
-    """There is an answer, but it cannot be written to stdout."""
->>>>>>> pf

@@ -119,7 +119,10 @@ def test_settings_come_from_secrets_and_config_maps_of_the_packages_namespace() 
         ({"kind": "Pod", "name": "a"}, r"settingsFrom\[0\]\.kind: 'Pod' is neither Secret nor ConfigMap"),
         ({"kind": "Secret"}, r"settingsFrom\[0\]\.name: required"),
         ({"kind": "Secret", "name": "a", "path": "b"}, r"settingsFrom\[0\]\.key: required where a path is given"),
-        ({"kind": "Secret", "name": "a", "key": "k", "path": "a..b"}, r"settingsFrom\[0\]\.path: 'a\.\.b' is not a path"),
+        (
+            {"kind": "Secret", "name": "a", "key": "k", "path": "a..b"},
+            r"settingsFrom\[0\]\.path: 'a\.\.b' is not a path",
+        ),
         ({"kind": "Secret", "name": "a", "optional": "yes"}, "optional: expected true or false"),
     ],
 )

@@ -71,25 +71,10 @@ def say(line: str) -> None:
 def show(text: str) -> None:
     """Write the answer to stdout. Characters that the terminal's encoding lacks are escaped.
 
-<<<<<<< HEAD
-    Raises BrokenPipeError where nobody reads it any more, and what the command line makes of other errors of stdout.
+    Raises BrokenPipeError if the reader has closed its end, and for other errors what `__main__` makes of stdout.
     """
     sys.stdout.write(encodable(text, _encoding()))
     sys.stdout.flush()
-=======
-    Raises OutputError if it cannot be written (a full disk), and BrokenPipeError if the reader has closed its end.
-    """
-    try:
-        sys.stdout.write(encodable(text, _encoding()))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        with suppress(OSError, ValueError):
-            # Otherwise Python flushes the rest of the buffer once more at exit, fails again, and changes the exit code.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise OutputError(f"the answer cannot be written to stdout: {error.strerror}") from error
->>>>>>> pf
 
 
 def terminal_columns() -> int | None:
