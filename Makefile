@@ -19,10 +19,10 @@ demo: setup ## the main job, from push to Ready to uninstall, on the embedded co
 run: setup ## the same set-up as the demo, left running until Ctrl-C
 	@$(PY) examples/demo.py --stay
 
-test: setup ## the tests, sampled (within 10 minutes)
+test: setup ## the tests, sampled (within 5 minutes)
 	@.ci/test
 
-test-full: setup ## the tests with the full figures, and the checks proven by planted defects
+test-full: setup ## all tests with the full figures (hours)
 	@WHARFINGER_TEST_FULL=1 .ci/test
 
 lint: setup ## ruff, mypy, import contract

@@ -1,4 +1,4 @@
-"""What `.ci/test` and `.ci/run` make of how their steps end: the real scripts and make, in a tree whose Python is a script.
+"""How `.ci/test`, `.ci/coverage` and `.ci/run` end when a step fails: the real scripts and make; Python is a script.
 
 That script stands for pytest, coverage and `.ci/modules.py`, and ends each as the case wants.
 """
@@ -12,11 +12,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SUMMARY = "======== 3 passed, 1 skipped in 125.30s (0:02:05) ========"
+FAST = "======== 2 passed, 1 deselected in 25.30s ========"
+FULL = "======== 4 passed in 225.30s (0:03:45) ========"
 PYTHON = f"""\
 #!/bin/sh
 case "$*" in
-    "-m coverage run -m pytest"*) echo "collected 4 items"; echo "{SUMMARY}"; echo "late warning" >&2; exit ${{PYTEST:-0}} ;;
+    "-m coverage run -m pytest"*) echo "collected 4 items"; echo "{SUMMARY}"; echo "late warning" >&2; exit ${{TRACED:-0}} ;;
     "-m pytest tests/queue") echo "only tests/queue"; exit ${{PYTEST:-0}} ;;
+    "-m pytest --color=no"*"-m not slow") echo "{FAST}"; exit ${{PYTEST:-0}} ;;
+    "-m pytest --color=no"*"-m ") echo "{FULL}"; exit ${{PYTEST:-0}} ;;
     "-m coverage combine"*) exit ${{COMBINE:-0}} ;;
     "-m coverage json"*) exit ${{JSON:-0}} ;;
     "-m coverage report"*) echo "TOTAL"; exit ${{REPORT:-0}} ;;
@@ -29,7 +33,7 @@ setup: ; @exit $${SETUP:-0}
 lint: ; @exit $${LINT:-0}
 test: ; @.ci/test
 """
-STEPS = ["PYTEST", "COMBINE", "JSON", "REPORT", "MODULES"]
+STEPS = ["TRACED", "COMBINE", "JSON", "REPORT", "MODULES"]
 
 
 @pytest.fixture
@@ -38,7 +42,7 @@ def tree(tmp_path: Path) -> Path:
     made = tmp_path / "a tree"
     (made / ".venv" / "bin").mkdir(parents=True)
     (made / ".ci").mkdir()
-    for name in ("test", "run"):
+    for name in ("test", "coverage", "run"):
         shutil.copy(ROOT / ".ci" / name, made / ".ci")
     python = made / ".venv" / "bin" / "python"
     python.write_text(PYTHON)
@@ -63,10 +67,21 @@ def run(tree: Path, *command: str, **steps: int) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("script", [".ci/test", ".ci/run"])
-def test_all_well(tree: Path, script: str) -> None:
+@pytest.mark.parametrize(("script", "summary"), [(".ci/test", FAST), (".ci/coverage", SUMMARY), (".ci/run", SUMMARY)])
+def test_all_well(tree: Path, script: str, summary: str) -> None:
     code, lines = run(tree, script)
-    assert (code, lines[-1]) == (0, SUMMARY), lines
+    assert (code, lines[-1]) == (0, summary), lines
+
+
+def test_all_of_it_runs_if_that_is_asked_for(tree: Path) -> None:
+    code, lines = run(tree, ".ci/test", WHARFINGER_TEST_FULL=1)
+    assert (code, lines) == (0, [FULL])
+
+
+def test_tests_that_fail_are_summed_up_last(tree: Path) -> None:
+    code, lines = run(tree, ".ci/run", PYTEST=1)
+    assert (code, lines[-1]) == (1, FAST), lines
+    assert {"ci: test failed", SUMMARY} <= set(lines)
 
 
 def test_what_a_killed_child_wrote_half_is_not_combined(tree: Path) -> None:
@@ -74,13 +89,13 @@ def test_what_a_killed_child_wrote_half_is_not_combined(tree: Path) -> None:
     python = tree / ".venv" / "bin" / "python"
     writes = f'touch {whole} .coverage.a-host.example.pid29764.XfLdii5y; echo "collected'
     python.write_text(PYTHON.replace('echo "collected', writes))
-    code, lines = run(tree, ".ci/test")
+    code, lines = run(tree, ".ci/coverage")
     assert code == 0, lines
     assert [path.name for path in tree.glob(".coverage*")] == [whole]
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("script", [".ci/test", ".ci/run"])
+@pytest.mark.parametrize("script", [".ci/coverage", ".ci/run"])
 def test_a_step_that_fails_fails_it_and_pytests_summary_is_last(tree: Path, script: str, step: str) -> None:
     code, lines = run(tree, script, **{step: 1})
     assert (code, lines[-1]) == (1, SUMMARY), lines
@@ -99,16 +114,16 @@ def test_ci_ends_with_a_set_up_that_fails(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 1])
-def test_a_part_of_the_tests_is_not_held_against_the_coverage_of_all(tree: Path, code: int) -> None:
-    said = ["test: arguments given, so coverage is not measured", "only tests/queue"]
-    assert run(tree, ".ci/test", "tests/queue", PYTEST=code, COMBINE=1) == (code, said)
+def test_a_part_of_the_tests_can_be_run(tree: Path, code: int) -> None:
+    assert run(tree, ".ci/test", "tests/queue", PYTEST=code) == (code, ["only tests/queue"])
 
 
-def test_the_tests_can_be_interrupted(tree: Path) -> None:
+@pytest.mark.parametrize(("script", "command"), [(".ci/test", 'echo "======== 2'), (".ci/coverage", 'echo "collected')])
+def test_the_tests_can_be_interrupted(tree: Path, script: str, command: str) -> None:
     # A shell's background jobs ignore SIGINT, and with them every child that the tests start.
     python = tree / ".venv" / "bin" / "python"
-    python.write_text(PYTHON.replace('echo "collected', 'grep ^SigIgn /proc/self/status; echo "collected'))
-    _, lines = run(tree, ".ci/test")
+    python.write_text(PYTHON.replace(command, f"grep ^SigIgn /proc/self/status; {command}"))
+    _, lines = run(tree, script)
     ignored = next(int(line.split()[1], 16) for line in lines if line.startswith("SigIgn"))
     before = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("SigIgn"))
     assert ignored & 2 == int(before.split()[1], 16) & 2

@@ -93,7 +93,7 @@ async def test_rules_that_take_too_long_are_a_finding(ledger: ProcessLedger) -> 
 async def test_a_worker_is_told_how_much_cpu_time_a_request_may_take(
     ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program(monkeypatch, """import sys; print('{"at":"%s"}' % sys.argv[1:], flush=True); sys.exit(1)""")
+    program(monkeypatch, """import signal, sys; print('{"at":"%s"}' % sys.argv[1:], flush=True); signal.pause()""")
     async with open_cel_pool(ledger, workers=1, limits=CelLimits(cpu_seconds=7, seconds=60)) as pool:
         (finding,) = await pool.evaluate(rules("true"), 1)
     assert finding.at == "['7']"
