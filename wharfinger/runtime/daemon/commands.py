@@ -47,7 +47,7 @@ FORCED_EXIT = 1
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``wharfinger run``."""
+    """Add the arguments of ``wharfinger run``."""
     parser.description = (
         "Run the daemon in the foreground until SIGTERM or Ctrl-C: it watches Applications and Modules, and keeps "
         "them installed. "
@@ -198,7 +198,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_facts(parser: argparse.ArgumentParser) -> None:
-    """What packages may ask about the cluster they are installed in."""
+    """Add the options about the cluster that packages are installed in."""
     facts = parser.add_argument_group("facts", "what packages are installed in; it decides which of them may be on")
     add_platform(facts)
     facts.add_argument(
@@ -213,7 +213,7 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the daemon. ``args.serve_inspector``, ``serve_metrics`` and ``chaos_problem`` come from the composition root."""
     set_up_logging(LogFormat(args.log_format), args.log_level)
-    os.umask(0o077)  # whatever a daemon writes is for its own user
+    os.umask(0o077)  # only its own user may read what a daemon writes
     helm = shutil.which(args.helm)
     if helm is None:
         return _failed(f"no {args.helm!r} on PATH; install Helm 3.14 or newer, or name it with --helm")
@@ -237,7 +237,7 @@ def run(args: argparse.Namespace) -> int:
         )
     except ContainmentError as error:
         return _failed(str(error), code=2)
-    # Absolute, all of them: helm runs in a folder of its own.
+    # All paths are absolute, because helm runs in a folder of its own.
     config = DaemonConfig(
         kubeconfig=kubeconfig.resolve() if kubeconfig else None,
         context=args.context,
@@ -290,7 +290,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _wrong_options(args: argparse.Namespace) -> str:
-    """What is wrong with the options; empty if nothing is."""
+    """Return what is wrong with the options; empty if nothing is."""
     for path in cast("list[Path]", args.local_packages):
         if not path.is_dir():
             return f"--local-packages {path}: not a folder; name one that is there"
@@ -368,5 +368,5 @@ def _embedded_options(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _absolute(rules: str) -> str:
-    """Rules as a child in another folder can read them: the path of a file is made absolute."""
+    """Return rules that a child process in another folder can read: the path of a file is made absolute."""
     return str(Path(rules).absolute()) if Path(rules).is_file() else rules
