@@ -1,8 +1,8 @@
-"""The daemon's own metrics, as Prometheus scrapes them: what `wharfinger statistics` counts, and what there is of packages.
+"""The daemon's own metrics in Prometheus' format: the counts of `wharfinger statistics`, and the packages.
 
-Everything counts for itself, where it works; here it is only written down, at one moment. Families are described beforehand
-(`DAEMON_METRICS`), and docs/metrics.md has the same list. What is of a binding is summed over all that watches for it. Rows that
-grow with what users install are bounded: beyond MAX_ROWS they are summed in one row of others, so sums stay true.
+Each part keeps its own counts; this module only writes them down, at one moment. Families are described beforehand
+(`DAEMON_METRICS`), and docs/metrics.md has the same list. A binding's numbers are summed over all its watches. Rows that
+grow with what users install are bounded: beyond MAX_ROWS they are summed in one row for all others, so sums remain correct.
 """
 
 import resource
@@ -22,7 +22,7 @@ from wharfinger.runtime.status.summary import summarize
 
 WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")
 MAX_ROWS: Final = 10_000
-"""Of one family."""
+"""The limit on rows of one family."""
 
 Row = tuple[Sequence[str], float]
 
@@ -83,9 +83,9 @@ DAEMON_METRICS: Final = (
 
 
 def daemon_lines(daemon: DaemonSnapshot, runtime: Runtime | None) -> Iterator[str]:
-    """All of them that there are now, as text; before the runtime is up, those of the process.
+    """Yield all present metrics as text; before the runtime is up, only those of the process.
 
-    Everything is counted before the first line comes, so whoever takes them may pause between two.
+    Everything is counted before the first line is yielded, so the caller may pause between two lines.
     """
     families = [*_process(daemon)]
     if runtime is not None:
@@ -96,7 +96,7 @@ def daemon_lines(daemon: DaemonSnapshot, runtime: Runtime | None) -> Iterator[st
 
 
 def summed(rows: Iterable[Row], others: Sequence[str], most: int = MAX_ROWS) -> list[Row]:
-    """Rows of equal labels as one; those of which there are too many as one that is labelled ``others``."""
+    """Sum rows of equal labels; rows beyond ``most`` are summed in one that is labelled ``others``."""
     sums: dict[Sequence[str], float] = {}
     for labels, number in rows:
         own = tuple(map(plain_text, labels))

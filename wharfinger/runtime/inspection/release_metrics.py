@@ -1,4 +1,4 @@
-"""Metrics of what keeps releases: the table and its reconciler, drift, health, renders that were kept."""
+"""The metrics of releases: the table and its reconciler, drift, health, and cached renders."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -43,7 +43,7 @@ RELEASE_METRICS: Final = (
 
 
 def release_families(tools: Tools) -> Iterator[tuple[Description, Rows]]:
-    """All of them, as they are now."""
+    """Yield all families with their present rows."""
     yield from _engine(tools.releases.statistics())
     renderer = tools.renderer
     yield RENDERS, _renders(renderer.statistics()) if isinstance(renderer, CachingRenderer) else []
