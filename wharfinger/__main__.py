@@ -1,8 +1,8 @@
 """The command line, and the only place where the parts are put together.
 
-Each part offers its commands in ``<part>/commands.py`` or beside it; the table below says where, and only the part whose command
-was asked for is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to a parser and
-sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+Each part offers its commands in ``<part>/commands.py`` or beside it. The table below says where, and only the part with the
+given command is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to a parser
+and sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 """
 
 import argparse
@@ -44,7 +44,7 @@ _MEANT: Final = {
     "queue": "queues dump",
     "config": "hook config",
 }
-"""Commands of other programs, and what they are called here."""
+"""Commands of other programs, and their names here."""
 
 EXIT_FAILED: Final = 1
 EXIT_INTERRUPTED: Final = 130
@@ -84,11 +84,11 @@ COMMANDS: Final = (
 
 
 class StdoutClosedError(Exception):
-    """A command wrote to a standard output that was closed before the start."""
+    """The error that a command wrote to a standard output that was closed before the start."""
 
 
 class _ClosedStdout(io.TextIOBase):
-    """Standard output where nobody wants any; not an OSError, which argparse ignores when it prints a help text."""
+    """A closed standard output. Its error is not an OSError, because argparse ignores those when it prints a help text."""
 
     encoding = "utf-8"
 
@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         sys.stderr.flush()
     except BrokenPipeError:
-        # Nobody reads the log any more; Python would end with 120 for what is left of it.
+        # Nothing reads the log any more; Python would exit with 120 because the rest of it cannot be flushed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return code
 
@@ -114,7 +114,7 @@ def _guarded(argv: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BaseExceptionGroup as group:
-        # What ends a command among tasks comes out of their nurseries wrapped.
+        # An exception that ends a command within tasks leaves their nurseries wrapped in groups.
         if group.split(KeyboardInterrupt)[1] is None:
             return EXIT_INTERRUPTED
         if group.split(StdoutClosedError)[1] is None:
@@ -126,7 +126,7 @@ def _guarded(argv: Sequence[str] | None) -> int:
     except StdoutClosedError:
         return _stdout_is_closed()
     except BrokenPipeError:
-        # The reader (head, less) went away; nothing more can be said on stdout.
+        # The reader (head, less) went away; nothing more can be written to stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except OSError as error:
@@ -136,7 +136,7 @@ def _guarded(argv: Sequence[str] | None) -> int:
 
 
 def _is_full(error: BaseException) -> bool:
-    """Return whether an error is that of a full disk behind an open file, standard output say."""
+    """Return whether an error means that the disk behind an open file (standard output, say) is full."""
     return (
         isinstance(error, OSError)
         and error.filename is None
@@ -146,7 +146,7 @@ def _is_full(error: BaseException) -> bool:
 
 def _disk_is_full() -> int:
     sys.stderr.write("error: the answer cannot be written: no space is left where standard output goes\n")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again at its end
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try to flush again at exit
     return EXIT_FAILED
 
 
@@ -156,15 +156,16 @@ def _stdout_is_closed() -> int:
 
 
 def _open_closed_streams() -> None:
-    """Open the standard streams that whoever started this closed.
+    """Open the standard streams that the parent process closed.
 
-    Python has None for such a stream, and its descriptor would go to the next file or socket that is opened, so that a child
-    process took that one for its output. A log that nobody wants is dropped; input is empty; a written answer is an error.
+    Python has None for such a stream, and its descriptor would be given to the next file or socket that is opened, so that a
+    child process would take that one for its output. A log to a closed stream is dropped, input is empty, and writing an
+    answer is an error.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
     closed = {number for number, stream in enumerate(streams) if stream is None}
     for number in closed:
-        descriptor = os.open(os.devnull, os.O_RDWR)  # lowest free number first, so most often the right one
+        descriptor = os.open(os.devnull, os.O_RDWR)  # the lowest free number, so usually the right one
         if descriptor != number:
             os.dup2(descriptor, number)
             os.close(descriptor)
@@ -186,7 +187,7 @@ def _run(arguments: list[str]) -> int:
 def _run_command(arguments: list[str]) -> int:
     parser = build_parser(asked_for=_first_word(arguments))
     args, rest = parser.parse_known_args(arguments)
-    # argparse takes an optional NAME only beside what it belongs to; people write it last: `get packages -o yaml NAME`.
+    # argparse takes an optional NAME only next to its subcommand; users write it last: `get packages -o yaml NAME`.
     if len(rest) == 1 and not rest[0].startswith("-") and getattr(args, "name", "") is None:
         args.name, rest = rest[0], []
     if rest:
@@ -199,14 +200,14 @@ def _run_command(arguments: list[str]) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that guesses what a wrong word was meant to be; the parsers of its commands are of this class, too."""
+    """A parser that suggests a known word for a wrong one; the parsers of its commands are of this class, too."""
 
     def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
-        """Print, and let an error come out that the overridden one would swallow."""
+        """Print, and raise an error that the overridden method would swallow."""
         (file or sys.stderr).write(message)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, with the nearest known word instead of all of them, and end with exit code 2."""
+        """Print what is wrong, with the nearest known word instead of all of them, and exit with code 2."""
         wrong = _WRONG_WORD.match(message)
         if wrong is not None and len(wrong["word"]) <= _LONGEST_GUESS:
             word, known = wrong["word"], re.findall(r"'([^']*)'", wrong["known"])
@@ -218,7 +219,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def build_parser(asked_for: str | None) -> argparse.ArgumentParser:
-    """The parser, with the arguments of the command ``asked_for`` only; of every command for ``"*"``."""
+    """Return the parser, with the arguments of the command ``asked_for`` only; of every command for ``"*"``."""
     parser = _Parser(
         prog=_PROGRAM,
         description="The package runtime for Kubernetes.",
@@ -241,7 +242,7 @@ def build_parser(asked_for: str | None) -> argparse.ArgumentParser:
 
 
 def version_line() -> str:
-    """``wharfinger 0.1.0 (Python 3.11.7)``."""
+    """Return a line like ``wharfinger 0.1.0 (Python 3.11.7)``."""
     return f"wharfinger {wharfinger.__version__} (Python {sys.version.split()[0]})"
 
 
@@ -263,7 +264,7 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
 
 @asynccontextmanager
 async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterator[None]:
-    """The daemon's debug socket; `runtime` is given it from here because it must not know `debug`. Raises StartError."""
+    """Serve the daemon's debug socket; passed to `runtime` from here, which must not import `debug`. Raises StartError."""
     from wharfinger.debug.errors import DebugSocketError  # noqa: PLC0415
     from wharfinger.debug.server.activation import inherited_listener  # noqa: PLC0415 - loaded by the daemon only
     from wharfinger.debug.server.server import open_debug_server  # noqa: PLC0415
@@ -280,7 +281,7 @@ async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterato
 
 @asynccontextmanager
 async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[None]:
-    """The daemon's metrics on an address of this machine. Raises StartError."""
+    """Serve the daemon's metrics on an address of this machine. Raises StartError."""
     from wharfinger.debug.errors import MetricsAddressError  # noqa: PLC0415 - loaded by the daemon only
     from wharfinger.debug.server.metrics_listener import open_metrics_listener, read_metrics_address  # noqa: PLC0415
     from wharfinger.runtime.controllers.state_dir import StartError  # noqa: PLC0415
@@ -296,7 +297,7 @@ async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[N
 
 @asynccontextmanager
 async def _open_jq() -> AsyncIterator["JqRunner"]:
-    """jq in a worker as the daemon has it; `packages` is given it from here because it must not know `hooks`."""
+    """Open jq in a worker like the daemon's; passed to `packages` from here, which must not import `hooks`."""
     from wharfinger.hooks.watching.jq_pool import open_jq_pool  # noqa: PLC0415 - only `package check` needs it
 
     async with open_jq_pool(None, workers=1) as pool:
@@ -304,22 +305,22 @@ async def _open_jq() -> AsyncIterator["JqRunner"]:
 
 
 def _check_hooks(folder: Path) -> "tuple[CheckFinding, ...]":
-    """What is wrong with the files of a package's hooks; `packages` is given it from here as well."""
+    """Return what is wrong with the files of a package's hooks; passed to `packages` from here as well."""
     from wharfinger.hooks.author.local_package import check_hook_files  # noqa: PLC0415 - only `package check` needs it
 
     return check_hook_files(folder)
 
 
 def _add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """`package lint`; `packages` is given it from here because it must not know `hooks`, which are linted, too."""
+    """Add `package lint`; passed to `packages` from here, which must not import `hooks`, because it lints hooks, too."""
     from wharfinger.hooks.author.lint_command import add_lint  # noqa: PLC0415 - only `package` needs it
 
     add_lint(actions, _refused_fields)
 
 
 def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":
-    """Return what a server would refuse of a custom resource definition; `hooks` is given it from here."""
-    # Late: most packages have no definitions, and `package lint` then loads no API server.
+    """Return what a server would refuse of a custom resource definition; passed to `hooks` from here."""
+    # Imported late: most packages have no definitions, and `package lint` then loads no API server.
     from wharfinger.kube.embedded_extra import missing_libraries  # noqa: PLC0415
     from wharfinger.packages.errors import PackageError  # noqa: PLC0415
 
@@ -331,7 +332,7 @@ def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":
 
 
 def _chaos_problem(rules: str) -> str:
-    """Return what is wrong with the rules of ``--chaos``, or ""; `runtime` is given it from here."""
+    """Return what is wrong with the rules of ``--chaos``, or ""; passed to `runtime` from here."""
     from wharfinger.control_plane.commands import faults_problem  # noqa: PLC0415 - only `run --chaos` needs it
 
     return faults_problem(rules)
