@@ -111,7 +111,7 @@ def test_an_option_that_cannot_be_meant_is_refused_before_anything_starts(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--chaos", "drop-before"], "--chaos is about the control plane of --embedded"),
+        (["--chaos", "drop-before"], "--chaos applies to the control plane of --embedded"),
         (["--embedded", "--chaos", "explode"], "there is no fault 'explode'"),
         (["--embedded", "--chaos", "absent.yaml"], "No such file"),
     ],

@@ -118,12 +118,12 @@ def _module_name(camel: str) -> str:
     name = kebab_name(camel)
     if camel_name(name) != camel:
         raise FormatError(
-            "not the name of a module in camelCase (sysctlTuner for the module sysctl-tuner), nor one followed by "
+            "expected a module's name in camelCase (sysctlTuner for the module sysctl-tuner), alone or followed by "
             f"{ENABLED_SUFFIX} or {MAINTENANCE_SUFFIX}"
         )
     check_module_name(name)
     if name == GLOBAL_NAME:
-        raise FormatError("what all modules see cannot be switched")
+        raise FormatError("the global settings cannot be switched on or off; remove this key")
     return name
 
 

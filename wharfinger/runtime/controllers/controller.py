@@ -205,7 +205,7 @@ class Controller:
                 known.id, known.record = identity, None
         if placed != identity.namespace:
             raise SpecError(
-                f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and make it anew"
+                f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and create it again"
             )
         self._claim_for_others(identity, written)
         owner = self.runtime.claims.claim(identity)
@@ -263,7 +263,7 @@ class Controller:
             try:
                 self.resting.run_as_installed(self._read(identity, obj))
             except SpecError as error:
-                log.info("%s: rests as it is installed: %s", identity, error)
+                log.info("%s: kept idle as it is installed: %s", identity, error)
         self.guard.say_removal(identity.name, find_int(obj, "metadata", "generation"), hold)
         await self._write_status(identity.name, key, obj)
 
@@ -273,7 +273,7 @@ class Controller:
             spec = self._read(identity, obj)
             return self.lookup.last_settings(spec)
         except (SpecError, SettingsSourceError) as error:
-            log.debug("%s: settings of what is being removed: %s", identity, error)
+            log.debug("%s: the settings for its removal: %s", identity, error)
             return None
 
     async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: tuple[str, ...]) -> bool:
@@ -319,8 +319,8 @@ class Controller:
                 self._look_later(name, str(error))
             except Exception as error:
                 # The outermost guard: a defect triggered by one object must not end the daemon for all others.
-                log.exception("%s: a defect in looking at it", name)
-                self.runtime.block(package_id(name), 0, {}, "Internal", f"{type(error).__name__} in looking at it")
+                log.exception("%s: a defect while reconciling it", name)
+                self.runtime.block(package_id(name), 0, {}, "Internal", f"{type(error).__name__} while reconciling it")
                 self._look_later(name, type(error).__name__)
             else:
                 self.failures.pop(name, None)
@@ -336,7 +336,7 @@ class Controller:
     def _look_later(self, name: str, why: str) -> None:
         count = self.failures[name] = self.failures.get(name, 0) + 1
         pause_s = min(RETRY_FIRST_S * 2 ** min(count, 10), RETRY_MAX_S) * random.uniform(0.8, 1.2)  # noqa: S311
-        log.warning("%s: %s; looking again in %.1f s", name, why, pause_s)
+        log.warning("%s: %s; retrying in %.1f s", name, why, pause_s)
         self.keys.add_later(name, pause_s)
 
     async def follow_packages(self, informer: Informer) -> None:
@@ -367,7 +367,7 @@ class Controller:
 
     def _look_at(self, key: ObjectKey) -> None:
         if _is_left_alone(key):
-            log.error("Module %s is left alone: its name has a dot; make it anew under a name without one", key.name)
+            log.error("Module %s is ignored: its name has a dot; create it again under a name without one", key.name)
             return
         self.keys.add(_name(key))
 
@@ -432,7 +432,7 @@ async def _wait_synced(informer: Informer) -> None:
         if not patience.cancelled_caught:
             return
         why = informer.statistics().last_error or "no answer yet"
-        log.warning("cannot list %s: %s; trying on", informer.resource.group_kind, why)
+        log.warning("cannot list %s: %s; retrying", informer.resource.group_kind, why)
 
 
 def _name(key: ObjectKey) -> str:
@@ -460,7 +460,7 @@ def _deletion_policy(identity: PackageId, obj: JsonObject) -> DeletionPolicy:
     try:
         return read_deletion(find_object(obj, "spec"))
     except FormatError as error:
-        log.warning("%s: %s; its objects are left", identity, error)
+        log.warning("%s: %s; its objects are kept", identity, error)
         return DeletionPolicy.ORPHAN
 
 

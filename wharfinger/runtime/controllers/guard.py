@@ -166,7 +166,11 @@ class Guard:
         if not goes_on and not is_ignoring(obj):
             hold = self._stopping(name, _REMOVAL)
             if hold is not None and hold.reason is Reason.WOULD_BREAK_DEPENDENTS and await self._is_taken(identity):
-                log.warning("%s: its namespace is being deleted, whoever needs it: %s", identity, hold.message)
+                log.warning(
+                    "%s: its namespace is being deleted, so it is removed although others need it: %s",
+                    identity,
+                    hold.message,
+                )
                 hold = None
         self._note(name, hold)
         if hold is None:
@@ -264,7 +268,7 @@ class Guard:
         waits = {each: hold.waits for each, hold in self.held.items()}
         return {each for each in going if not reaches(waits, each, name)}
 
-    # --- what is known of other packages --------------------------------------------------------------------------------------
+    # --- what is known of other packages ---------------------------------------------------------------------------------
 
     def _is_new(self, name: str) -> bool:
         return name in self._unheard and name not in self.runtime.instances

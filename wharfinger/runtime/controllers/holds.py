@@ -72,7 +72,7 @@ def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: C
 
 def judge_unknown(what: str, unknown: Collection[str]) -> Hold:
     """Return a hold on ``what`` until the requirements of the ``unknown`` packages are known."""
-    message = f"{what} waits until it is known what others need: {listed(unknown)} not loaded yet"
+    message = f"{what} waits until the requirements of all packages are known: {listed(unknown)} not loaded yet"
     return Hold(Reason.WAITING_FOR_DEPENDENTS, message, unknown=True)
 
 

@@ -71,7 +71,7 @@ async def take_stock(runtime: Runtime, identity: PackageId, obj: JsonObject) -> 
     except EXPECTED as error:
         if isinstance(error, ClusterError) and error.transient:
             raise
-        log.warning("%s: nobody knows what it requires: %s", identity, error)
+        log.warning("%s: its requirements are not known: %s", identity, error)
         return None
     return Stock(record, node_of(identity, definition, _directives(identity, obj)))
 
@@ -128,7 +128,7 @@ class Resting:
             return
         source, settings = found
         if not _is_as_applied(instance, instance.record.state, spec, source, settings):
-            self._say(instance, "more than is refused was changed since, or may have been")
+            self._say(instance, "its resource has, or may have, other changes than the one that is held")
             return
         self._said.pop(spec.id.name, None)
         enabled = None if spec.enabled is None else True
@@ -140,7 +140,7 @@ class Resting:
         """Log why the package stays idle, once, since every reconciliation finds the same."""
         if self._said.get(instance.id.name) != why:
             self._said[instance.id.name] = why
-            log.info("%s: rests as it is installed: %s", instance.id, why)
+            log.info("%s: kept idle as it is installed: %s", instance.id, why)
 
 
 def _is_as_applied(

@@ -102,8 +102,8 @@ def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: O
     static = encode_json(wanted.static)
     if len(static) > MAX_STATIC:
         raise ArtifactError(
-            f"module {wanted.name}: the static values for it beside its folder have {len(static)} bytes, and at most "
-            f"{MAX_STATIC} are taken; put them into the module's own values.yaml"
+            f"module {wanted.name}: expected at most {MAX_STATIC} bytes of static values beside its folder, found "
+            f"{len(static)}; put them into the module's own values.yaml"
         )
     content = checksum([wanted.content, wanted.static])
     before = find_object(live, "metadata", "annotations")

@@ -152,7 +152,7 @@ class ModulesDir:
             read = ConfigMapSettings(problems=(str(error),))
         self._config_problem = ""
         if read.problems:
-            self._config_problem = f"{key}: {'; '.join(read.problems)}; nothing of it is taken over"
+            self._config_problem = f"{key}: {'; '.join(read.problems)}; the ConfigMap as a whole is not applied"
         else:
             self._settings = read
         for warning in read.warnings:
@@ -175,7 +175,9 @@ class ModulesDir:
                 wanted_global(self._global_hooks, content, settings.global_settings, dirs.global_values, problem)
             )
         elif settings.global_settings or dirs.global_values:
-            self._say("global", "there are global values and no folder of global hooks to go with them; name one")
+            self._say(
+                "global", "there are global values but no folder of global hooks; name one with --global-hooks-dir"
+            )
         for module in dirs.modules:
             content_of = self._scan.contents[module.name]
             wanted.append(
@@ -214,7 +216,8 @@ class ModulesDir:
         if live is not None and (is_deleting(live) or not is_managed(live)):
             if not is_deleting(live):
                 self._say(
-                    str(key), f"{key} is somebody's own and left alone: it is not what the folder would make of it"
+                    str(key),
+                    f"{key} belongs to another manager (it lacks our label) and is not changed; delete it to install the folder",
                 )
             return True
         before, face = self._applied.get(key, (None, ""))
@@ -223,7 +226,7 @@ class ModulesDir:
         try:
             applied = await self._client.apply(obj, field_manager=MANAGER, force=True)
         except ClusterError as error:
-            self._say(str(key), f"{key} cannot be brought in line: {error}")
+            self._say(str(key), f"{key} cannot be applied: {error}")
             return False
         self._said.pop(str(key), None)
         self._applied[key] = obj, _face(applied)
@@ -301,7 +304,7 @@ async def _wait_synced(informer: Informer) -> None:
         if not patience.cancelled_caught:
             return
         why = informer.statistics().last_error or "no answer yet"
-        log.warning("cannot list %s: %s; trying on", informer.resource.group_kind, why)
+        log.warning("cannot list %s: %s; retrying", informer.resource.group_kind, why)
 
 
 def _face(obj: JsonObject) -> str:

@@ -74,7 +74,7 @@ class Scanner:
             raise ArtifactError(f"global hooks {folder}: not a folder; name one that is there")
         if (folder / GLOBAL_PACKAGE).exists():
             raise ArtifactError(
-                f"global hooks {folder}: it has {GLOBAL_PACKAGE} in it, which cannot be told from itself; rename that"
+                f"global hooks {folder}: it contains {GLOBAL_PACKAGE}, which is the package name of the folder itself; rename it"
             )
         return self._content(folder, known, None).digest
 

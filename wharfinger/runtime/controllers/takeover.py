@@ -59,10 +59,10 @@ class Takeover:
             except (ClusterError, FormatError) as error:
                 said = instance.masked(str(error)) if instance is not None else str(error)
                 if getattr(error, "transient", False) is not True:
-                    log.warning("%s: release %s is not looked after before it is applied again: %s", name, owner, said)
+                    log.warning("%s: release %s is not watched until it is applied again: %s", name, owner, said)
                     await self._runtime.tools.releases.forget(owner)
                     return
-                log.info("%s: release %s: %s; looking again in %.0f s", name, owner, said, pause_s)
+                log.info("%s: release %s: %s; retrying in %.0f s", name, owner, said, pause_s)
                 await trio.sleep(pause_s)
                 pause_s = min(2 * pause_s, RETRY_MAX_S)
             else:

@@ -44,7 +44,7 @@ class Bootstrap:
         with self._informer.changes() as changes:
             while not self.finished:
                 await changes.wait()
-        log.info("the cluster is bootstrapped: %s is there", self._marker)
+        log.info("the cluster is bootstrapped: %s exists", self._marker)
 
 
 @asynccontextmanager
@@ -59,8 +59,8 @@ async def open_bootstrap(client: ClusterClient, marker: ObjectKey) -> AsyncItera
             if not patience.cancelled_caught:
                 break
             why = informer.statistics().last_error or "no answer yet"
-            log.warning("nothing is installed before it is known whether %s is there: %s; trying on", marker, why)
+            log.warning("nothing is installed until it is known whether %s exists: %s; retrying", marker, why)
         bootstrap = Bootstrap(informer, marker)
         if not bootstrap.finished:
-            log.info("the cluster is not bootstrapped before %s is there", marker)
+            log.info("the cluster is not bootstrapped until %s exists", marker)
         yield bootstrap

@@ -138,7 +138,7 @@ class Rounds:
             self._switch()
         if not self._goes_on():
             self._settling = False
-            self._end_turn("the global hooks are put to rest")
+            self._end_turn("the global hooks are stopped")
         elif self._running or instance.started is None:
             return
         elif self._settling:
@@ -211,8 +211,8 @@ class Rounds:
         else:
             self._again = 0
             message = (
-                f"afterAll hooks changed the global values {MAX_ROUNDS} rounds in a row; a hook must come to rest when nothing "
-                "else changes"
+                f"afterAll hooks changed the global values {MAX_ROUNDS} rounds in a row; a hook must not change them "
+                "when nothing else changes"
             )
             self.runtime.reports.failed(instance, Stage.HOOKS, Failure("ValuesLoop", message, permanent=True))
 

@@ -276,7 +276,7 @@ class Operations:
         scope, updating = lifecycle.begin_disable(name)
         if scope is None:
             return
-        log.info("%s: put to rest: %s", instance.id, reason)
+        log.info("%s: being disabled: %s", instance.id, reason)
         self._end_crds(instance, "disabled")
         self._end_load(instance)
         runtime.set_status(instance, statuses.stopped(instance.status, runtime.now()))
@@ -363,7 +363,7 @@ class Operations:
             self.tell_scheduler(NodeRemoved(name))
             self._enqueue_removal(instance, scope)
         elif deletion is not None and (known := runtime.instances.get(name)) is not None and known.deletion != deletion:
-            log.warning("%s: its removal begins anew: deletionPolicy is %s now", identity, deletion)
+            log.warning("%s: its removal is begun again: deletionPolicy is %s now", identity, deletion)
             known.deletion = deletion
             self.restart_removal(known)
         return False

@@ -197,7 +197,7 @@ class Runtime:
         """Go on with a removal without the package's own delete hooks, as a user has asked."""
         instance = self.instances.get(name)
         if instance is not None and not instance.skip_delete_hooks:
-            log.warning("%s: its delete hooks are passed over, as asked for", instance.id)
+            log.warning("%s: its delete hooks are skipped, as requested", instance.id)
             instance.skip_delete_hooks = True
             self.operations.restart_removal(instance)
 
@@ -440,7 +440,7 @@ class Runtime:
             self.tools.journal.forget(name)
         except JournalError as error:
             # The steps left there are those of a finished removal; the next installation under this name outdates them.
-            log.warning("%s: its steps stay in the journal: %s", name, error)
+            log.warning("%s: its steps are kept in the journal: %s", name, error)
 
     def clean_later(self, name: str) -> None:
         """Forget a package whose removal is over, later, because its own queue reports that and cannot be removed

@@ -43,7 +43,7 @@ async def validate_settings(instance: Instance, tools: Tools, settings: JsonObje
             definition, settings, version, await comparable_settings(definition, checker.jq, old, of)
         )
     except EXPECTED as error:
-        return UnknownSettings(f"it cannot be found out now: {classify(error, instance.masked).message}")
+        return UnknownSettings(f"the settings cannot be checked now: {classify(error, instance.masked).message}")
     warnings = _masked(instance, report.warnings)
     if report.problems:
         return InvalidSettings(definition.version, _masked(instance, report.problems), warnings)

@@ -186,7 +186,7 @@ async def run_daemon(
                     stopping.up = True
                     await stopping.asked.wait()
                     manager.notify("STOPPING=1")
-                    log.info("stopping; %.0f s for what runs", config.grace_s)
+                    log.info("stopping; running tasks have %.0f s to finish", config.grace_s)
             nursery.cancel_scope.cancel()
     if hard.cancelled_caught:
         log.warning("stopped before everything had ended")
@@ -395,7 +395,7 @@ async def _try_containment(containment: Containment) -> None:
     try:
         await try_cell(containment)
     except HookError as error:
-        raise StartError(f"hooks cannot be contained as asked for: {error}") from error
+        raise StartError(f"hooks cannot be contained as requested: {error}") from error
 
 
 def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:

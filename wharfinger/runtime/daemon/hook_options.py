@@ -54,7 +54,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR[:DIR]",
-        help="folders of module folders; of modules with one name the first counts (may be repeated; default: "
+        help="folders of module folders; of modules with the same name, the first is used (may be repeated; default: "
         f"${_MODULES[0]} or ${_MODULES[1]}, or none)",
     )
     folders.add_argument(
@@ -73,14 +73,14 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
     )
     starts = parser.add_argument_group(
         "restarts",
-        "what is done again when the daemon starts again; by layout: everything for addon-operator's module folders, "
-        "what is needed for packages with a package.yaml",
+        "what is repeated when the daemon is restarted; by layout: everything for addon-operator's module folders, "
+        "only what is needed for packages with a package.yaml",
     )
     for option, what in (
-        ("--on-startup", "onStartup hooks; needed: once for each version"),
+        ("--on-startup", "onStartup hooks run; needed: once for each version"),
         (
             "--synchronization",
-            "hooks are shown all objects they watch; needed: where something differs from what they know",
+            "hooks are shown all objects they watch; needed: if the cluster differs from what they were last shown",
         ),
     ):
         starts.add_argument(
@@ -92,7 +92,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         )
     given = parser.add_argument_group(
         "environment of hooks",
-        "hooks get an environment of their own; of the daemon's only what is harmless or named here",
+        "hooks get an environment of their own; from the daemon's, only harmless variables and those named here",
     )
     add_environment_option(given)
     given.add_argument(
@@ -100,8 +100,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_policy,
         default=CredentialsPolicy.MODULES,
         metavar="|".join(CredentialsPolicy),
-        help="whose hooks get the daemon's credentials in their KUBECONFIG: those of Modules and global hooks, those of "
-        "Applications too, or nobody's (default: %(default)s)",
+        help="which hooks get the daemon's credentials in their KUBECONFIG: those of Modules and global hooks, those of "
+        "Applications too, or none (default: %(default)s)",
     )
 
 
@@ -124,9 +124,11 @@ def folders_problem(folders: AddonFolders) -> str:
         if not path.is_dir():
             return f"{path}: not a folder; name one that is there (--modules-dir, --global-hooks-dir)"
     if folders.global_hooks is not None and not any(path.is_file() for path in folders.global_hooks.rglob("*")):
-        return f"--global-hooks-dir {folders.global_hooks}: there is no file in it; leave the option out where there are no hooks"
+        return f"--global-hooks-dir {folders.global_hooks}: expected hooks, found no file; leave the option out if there are none"
     if folders.config_map is not None and not folders:
-        return "--config-map says how modules are to be set up, and there are none; give --modules-dir or --global-hooks-dir"
+        return (
+            "--config-map has settings of modules, but there are no modules; give --modules-dir or --global-hooks-dir"
+        )
     return ""
 
 

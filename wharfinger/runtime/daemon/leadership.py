@@ -86,7 +86,9 @@ def identity_of(state: Path) -> str:
 
 
 def _tell(why: str) -> None:
-    log.warning("not at work yet: %s; one daemon of a cluster is, until it ends or does not renew the Lease", why)
+    log.warning(
+        "not at work yet: %s; only one daemon per cluster is, until it stops or no longer renews the Lease", why
+    )
 
 
 async def _ensure_namespace(client: ClusterClient) -> None:

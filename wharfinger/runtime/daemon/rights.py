@@ -34,7 +34,7 @@ MOST_S: Final = 60.0
 """The pauses between two checks of a daemon that lacks rights: the first is FIRST_S, each next one doubles, up to MOST_S."""
 AGAIN_S: Final = 3600.0
 """The time after which the same list is logged again."""
-REMEDY: Final = "give its user the ClusterRole of docs/service.md; it looks again by itself"
+REMEDY: Final = "give its user the ClusterRole of docs/service.md; the daemon checks again by itself"
 HELD_S: Final = 300.0
 """The pause between two checks of a daemon that is at work."""
 _READ: Final = ("get", "list", "watch")
@@ -57,14 +57,14 @@ class Right:
 
 NEEDED: Final = (
     Right((*_READ, "patch"), GROUP, "applications", "see what is wanted, and set the finalizer"),
-    Right(("patch",), GROUP, "applications/status", "report how Applications are"),
+    Right(("patch",), GROUP, "applications/status", "report the status of Applications"),
     Right(
         (*_READ, "create", "patch", "delete"),
         GROUP,
         "modules",
         "see what is wanted, set the finalizer, and keep the Modules of --modules-dir",
     ),
-    Right(("patch",), GROUP, "modules/status", "report how Modules are"),
+    Right(("patch",), GROUP, "modules/status", "report the status of Modules"),
     Right(
         (*_READ, "create", "patch", "delete"),
         GROUP,
@@ -77,7 +77,9 @@ NEEDED: Final = (
         "customresourcedefinitions",
         "bring its own definitions and those of packages up to date",
     ),
-    Right((*_READ, "create"), "", "namespaces", "make its own namespace and those of Modules, and follow their labels"),
+    Right(
+        (*_READ, "create"), "", "namespaces", "create its own namespace and those of Modules, and watch their labels"
+    ),
     Right(
         (*_READ, "create", "update", "patch", "delete"),
         "",
@@ -90,7 +92,7 @@ NEEDED: Final = (
         "configmaps",
         "read settings, and write those of addon-operator's modules back",
     ),
-    Right(_READ, "", "events", "say why something is not ready"),
+    Right(_READ, "", "events", "report why an object is not ready"),
     Right(
         ("get", "create", "patch"),
         "coordination.k8s.io",
@@ -128,7 +130,7 @@ async def missing_rights(client: ClusterClient) -> tuple[Missing, ...]:
     except ApiError as error:
         if error.code != FORBIDDEN:
             raise
-        log.warning("its rights cannot be asked for, and are taken for granted: %s", error)
+        log.warning("its rights cannot be checked, and are assumed: %s", error)
         return ()
     return tuple(sorted(one for one in found if one is not None))
 
@@ -144,8 +146,8 @@ async def await_rights(client: ClusterClient, tell: Callable[[str], None]) -> No
         try:
             missing = await missing_rights(client)
         except ClusterError as error:
-            tell(f"its rights cannot be asked for: {error}")
-            unanswered.warn(f"its rights cannot be asked for: {error}; trying again each {RETRY_S:g} s")
+            tell(f"its rights cannot be checked: {error}")
+            unanswered.warn(f"its rights cannot be checked: {error}; trying again each {RETRY_S:g} s")
             await trio.sleep(RETRY_S)
             continue
         if not missing:
@@ -171,7 +173,7 @@ async def watch_rights(client: ClusterClient) -> None:
         except ClusterError:
             continue  # the parts that need the API server report this
         if missing:
-            said.warn(f"lacks rights that it had when it began: {listed(missing)}; {REMEDY}")
+            said.warn(f"lacks rights that it had when it started: {listed(missing)}; {REMEDY}")
         elif said.clear():
             log.info("has all the rights it needs again")
 
