@@ -175,7 +175,7 @@ async def run_daemon(
     """Run until SIGTERM or SIGINT; return True if everything ended within the grace time.
 
     Raises StartError, ConnectionConfigError, LedgerError or StoreError if the daemon cannot start, and LeaseLostError if
-    another daemon has taken the Lease.
+    another daemon has taken the Lease, or it could not be renewed in time.
     """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals, trio.CancelScope() as hard:
         async with trio.open_nursery() as nursery:
