@@ -1,8 +1,8 @@
 """The command line, and the only place where the parts are put together.
 
-Each part offers its commands in ``<part>/commands.py`` or beside it; the table below says where, and only the part whose command
-was asked for is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to a parser and
-sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+Each part offers its commands in ``<part>/commands.py`` or beside it. The table below says where, and only the part with the
+given command is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to a parser
+and sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 """
 
 import argparse
@@ -43,7 +43,7 @@ _MEANT: Final = {
     "queue": "queues dump",
     "config": "hook config",
 }
-"""Commands of other programs, and what they are called here."""
+"""Commands of other programs, and their names here."""
 
 EXIT_FAILED: Final = 1
 EXIT_INTERRUPTED: Final = 130
@@ -64,26 +64,26 @@ COMMANDS: Final = (
     Command(
         "plan",
         "runtime",
-        "say without a cluster which packages would be on, and in which order",
+        "show without a cluster which packages would be on, and in which order",
         module="plan.commands",
     ),
     Command("control-plane", "control_plane", "serve an embedded Kubernetes control plane on loopback"),
-    Command("package", "packages", "check and lint packages, push them to a registry, look at them there"),
+    Command("package", "packages", "check and lint packages, push them to a registry, inspect them there"),
     Command("hook", "hooks", "run a hook of a package without a cluster", module="author.commands"),
-    Command("get", "debug", "list what a running daemon looks after"),
-    Command("why", "debug", "say why a package of a running daemon is as it is, and what to do"),
+    Command("get", "debug", "list the packages of a running daemon"),
+    Command("why", "debug", "explain the state of a package of a running daemon, and what to do"),
     Command("dump", "debug", "dump the state of a running daemon"),
-    Command("queues", "debug", "look into the task queues of a running daemon"),
-    Command("scheduler", "debug", "look into the scheduler of a running daemon"),
-    Command("graph", "debug", "draw what the packages of a running daemon need of each other", module="graph.commands"),
-    Command("statistics", "debug", "count what a running daemon does and what waits"),
+    Command("queues", "debug", "show the task queues of a running daemon"),
+    Command("scheduler", "debug", "show the scheduler of a running daemon"),
+    Command("graph", "debug", "draw the dependencies between packages of a running daemon", module="graph.commands"),
+    Command("statistics", "debug", "show counts of the work of a running daemon"),
     Command("render", "debug", "render what a package of a running daemon would apply"),
-    Command("validate", "debug", "ask a running daemon whether a package would take settings"),
+    Command("validate", "debug", "ask a running daemon whether a package would accept settings"),
 )
 
 
 class StdoutError(Exception):
-    """The answer of a command cannot be written; not an OSError, which argparse ignores when it prints a help text."""
+    """The error that a command's answer cannot be written. It is not an OSError: argparse ignores those when it prints help."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"the answer cannot be written to stdout: {why}")
@@ -99,7 +99,7 @@ class _ClosedStdout(io.TextIOBase):
 
 
 class _StdoutFile(io.FileIO):
-    """The descriptor of standard output, whose errors name it. BrokenPipeError stays: the reader has gone, which is no fault."""
+    """The descriptor of standard output. It raises StdoutError, except BrokenPipeError if the reader has closed its end."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
         try:
@@ -118,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         sys.stderr.flush()
     except BrokenPipeError:
-        # Nobody reads the log any more; Python would end with 120 for what is left of it.
+        # Nothing reads the log any more; Python would exit with 120 because the rest of it cannot be flushed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return code
 
@@ -132,7 +132,7 @@ def _guarded(argv: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BaseExceptionGroup as group:
-        # What ends a command among tasks comes out of their nurseries wrapped.
+        # An exception that ends a command within tasks leaves their nurseries wrapped in groups.
         if group.split(KeyboardInterrupt)[1] is None:
             return EXIT_INTERRUPTED
         if group.split(StdoutError)[1] is None:
@@ -160,12 +160,12 @@ def _stdout_failed(error: BaseException) -> int:
 
 
 def _drop_stdout() -> None:
-    """Drop what is still in the buffer, which Python would write at the end, with an exit code of its own."""
+    """Drop the rest of the buffer. Python would write it at exit, and change the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _name_stdout_in_errors() -> None:
-    """Tell errors of the process's standard output (a full disk) from those of other files."""
+    """Give errors of standard output (a full disk) a type of their own."""
     old = sys.stdout
     if not isinstance(old, io.TextIOWrapper) or old is not sys.__stdout__:
         return
@@ -180,15 +180,16 @@ def _name_stdout_in_errors() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Open the standard streams that whoever started this closed.
+    """Open the standard streams that the parent process closed.
 
-    Python has None for such a stream, and its descriptor would go to the next file or socket that is opened, so that a child
-    process took that one for its output. A log that nobody wants is dropped; input is empty; a written answer is an error.
+    Python has None for such a stream, and its descriptor would be given to the next file or socket that is opened, so that a
+    child process would take that one for its output. A log to a closed stream is dropped, input is empty, and writing an
+    answer is an error.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
     closed = {number for number, stream in enumerate(streams) if stream is None}
     for number in closed:
-        descriptor = os.open(os.devnull, os.O_RDWR)  # lowest free number first, so most often the right one
+        descriptor = os.open(os.devnull, os.O_RDWR)  # the lowest free number, so usually the right one
         if descriptor != number:
             os.dup2(descriptor, number)
             os.close(descriptor)
@@ -203,7 +204,7 @@ def _open_closed_streams() -> None:
 def _run(arguments: list[str]) -> int:
     parser = build_parser(asked_for=_first_word(arguments))
     args, rest = parser.parse_known_args(arguments)
-    # argparse takes an optional NAME only beside what it belongs to; people write it last: `get packages -o yaml NAME`.
+    # argparse takes an optional NAME only next to its subcommand; users write it last: `get packages -o yaml NAME`.
     if len(rest) == 1 and not rest[0].startswith("-") and getattr(args, "name", "") is None:
         args.name, rest = rest[0], []
     if rest:
@@ -216,10 +217,10 @@ def _run(arguments: list[str]) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that guesses what a wrong word was meant to be; the parsers of its commands are of this class, too."""
+    """A parser that suggests a known word for a wrong one; the parsers of its commands are of this class, too."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, with the nearest known word instead of all of them, and end with exit code 2."""
+        """Print what is wrong, with the nearest known word instead of all of them, and exit with code 2."""
         wrong = _WRONG_WORD.match(message)
         if wrong is not None and len(wrong["word"]) <= _LONGEST_GUESS:
             word, known = wrong["word"], re.findall(r"'([^']*)'", wrong["known"])
@@ -232,7 +233,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def build_parser(asked_for: str | None) -> argparse.ArgumentParser:
-    """The parser, with the arguments of the command ``asked_for`` only; of every command for ``"*"``."""
+    """Return the parser, with the arguments of the command ``asked_for`` only; of every command for ``"*"``."""
     parser = _Parser(
         prog=_PROGRAM,
         description="The package runtime for Kubernetes.",
@@ -255,7 +256,7 @@ def build_parser(asked_for: str | None) -> argparse.ArgumentParser:
 
 
 def version_line() -> str:
-    """``wharfinger 0.1.0 (Python 3.11.7)``."""
+    """Return a line like ``wharfinger 0.1.0 (Python 3.11.7)``."""
     return f"wharfinger {wharfinger.__version__} (Python {sys.version.split()[0]})"
 
 
@@ -277,7 +278,7 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
 
 @asynccontextmanager
 async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterator[None]:
-    """The daemon's debug socket; `runtime` is given it from here because it must not know `debug`. Raises StartError."""
+    """Serve the daemon's debug socket; passed to `runtime` from here, which must not import `debug`. Raises StartError."""
     from wharfinger.debug.errors import DebugSocketError  # noqa: PLC0415
     from wharfinger.debug.server.activation import inherited_listener  # noqa: PLC0415 - loaded by the daemon only
     from wharfinger.debug.server.server import open_debug_server  # noqa: PLC0415
@@ -294,7 +295,7 @@ async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterato
 
 @asynccontextmanager
 async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[None]:
-    """The daemon's metrics on an address of this machine. Raises StartError."""
+    """Serve the daemon's metrics on an address of this machine. Raises StartError."""
     from wharfinger.debug.errors import MetricsAddressError  # noqa: PLC0415 - loaded by the daemon only
     from wharfinger.debug.server.metrics_listener import open_metrics_listener, read_metrics_address  # noqa: PLC0415
     from wharfinger.runtime.controllers.state_dir import StartError  # noqa: PLC0415
@@ -310,7 +311,7 @@ async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[N
 
 @asynccontextmanager
 async def _open_jq() -> AsyncIterator["JqRunner"]:
-    """jq in a worker as the daemon has it; `packages` is given it from here because it must not know `hooks`."""
+    """Open jq in a worker like the daemon's; passed to `packages` from here, which must not import `hooks`."""
     from wharfinger.hooks.watching.jq_pool import open_jq_pool  # noqa: PLC0415 - only `package check` needs it
 
     async with open_jq_pool(None, workers=1) as pool:
@@ -318,22 +319,22 @@ async def _open_jq() -> AsyncIterator["JqRunner"]:
 
 
 def _check_hooks(folder: Path) -> "tuple[CheckFinding, ...]":
-    """What is wrong with the files of a package's hooks; `packages` is given it from here as well."""
+    """Return what is wrong with the files of a package's hooks; passed to `packages` from here as well."""
     from wharfinger.hooks.author.local_package import check_hook_files  # noqa: PLC0415 - only `package check` needs it
 
     return check_hook_files(folder)
 
 
 def _add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """`package lint`; `packages` is given it from here because it must not know `hooks`, which are linted, too."""
+    """Add `package lint`; passed to `packages` from here, which must not import `hooks`, because it lints hooks, too."""
     from wharfinger.hooks.author.lint_command import add_lint  # noqa: PLC0415 - only `package` needs it
 
     add_lint(actions, _refused_fields)
 
 
 def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":
-    """Return what a server would refuse of a custom resource definition; `hooks` is given it from here."""
-    # Late: most packages have no definitions, and `package lint` then loads no API server.
+    """Return what a server would refuse of a custom resource definition; passed to `hooks` from here."""
+    # Imported late: most packages have no definitions, and `package lint` then loads no API server.
     from wharfinger.kube.embedded_extra import missing_libraries  # noqa: PLC0415
     from wharfinger.packages.errors import PackageError  # noqa: PLC0415
 
@@ -345,7 +346,7 @@ def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":
 
 
 def _chaos_problem(rules: str) -> str:
-    """Return what is wrong with the rules of ``--chaos``, or ""; `runtime` is given it from here."""
+    """Return what is wrong with the rules of ``--chaos``, or ""; passed to `runtime` from here."""
     from wharfinger.control_plane.commands import faults_problem  # noqa: PLC0415 - only `run --chaos` needs it
 
     return faults_problem(rules)

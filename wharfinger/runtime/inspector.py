@@ -1,9 +1,9 @@
-"""The one read interface of the runtime: frozen snapshots, taken in one step, with nothing secret in what they show.
+"""The one read interface of the runtime: frozen snapshots, taken in one step, without anything secret in what they show.
 
-`PackageSnapshot.secrets` is the exception: it names what must not be shown, is never encoded, and does not cross the socket.
+`PackageSnapshot.secrets` is the exception: it has what must not be shown, is never encoded, and does not cross the socket.
 
-`debug/` sees this module and nothing else of the runtime; nothing below sees `debug/`. The socket client of `debug/`
-implements the same protocol against a running daemon, so whatever prints a snapshot works on both.
+`debug/` uses this module and nothing else of the runtime; nothing below uses `debug/`. The socket client of `debug/`
+implements the same protocol against a running daemon, so code that prints a snapshot works with both.
 """
 
 from dataclasses import dataclass, field
@@ -27,10 +27,10 @@ class ConditionSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class TaskSnapshot:
-    """One queued task (spec/runtime §3, dump): times in seconds, ``retry_in_s`` only while it waits after a failure.
+    """One queued task (spec/runtime §3, dump): times in seconds; ``retry_in_s`` is set only while it waits after a failure.
 
-    ``parked``: it failed for good, and waits until an input changes. ``waits_for`` says what a task that runs cannot go on
-    without: ``a slot: renders``. Empty: it is at work, or does not run.
+    ``parked``: it failed permanently, and waits until an input changes. ``waits_for`` says what a running task waits for,
+    such as ``a slot: renders``; empty if it is at work or does not run.
     """
 
     index: int
@@ -56,10 +56,10 @@ class QueueSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class HookSnapshot:
-    """One hook: what it is bound to (``onStartup 10``, ``kubernetes configmaps``, ``schedule nightly 0 3 * * *``), how it went.
+    """One hook: its bindings (``onStartup 10``, ``kubernetes configmaps``, ``schedule nightly 0 3 * * *``) and its runs.
 
-    ``last_run`` is when its last run ended, None before the first; ``last_error`` is empty when that run succeeded.
-    ``waiting`` are events and times that it has not been told yet, ``reduced`` those that gave way to something newer.
+    ``last_run`` is the end of its last run, None before the first; ``last_error`` is empty if that run succeeded.
+    ``waiting`` counts events and times that it has not been shown yet, ``reduced`` those that were replaced by newer ones.
     """
 
     name: str
@@ -73,10 +73,11 @@ class HookSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class MonitorSnapshot:
-    """What follows one kubernetes binding of a hook. ``events`` and ``dropped`` are since it was started.
+    """The monitor of one kubernetes binding of a hook. ``events`` and ``dropped`` are counted since it was started.
 
-    ``listed``: it has seen all there is; ``locked``: its hook has not been synchronised, so it tells nothing yet; ``objects``
-    are in its snapshot, ``waiting`` changes on their way into it; ``last_error`` is the last change that it had to drop.
+    ``listed``: it has seen all existing objects; ``locked``: its hook has not been synchronised, so it emits nothing yet;
+    ``objects`` are in its snapshot, ``waiting`` are changes on their way into it; ``last_error`` is about the last change
+    that it had to drop.
     """
 
     hook: str
@@ -95,8 +96,8 @@ class MonitorSnapshot:
 class OperationSnapshot:
     """An operation in the journal ("update", "reconciliation", "disable", "removal"); steps in the order they were started.
 
-    ``interrupted``: in flight when an earlier process ended, and not started again; ``earlier``: that process left all of it,
-    and nobody has taken it up.
+    ``interrupted`` steps were in flight when an earlier process ended, and were not started again. ``earlier``: the whole
+    operation was left by that process and has not been continued.
     """
 
     operation: str
@@ -108,7 +109,7 @@ class OperationSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ProgressSnapshot:
-    """How many of the objects of what is under way are done, how many are not, and the first few of those."""
+    """The progress of the work under way: how many objects are done, how many are not, and the first few of those."""
 
     completed: int
     remaining: int
@@ -117,16 +118,16 @@ class ProgressSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class PackageSnapshot:
-    """One package: who it is, what is wanted, what is installed, what it is doing, and how it is.
+    """One package: its identity, what is wanted, what is installed, what it is doing, and its state.
 
-    ``version`` and ``digest`` are what is wanted, ``installed_version`` and ``installed_digest`` what the cluster has (empty:
+    ``version`` and ``digest`` are wanted, ``installed_version`` and ``installed_digest`` are in the cluster (empty:
     nothing). ``values`` are those it was last rendered with, redacted by the runtime, which knows their schema.
-    ``suspended`` and ``maintenance`` (its mode) are what somebody wants. ``crds`` are the kinds that it brought
-    (``group/version/Kind``), None while they are not established; ``unmatched`` overrides name what its chart has not.
-    ``urls`` are where it can be reached, ``drift`` the fields of its objects that are not as applied, and who set them.
-    ``failing`` are its objects that cannot be applied, corrected or deleted: why, which attempt, when the next one is, and how
-    the earlier ones failed. ``waits_for`` are the limits that work of it waits for (``hooks``, ``api``). ``secrets`` are texts
-    that may not appear in anything said about this package or its queue.
+    ``suspended`` and ``maintenance`` (its mode) are what users asked for. ``crds`` are the kinds that the package defines
+    (``group/version/Kind``), None while they are not established; ``unmatched`` overrides name something that its chart does
+    not have. ``urls`` are those under which it can be reached, ``drift`` the fields of its objects that are not as applied,
+    with the managers that set them. ``failing`` are its objects that cannot be applied, corrected or deleted: the error, the
+    attempt, the time of the next one, and the errors of earlier ones. ``waits_for`` are the limits that its work waits for
+    (``hooks``, ``api``). ``secrets`` are texts that may not appear in anything shown about this package or its queue.
     """
 
     name: str
@@ -163,7 +164,7 @@ class PackageSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class DependencySnapshot:
-    """What a node builds on; an empty constraint means any version, an optional one counts only while it is there."""
+    """A dependency of a node; an empty constraint means any version, an optional one counts only while the package exists."""
 
     name: str
     constraint: str
@@ -181,7 +182,7 @@ class GroupSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class VoteSnapshot:
-    """What one rule says about a package: "Enable", "Disable" or "Forbid", and why."""
+    """The vote of one rule on a package: "Enable", "Disable" or "Forbid", and the reason."""
 
     verdict: str
     reason: str
@@ -190,7 +191,7 @@ class VoteSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class LackSnapshot:
-    """What a node is parked on (``kind`` "package", "tier", "vote", "pause"), and how that is: "idle", "failed" …"""
+    """Something that a node is parked on (``kind`` "package", "tier", "vote", "pause"), and its state: "idle", "failed" …"""
 
     kind: str
     name: str
@@ -201,10 +202,11 @@ class LackSnapshot:
 class NodeSnapshot:
     """One package as the scheduler sees it (spec/runtime §4.9), dependencies sorted by name.
 
-    ``order`` is the effective one; ``state`` "idle", "scheduled" or "active"; ``decision`` "Enable", "Disable", "Forbid" or
-    "Undefined"; only a node with "Enable" is on. ``since`` is when it came into its state, was decided about anew, or was parked
-    on what it ``lacks``; ``run`` the last one that was ordered (0: none), ``failed`` that it failed, to be tried again or not.
-    ``votes`` are those of all rules that have an opinion, in order; ``dependents`` who names it.
+    ``order`` is the effective one; ``state`` is "idle", "scheduled" or "active"; ``decision`` is "Enable", "Disable",
+    "Forbid" or "Undefined"; only a node with "Enable" is on. ``since`` is the time when it entered its state, was decided
+    about again, or was parked on what it ``lacks``. ``run`` is the last run that was ordered (0: none), and ``failed`` says
+    that it failed, whether or not it is retried. ``votes`` are those of all rules that have an opinion, in order;
+    ``dependents`` are the packages that name it.
     """
 
     name: str
@@ -228,7 +230,7 @@ class NodeSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class CauseSnapshot:
-    """One link of the chain of causes: whose it is, how that is, and since when it is so."""
+    """One link of the chain of causes: its subject, the subject's state, and the time since which that lasts."""
 
     subject: str
     state: str
@@ -238,10 +240,10 @@ class CauseSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationSnapshot:
-    """Why a package is as it is: the chain of causes, its root last, and what to do about the root.
+    """The explanation of a package's state: the chain of causes, its root last, and what to do about the root.
 
-    ``also`` says, in a line each, what else keeps it; ``ready``: there is nothing to explain. What is ready as it is installed,
-    and is to be run again, is explained as long as that run waits.
+    ``also`` lists further causes, one per line; ``ready``: there is nothing to explain. If a package is ready as it is
+    installed, but is to run again, it is explained for as long as that run waits.
     """
 
     name: str
@@ -253,9 +255,9 @@ class ExplanationSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class RenderSnapshot:
-    """What a package would apply now: its manifests as YAML documents, Secret data included, or why there are none.
+    """The objects that a package would apply now, as YAML documents, Secret data included, or why there are none.
 
-    A ``problem`` (empty: none) says why rendering failed; without a chart there is nothing to render, and no problem.
+    A ``problem`` (empty: none) says why rendering failed; without a chart, there is nothing to render and no problem.
     """
 
     manifest: str = field(repr=False)
@@ -265,7 +267,7 @@ class RenderSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ValidSettings:
-    """Settings that the package, in this version of it, would take; ``warnings`` say what should be changed all the same."""
+    """Settings that this version of the package would accept; ``warnings`` say what should be changed nevertheless."""
 
     version: str
     warnings: tuple[Problem, ...] = ()
@@ -273,7 +275,7 @@ class ValidSettings:
 
 @dataclass(frozen=True, slots=True)
 class InvalidSettings:
-    """Settings that it would refuse, and everything that is wrong with them."""
+    """Settings that the package would refuse, with all their problems."""
 
     version: str
     problems: tuple[Problem, ...]
@@ -282,7 +284,7 @@ class InvalidSettings:
 
 @dataclass(frozen=True, slots=True)
 class UnknownSettings:
-    """Nobody can tell now; ``why`` says what it is waiting for."""
+    """The answer that settings cannot be checked now; ``why`` says what is missing."""
 
     why: str
 
@@ -292,7 +294,7 @@ SettingsAnswer: TypeAlias = ValidSettings | InvalidSettings | UnknownSettings
 
 @dataclass(frozen=True, slots=True)
 class DaemonSnapshot:
-    """The daemon itself; ``standby`` is what it waits for before it may be at work, "" where nothing."""
+    """The daemon itself; ``standby`` is what it waits for before it may be at work, "" if nothing."""
 
     version: str
     pid: int
@@ -306,9 +308,10 @@ class DaemonSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """All queues together. Now: queues with a task, tasks, and those that run, back off, or are parked until an input changes.
+    """The counts of all queues together: queues with a task, tasks, and those that run, back off, or are parked now.
 
-    Since the start: tasks ``retired`` after success, ``dropped`` without; runs that failed, and those that did by a ``bug``.
+    Counted since the start: tasks ``retired`` after success and ``dropped`` without; runs that failed, and those that failed
+    by a ``bug``.
     """
 
     queues: int
@@ -324,9 +327,10 @@ class TaskCounts:
 
 @dataclass(frozen=True, slots=True)
 class SlotsSnapshot:
-    """The limit on one kind of work: how many slots there are, how many are in use, how many requests wait for one.
+    """The limit on one kind of work: the number of slots, of slots in use, and of requests that wait for one.
 
-    The kind ``work`` is of all others but ``api`` together: who waits for one of those waits for one of these too.
+    The kind ``work`` covers all other kinds but ``api`` together: a request that waits for one of those waits for ``work``,
+    too.
     """
 
     kind: str
@@ -337,7 +341,7 @@ class SlotsSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class PoolSnapshot:
-    """Workers that run what strangers wrote: how many live now; requests and workers replaced (hung, dead) since the start."""
+    """The workers that run code from packages: live ones now; requests and replaced workers (hung, dead) since the start."""
 
     workers: int
     requests: int
@@ -346,7 +350,7 @@ class PoolSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SchedulesSnapshot:
-    """The clock of all hooks: crontabs followed now, ticks since the start, and when the next is due."""
+    """The clock of all hooks: crontabs followed now, ticks since the start, and the time of the next tick."""
 
     crontabs: int
     ticks: int
@@ -355,7 +359,7 @@ class SchedulesSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class MonitorCounts:
-    """The monitors of all packages that are started together, as in `MonitorSnapshot`."""
+    """The counts of the monitors of all packages whose hooks are started, as in `MonitorSnapshot`."""
 
     monitors: int
     listed: int
@@ -368,7 +372,7 @@ class MonitorCounts:
 
 @dataclass(frozen=True, slots=True)
 class StoreSnapshot:
-    """The packages on disk: digests being worked on, temporary names in use, packages brought here and not deployed yet."""
+    """The packages on disk: digests being worked on, temporary names in use, packages downloaded and not deployed yet."""
 
     locked: int
     temporary: int
@@ -377,11 +381,11 @@ class StoreSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCounts:
-    """The objects of all releases. ``health`` says how their reconciler is: ``OK, 3 objects``, ``Degraded, 2 errors``.
+    """The objects of all releases. ``health`` is that of their reconciler: ``OK, 3 objects``, ``Degraded, 2 errors``.
 
-    Now: those that are to be applied or deleted (``pending``), looked at again (``refreshing``), that failed and are tried again
-    (``failing``), operations that hang or are retried by whose operations hang (``slow``). Since the start: those that were
-    deleted by prunes (``pruned``), and prunes that failed.
+    Counted now: objects that are to be applied or deleted (``pending``), are checked again (``refreshing``), or failed and
+    are retried (``failing``), and operations that hang or are retried by releases whose operations hang (``slow``). Counted
+    since the start: objects deleted by prunes (``pruned``), and prunes that failed.
     """
 
     health: str
@@ -396,9 +400,9 @@ class ObjectCounts:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsSnapshot:
-    """What the daemon counts. ``trying_crds`` are the packages whose definitions all others wait for.
+    """The counts of the daemon. ``trying_crds`` are the packages whose definitions all others wait for.
 
-    ``filters`` (jq), ``rules`` (CEL), ``store`` and ``objects`` are None where what does that work counts nothing.
+    ``filters`` (jq), ``rules`` (CEL), ``store`` and ``objects`` are None if the part that does that work counts nothing.
     """
 
     tasks: TaskCounts
@@ -413,50 +417,53 @@ class StatisticsSnapshot:
 
 
 class Inspector(Protocol):
-    """Questions a running daemon answers. Every answer is a snapshot: consistent in itself, and no handle on anything."""
+    """The questions that a running daemon answers.
+
+    Every answer is a snapshot: consistent in itself, and not a handle on anything.
+    """
 
     async def daemon(self) -> DaemonSnapshot:
-        """The daemon."""
+        """Return the snapshot of the daemon."""
         ...
 
     async def statistics(self) -> StatisticsSnapshot | None:
-        """What the daemon counts, or None before there is anything to count."""
+        """Return the daemon's counts, or None before there is anything to count."""
         ...
 
     async def metrics(self) -> str:
-        """The daemon's own metrics, in Prometheus' text format (:mod:`~wharfinger.formats.exposition`)."""
+        """Return the daemon's own metrics, in Prometheus' text format (:mod:`~wharfinger.formats.exposition`)."""
         ...
 
     async def hook_metrics(self) -> str:
-        """The metrics that hooks publish, in the same format; none is called as one of the daemon's own."""
+        """Return the metrics that hooks publish, in the same format; none of them has the name of one of the daemon's own."""
         ...
 
     async def packages(self) -> tuple[PackageSnapshot, ...]:
-        """All packages, sorted by name."""
+        """Return all packages, sorted by name."""
         ...
 
     async def package(self, name: str) -> PackageSnapshot | None:
-        """One package by its runtime name (``<namespace>.<instance>``), or None."""
+        """Return one package by its runtime name (``<namespace>.<instance>``), or None."""
         ...
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
-        """All queues, sorted by name."""
+        """Return all queues, sorted by name."""
         ...
 
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:
-        """All nodes of the scheduler, sorted by name."""
+        """Return all nodes of the scheduler, sorted by name."""
         ...
 
     async def why(self, name: str) -> ExplanationSnapshot | None:
-        """Why the package of this name is as it is, or None when there is no such package."""
+        """Explain the state of the package of this name, or return None if there is no such package."""
         ...
 
     async def render(self, name: str) -> RenderSnapshot | None:
-        """What the package of this name would apply now, or None when there is no such package."""
+        """Render what the package of this name would apply now, or return None if there is no such package."""
         ...
 
     async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
-        """Whether the package of this name would take these settings, or None when there is no such package.
+        """Check whether the package of this name would accept these settings; None if there is no such package.
 
         ``version`` is that of the schema that they are written for; 0: the newest.
         """

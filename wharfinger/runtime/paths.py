@@ -1,4 +1,4 @@
-"""Where a daemon keeps its state, and where its debug socket is: the same answer for the daemon and for the command line.
+"""The paths of a daemon's state and debug socket, which are the same for the daemon and for the command line.
 
 State folder (DESIGN §7): ``/var/lib/wharfinger`` as root, else ``$XDG_STATE_HOME/wharfinger``; below it ``journal.db``,
 ``store/``, ``deployed/``, ``cache/`` and ``run/debug.sock``.
@@ -13,7 +13,7 @@ STATE_VARIABLE: Final = "WHARFINGER_STATE_DIR"
 
 
 def default_state_dir() -> Path:
-    """The state folder when nobody names one."""
+    """Return the state folder that is used if no option names one."""
     if named := os.environ.get(STATE_VARIABLE):
         return Path(named)
     if os.geteuid() == 0:
@@ -22,7 +22,7 @@ def default_state_dir() -> Path:
 
 
 def default_socket(state_dir: Path | None = None) -> Path:
-    """The debug socket of the daemon that uses ``state_dir``."""
+    """Return the debug socket of the daemon that uses ``state_dir``."""
     if state_dir is None and (named := os.environ.get(SOCKET_VARIABLE)):
         return Path(named)
     return (state_dir or default_state_dir()) / "run" / "debug.sock"

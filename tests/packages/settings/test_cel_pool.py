@@ -93,7 +93,10 @@ async def test_rules_that_take_too_long_are_a_finding(ledger: ProcessLedger) -> 
 async def test_a_worker_is_told_how_much_cpu_time_a_request_may_take(
     ledger: ProcessLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program(monkeypatch, """import sys; sys.stdin.readline(); print('{"at":"%s"}' % sys.argv[1:], flush=True); sys.exit(1)""")
+    program(
+        monkeypatch,
+        """import sys; sys.stdin.readline(); print('{"at":"%s"}' % sys.argv[1:], flush=True); sys.exit(1)""",
+    )
     async with open_cel_pool(ledger, workers=1, limits=CelLimits(cpu_seconds=7, seconds=60)) as pool:
         (finding,) = await pool.evaluate(rules("true"), 1)
     assert finding.at == "['7']"
@@ -111,7 +114,10 @@ async def test_running_out_of_memory_costs_a_worker_and_nothing_else(ledger: Pro
     [
         ("import os; os.kill(os.getpid(), 11)", "its worker died (Segmentation fault)"),
         ("raise SystemExit(7)", "its worker died (exit status 7)"),
-        ('import sys; sys.stdin.readline(); print(\'{"at":"x"}\'); sys.stdout.flush(); sys.exit(1)', "its worker died (exit status 1)"),
+        (
+            'import sys; sys.stdin.readline(); print(\'{"at":"x"}\'); sys.stdout.flush(); sys.exit(1)',
+            "its worker died (exit status 1)",
+        ),
         ("print('nonsense', flush=True); import signal; signal.pause()", "cel: not an answer"),
         ("print('x' * 2_000_000, flush=True); import signal; signal.pause()", "an answer of more than"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)", "could not be evaluated within 5 s of CPU time"),

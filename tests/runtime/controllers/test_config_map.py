@@ -54,7 +54,7 @@ def test_a_module_that_is_not_there_is_only_told() -> None:
 @pytest.mark.parametrize(
     ("key", "text", "problem"),
     [
-        ("sysctl-tuner", "a: 1", "sysctl-tuner: not the name of a module in camelCase (sysctlTuner for the module"),
+        ("sysctl-tuner", "a: 1", "sysctl-tuner: expected a module's name in camelCase (sysctlTuner for the module"),
         ("SysctlTuner", "a: 1", "SysctlTuner: module '-sysctl-tuner': its name must be kebab-case"),
         ("sysctl_tuner", "a: 1", "sysctl_tuner: module 'sysctl_tuner': its name must be kebab-case"),
         ("Enabled", "true", "Enabled: module '': its name must be kebab-case"),
@@ -66,7 +66,7 @@ def test_a_module_that_is_not_there_is_only_told() -> None:
         ("webEnabled", "yes", 'webEnabled: expected "true" or "false", found \'yes\''),
         ("webEnabled", "", 'webEnabled: expected "true" or "false", found \'\''),
         ("webMaintenance", "On", "webMaintenance: expected NoResourceReconciliation, found 'On'"),
-        ("globalEnabled", "false", "globalEnabled: what all modules see cannot be switched"),
+        ("globalEnabled", "false", "globalEnabled: the global settings cannot be switched on or off"),
     ],
 )
 def test_one_mistake_lets_nothing_through(key: str, text: str, problem: str) -> None:

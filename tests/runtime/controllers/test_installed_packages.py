@@ -136,7 +136,7 @@ async def test_nothing_is_removed_while_it_is_not_known_who_needs_it(tmp_path: P
             await patch(ground, "other", {"packageVersion": "2.0.0"})
             async with ground.open_world() as world:
                 waits = await world.until("", "database", WAITS)
-                assert message(waits).startswith("the removal waits until it is known what others need: ")
+                assert message(waits).startswith("the removal waits until the requirements of all packages are known: ")
                 assert message(waits).endswith("prod.shop not loaded yet")  # beside others, as it was the first look
                 # It was ready, and stays so at a restart: what it waits for is said as what it reconciles.
                 waits = await world.until(
@@ -235,8 +235,8 @@ async def test_what_rests_though_its_removal_is_refused_has_run_for_whoever_need
                 await world.annotate("", "database", name, "look")
                 with trio.fail_after(30):
                     await trio.testing.wait_all_tasks_blocked(0.1)
-        assert [each.message for each in caplog.records if "rests as it is installed" in each.message] == [
-            "database: rests as it is installed: more than is refused was changed since, or may have been"
+        assert [each.message for each in caplog.records if "kept idle as it is installed" in each.message] == [
+            "database: kept idle as it is installed: its resource has, or may have, other changes than the one that is held"
         ]
 
 

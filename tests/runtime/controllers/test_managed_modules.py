@@ -108,7 +108,10 @@ def test_what_a_person_asked_for_stays_asked_for() -> None:
 
 
 def test_static_values_that_are_too_large() -> None:
-    with pytest.raises(ArtifactError, match=r"module web: the static values .* put them into the module's own"):
+    with pytest.raises(
+        ArtifactError,
+        match=r"module web: expected at most \d+ bytes of static values .* put them into the module's own",
+    ):
         module_object(replace(WANTED, static={"a": "x" * MAX_STATIC}), None)
 
 

@@ -210,8 +210,8 @@ async def test_a_wrong_config_map_is_not_followed_and_said(tmp_path: Path, caplo
             await place.set(**{"web": "size: 5", "Wrong-key": "", "global": "- 1"})
             await place.until(lambda: bool(annotation(place, "global", PROBLEM)))
             problem = annotation(place, "global", PROBLEM)
-            assert "Wrong-key: not the name of a module" in problem
-            assert "global: expected settings by name, found a list; nothing of it is taken over" in problem
+            assert "Wrong-key: expected a module's name" in problem
+            assert "global: expected settings by name, found a list; the ConfigMap as a whole is not applied" in problem
             assert list(controller.problems) == [problem]
             assert place.spec("web")["settings"] == {"size": 4}
             assert [record.message for record in caplog.records].count(problem) == 1
@@ -235,9 +235,9 @@ async def test_at_the_start_everything_must_be_right(wrong: str, tmp_path: Path)
         with pytest.raises(StartError) as caught, one_error():
             async with place.open():
                 raise AssertionError("it has begun")
-        assert {"config map": "webEnabled", "folder": "not a folder; name one", "values": "global"}[wrong] in str(
-            caught.value
-        )
+        assert {"config map": "webEnabled", "folder": "not a folder; name an existing one", "values": "global"}[
+            wrong
+        ] in str(caught.value)
         assert place.names() == []
 
 
@@ -250,7 +250,7 @@ async def test_what_is_somebodys_own_is_left_alone(tmp_path: Path, caplog: pytes
         async with place.open(config_map=False):
             await place.until(lambda: "blog" in place.names())
             assert place.spec("web")["packageVersion"] == "9.0.0"
-            assert "somebody's own and left alone" in caplog.text
+            assert "belongs to another manager" in caplog.text
             # Given up by a person, it is ours; taken over by one, it is not.
             await place.client.delete(ObjectKey(MODULE, "", "web"))
             await place.until(lambda: bool(find(live(place, "web"), "metadata", "labels", MANAGED_BY)))
@@ -326,7 +326,7 @@ async def test_what_the_api_server_refuses_holds_up_nobody_else(
             refusing.names.clear()
             await place.until(lambda: place.names() == ["blog"])
             nursery.cancel_scope.cancel()
-    assert caplog.text.count("cannot be brought in line: not today") == 1
+    assert caplog.text.count("cannot be applied: not today") == 1
 
 
 async def test_too_much_static_for_a_module_is_said_and_leaves_it_as_it_is(
@@ -345,4 +345,4 @@ async def test_global_values_without_global_hooks_are_told(tmp_path: Path, caplo
     files(tmp_path)
     caplog.set_level(logging.WARNING)
     async with open_place(tmp_path) as place, place.open(config_map=False):
-        assert "no folder of global hooks to go with them" in caplog.text
+        assert "no folder of global hooks; name one" in caplog.text

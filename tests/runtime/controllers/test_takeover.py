@@ -132,7 +132,7 @@ async def test_a_record_that_cannot_be_read_is_passed_over(tmp_path: Path, caplo
         await ground.client.merge_patch(record, {"data": {"release": "bm9uc2Vuc2U="}})
         async with ground.open_world() as world:
             await until(lambda: not waited_for(world))
-            assert "is not looked after before it is applied again" in caplog.text
+            assert "is not watched until it is applied again" in caplog.text
 
 
 async def test_what_is_on_its_way_out_holds_nobody_up(tmp_path: Path) -> None:

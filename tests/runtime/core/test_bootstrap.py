@@ -88,7 +88,7 @@ async def test_nothing_is_said_before_it_is_known_and_the_log_says_why(
             with trio.move_on_after(60):
                 await known.wait()
             assert not known.is_set()
-            assert "before it is known whether ConfigMap default/done is there: connection refused" in caplog.text
+            assert "until it is known whether ConfigMap default/done exists: connection refused" in caplog.text
             hiding.allowed.set()
             with trio.fail_after(120):
                 await known.wait()

@@ -119,7 +119,7 @@ async def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
         fresh.record = record
         answer = await validate_settings(fresh, world.runtime.tools, {})
         assert isinstance(answer, UnknownSettings)
-        assert "it cannot be found out now: package.yaml: name: shop was published as" in answer.why
+        assert "the settings cannot be checked now: package.yaml: name: shop was published as" in answer.why
 
         record.state, fresh.record = before, None
         secret = ObjectKey(SECRET, "prod", record.key.name)

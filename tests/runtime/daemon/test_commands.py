@@ -94,7 +94,7 @@ def test_an_embedded_cluster_and_another_one_are_too_many(
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--local-packages", "/no/such/folder", "not a folder; name one that is there"),
+        ("--local-packages", "/no/such/folder", "not a folder; name an existing one"),
         ("--platform-version", "zzz", "give a version such as 1.2.3"),
         ("--edition", "ee", "--edition and --bundle go together"),
         ("--bundle", "Default", "give both"),
@@ -111,7 +111,7 @@ def test_an_option_that_cannot_be_meant_is_refused_before_anything_starts(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--chaos", "drop-before"], "--chaos is about the control plane of --embedded"),
+        (["--chaos", "drop-before"], "--chaos applies to the control plane of --embedded"),
         (["--embedded", "--chaos", "explode"], "there is no fault 'explode'"),
         (["--embedded", "--chaos", "absent.yaml"], "No such file"),
     ],

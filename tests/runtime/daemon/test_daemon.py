@@ -178,7 +178,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
             hook, _below = held(tmp_path)
             with watched(hook) as process:
                 running.process.terminate()
-                running.wait_line("stopping; 30 s for what runs")
+                running.wait_line("stopping; running tasks have 30 s to finish")
                 assert not process.ended()
                 running.process.terminate()
                 assert running.wait() == 1

@@ -54,7 +54,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     assert "not a folder" in folders_problem(folders("--modules-dir", str(tmp_path / "none")))
     alone = folders("--config-map", "ns/addon-operator")
     assert alone.config_map == ObjectKey(CONFIG_MAP, "ns", "addon-operator")
-    assert "there are none" in folders_problem(alone)
+    assert "there are no modules" in folders_problem(alone)
 
 
 @pytest.mark.parametrize("arguments", [("--config-map", "x"), ("--on-startup", "never"), ("--synchronization", "")])
@@ -66,7 +66,7 @@ def test_what_cannot_be_is_refused(arguments: tuple[str, str]) -> None:
 def test_a_folder_of_global_hooks_with_nothing_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "hooks").mkdir()
     empty = folders("--global-hooks-dir", str(tmp_path))
-    assert "there is no file in it" in folders_problem(empty)
+    assert "expected hooks, found no file" in folders_problem(empty)
     (tmp_path / "hooks" / "a.sh").write_text("#!/bin/sh\n")
     assert folders_problem(empty) == ""
 

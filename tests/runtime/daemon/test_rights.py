@@ -91,7 +91,7 @@ async def test_each_right_is_asked_for_and_each_missing_one_is_listed(autojump_c
         assert listed(missing) == (
             "create, patch customresourcedefinitions.apiextensions.k8s.io (to bring its own definitions and those of packages "
             "up to date); create leases.coordination.k8s.io in wharfinger-system (to be the only daemon at work); "
-            "patch modules.wharfinger.dev/status (to report how Modules are)"
+            "patch modules.wharfinger.dev/status (to report the status of Modules)"
         )
 
 
@@ -123,7 +123,7 @@ async def test_a_server_that_does_not_answer_is_asked_again(
             nursery.start_soon(await_rights, judge, told.append)
             await trio.sleep(50)
             assert len(caplog.messages) == 1
-            assert "its rights cannot be asked for: the server is away" in caplog.text
+            assert "its rights cannot be checked: the server is away" in caplog.text
             judge.error = None
 
 
@@ -139,7 +139,7 @@ async def test_rights_that_are_taken_away_later_are_said_once(
         judge.allowed = ALL - {"patch applications/status"}
         await trio.sleep(2000)
         (message,) = caplog.messages
-        assert "lacks rights that it had when it began: patch applications.wharfinger.dev/status" in message
+        assert "lacks rights that it had when it started: patch applications.wharfinger.dev/status" in message
         judge.allowed = ALL
         await trio.sleep(1000)
         assert caplog.messages[1:] == ["has all the rights it needs again"]

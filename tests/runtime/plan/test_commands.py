@@ -307,7 +307,7 @@ def test_the_page_shows_what_is_printed(place: Place) -> None:
         (("--platform-version", "new"), "--platform-version: 'new' is not a version"),
         (("--edition", "ee"), "--edition and --bundle go together"),
         (("--namespace", "A.b"), "--namespace 'A.b': cannot be a namespace"),
-        (("--packages", "/nowhere"), "--packages /nowhere: not a folder; name one that is there"),
+        (("--packages", "/nowhere"), "--packages /nowhere: not a folder; name an existing one"),
         (("--packages", "x" * 300), f"--packages {'x' * 300}: File name too long"),
         (("-f", "x" * 300), f"{'x' * 300}: cannot be read: File name too long"),
         (("-f", "/nowhere"), "/nowhere: cannot be read: No such file or directory"),

@@ -1,5 +1,5 @@
-"""What turns objects of the cluster, a modules directory and a ConfigMap into wishes for the core, holds back what would
-break dependents, and takes over what an earlier process left.
+"""The controllers: they turn custom resources, a modules directory and a ConfigMap into what the core is to install, hold
+back changes that would break dependents, and take over the releases of an earlier process.
 
 May import ``core`` and below.
 """

@@ -1,4 +1,4 @@
-"""The ConfigMap of settings, as addon-operator has it: all modules' settings and switches in one object. Pure.
+"""The ConfigMap of settings in addon-operator's format: settings and switches of all modules in one object. Pure.
 
 ::
 
@@ -10,12 +10,12 @@
       sysctlTunerEnabled: "true"            # on, or "false", whatever its files say
       sysctlTunerMaintenance: NoResourceReconciliation
 
-Each key is a module's in camelCase, alone or with one of two suffixes (spec hook-protocol §5.5). A person writes all of it in one
-go and may have meant anything, so there are no halves: with one thing wrong nothing is taken over, and `problems` has everything
-that is. What names a module that is not there is only a warning, for modules come and go.
+Each key is a module's name in camelCase, alone or with one of two suffixes (spec hook-protocol §5.5). A user writes the
+whole ConfigMap at once, and a wrong part may change the meaning of the rest. So if anything is wrong, nothing is taken over,
+and `problems` lists all that is wrong. A key that names an unknown module is only a warning, because modules come and go.
 
-Settings are objects, for they are merged over objects; a list under a module's key, which addon-operator's reader lets through,
-is refused here already.
+Settings must be objects, because they are merged over objects. A list under a module's key, which addon-operator's reader
+accepts, is refused here.
 """
 
 from collections.abc import Collection, Mapping
@@ -41,7 +41,10 @@ _FLAGS: Final = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class ModuleSettings:
-    """What the ConfigMap says of one module. ``enabled`` None: nothing; ``maintenance``: NO_RECONCILIATION, or empty."""
+    """The part of the ConfigMap about one module.
+
+    ``enabled`` is None if the ConfigMap does not say; ``maintenance`` is NO_RECONCILIATION or empty.
+    """
 
     settings: JsonObject = field(default_factory=dict)
     enabled: bool | None = None
@@ -50,7 +53,7 @@ class ModuleSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConfigMapSettings:
-    """What a ConfigMap says; nothing at all where there are ``problems``. ``modules``: those that are known, by name."""
+    """The content of a ConfigMap; empty if there are ``problems``. ``modules`` has the known modules by name."""
 
     global_settings: JsonObject = field(default_factory=dict)
     modules: Mapping[str, ModuleSettings] = field(default_factory=dict)
@@ -59,7 +62,7 @@ class ConfigMapSettings:
 
 
 def read_config_map(data: Mapping[str, JsonValue], known: Collection[str]) -> ConfigMapSettings:
-    """Read the ConfigMap's ``data``; ``known`` are the names of all modules that there are."""
+    """Read the ConfigMap's ``data``; ``known`` are the names of all existing modules."""
     reading = _Reading()
     for key in sorted(data):
         reading.read(key, data[key])
@@ -78,7 +81,7 @@ def read_config_map(data: Mapping[str, JsonValue], known: Collection[str]) -> Co
 
 
 class _Reading:
-    """What was found so far."""
+    """The settings, switches and problems found so far."""
 
     def __init__(self) -> None:
         self.global_settings: JsonObject = {}
@@ -88,7 +91,7 @@ class _Reading:
         self.problems: list[str] = []
 
     def read(self, key: str, text: JsonValue) -> None:
-        """One key and its text."""
+        """Read one key and its text."""
         try:
             if not isinstance(text, str):
                 raise FormatError(f"expected a text, found {type_name(text)}")
@@ -111,16 +114,16 @@ class _Reading:
 
 
 def _module_name(camel: str) -> str:
-    """The module behind a key. Raises FormatError or ArtifactError."""
+    """Return the module that a key is about. Raises FormatError or ArtifactError."""
     name = kebab_name(camel)
     if camel_name(name) != camel:
         raise FormatError(
-            "not the name of a module in camelCase (sysctlTuner for the module sysctl-tuner), nor one followed by "
+            "expected a module's name in camelCase (sysctlTuner for the module sysctl-tuner), alone or followed by "
             f"{ENABLED_SUFFIX} or {MAINTENANCE_SUFFIX}"
         )
     check_module_name(name)
     if name == GLOBAL_NAME:
-        raise FormatError("what all modules see cannot be switched")
+        raise FormatError("the global settings cannot be switched on or off; remove this key")
     return name
 
 

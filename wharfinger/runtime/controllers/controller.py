@@ -1,12 +1,12 @@
 """The controllers of Applications and Modules: custom resources in, `Runtime` calls and status patches out.
 
-Everything is level-triggered. Informers keep what the API server has; whatever changes (a resource, a repository, a Secret it
-refers to, a package's own status) puts the package's name into one coalescing inbox, and a few workers bring one name at a
-time in line: finalizer first, then the runtime told what is wanted, then the status written if it differs. Nothing is
-remembered between two looks at a name, so a look that failed is simply repeated later.
+Everything is level-triggered. Informers keep what the API server has. Whatever changes (a resource, a repository, a Secret
+it refers to, a package's own status) puts the package's name into one coalescing inbox, and a few workers reconcile one name
+at a time: first the finalizer is set, then the runtime is notified of the wanted state, then the status is written if it
+differs. Nothing is remembered between two reconciliations of a name, so a failed one is simply repeated later.
 
-The finalizer is what makes removal safe: it is there before anything is installed, and goes when the runtime says that
-everything is gone.
+The finalizer makes removal safe: it is set before anything is installed, and removed once the runtime reports that nothing
+of the package is left.
 """
 
 import logging
@@ -69,16 +69,16 @@ WORKERS: Final = 4
 RETRY_FIRST_S: Final = 0.5
 RETRY_MAX_S: Final = 30.0
 STALLED_LOOK_S: Final = 60.0
-"""How often a parked package is looked at: the runtime says when it is time to try again."""
+"""The interval at which a parked package is checked; the runtime decides when to retry it."""
 VERIFY_S: Final = 10.0
-"""For so long after a start nothing is written of packages that were Ready, and are still being looked at."""
+"""The time after a start in which no status is written for packages that were Ready and are still being verified."""
 SYNC_PATIENCE_S: Final = 5.0
-"""After so long without a first list the log says why."""
+"""The time without a first list after which the log says why."""
 
 
 @dataclass(slots=True)
 class Controller:
-    """Brings Applications and Modules and the runtime in line; `reconcile` is one look at one of them."""
+    """The controller that reconciles Applications and Modules with the runtime; `reconcile` handles one of them."""
 
     client: ClusterClient
     runtime: Runtime
@@ -89,7 +89,7 @@ class Controller:
     writer: StatusWriter
     scopes: ScopeLabels
     enabled_by_default: bool | None = True
-    """Whether a Module is wanted that does not say; None: its bundle says."""
+    """The default for a Module without ``spec.enabled``; None: its bundle decides."""
     guard: Guard = field(init=False)
     resting: Resting = field(init=False)
     failures: dict[str, int] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Controller:
     takeover: Takeover = field(init=False)
 
     def __post_init__(self) -> None:
-        """Know which packages are installed."""
+        """Find out which packages are installed."""
         objects = {**self.applications.objects(), **self.modules.objects()}
         installed = [_name(key) for key, obj in objects.items() if is_installed(obj) and not _is_left_alone(key)]
         self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
@@ -113,11 +113,11 @@ class Controller:
         return self._informer(key).get(key)
 
     async def reconcile(self, name: str) -> None:
-        """Bring one resource in line. Raises ClusterError; looking again later is always right."""
+        """Reconcile one resource. Raises ClusterError; repeating the call later is always safe."""
         key, obj = _key(package_id(name)), self._object_of(name)
         if obj is None:
-            # Gone because we were done, or without us (the finalizer was taken off by hand). What this runtime never knew
-            # is none of its business: a release of that name may be somebody else's by now.
+            # The object is gone after our removal, or without it (a user took the finalizer off). A package that this
+            # runtime never knew is ignored: a release of that name may belong to another manager by now.
             self.lookup.references.want(name, ())
             self.guard.going_without_asking(name)
             self.runtime.object_gone(package_id(name))
@@ -131,7 +131,7 @@ class Controller:
             if FINALIZER not in finalizers_of(obj) and not await self._set_finalizers(
                 key, obj, (*finalizers_of(obj), FINALIZER)
             ):
-                return  # nothing is installed that is not sure to be removed
+                return  # nothing is installed before its removal is ensured
             await self.guard.prepare(identity, obj)
             await self._tell_runtime(identity, obj)
             if self.runtime.retry_stalled(name):
@@ -141,7 +141,7 @@ class Controller:
         self.guard.looked(name)
 
     async def _tell_runtime(self, identity: PackageId, obj: JsonObject) -> None:
-        """Raises ClusterError."""
+        """Pass what a resource wants to the runtime, or report why it cannot be acted on. Raises ClusterError."""
         written = find_object(obj, "status")
         try:
             spec = self._read(identity, obj)
@@ -162,13 +162,16 @@ class Controller:
             await self._block(identity, obj, error.reason, str(error))
 
     async def _block(self, identity: PackageId, obj: JsonObject, reason: str, message: str) -> None:
-        """Say why nothing of what is wanted can be done; what is installed goes on, and others go on building on it."""
+        """Report why nothing of what is wanted can be done.
+
+        What is installed keeps running, and dependents keep relying on it.
+        """
         await self.guard.prepare_blocked(identity, obj)
         generation, written = find_int(obj, "metadata", "generation"), find_object(obj, "status")
         self.runtime.block(identity, generation, written, reason, message)
 
     def _read(self, identity: PackageId, obj: JsonObject) -> PackageSpec:
-        """Raises SpecError."""
+        """Return what a resource asks for. Raises SpecError."""
         if isinstance(identity, AppId):
             spec = read_application(obj)
             allowed = self.scopes.allows(identity.namespace)
@@ -176,13 +179,16 @@ class Controller:
         return read_module(obj, enabled_by_default=self.enabled_by_default)
 
     def _act_on(self, spec: PackageSpec) -> None:
-        """Tell the runtime what is wanted, once everything it refers to was looked up."""
+        """Pass what is wanted to the runtime, once everything it refers to has been looked up."""
         if (found := self.lookup.of(spec)) is not None:
             update = self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module
             update(spec, *found)
 
     def _hold(self, spec: PackageSpec, hold: Hold) -> None:
-        """Adopt nothing but a suspension (that breaks nobody), and say so. What a process finds held is run as installed."""
+        """Adopt nothing but a suspension, which breaks no dependent, and report the hold.
+
+        A package that was already held when this process started is run as it is installed.
+        """
         self.keys.add_later(spec.id.name, LOOK_S)
         if not hold.unknown:
             self.resting.run_as_installed(replace(spec, enabled=False) if hold.off else spec)
@@ -190,7 +196,7 @@ class Controller:
         self.guard.say(spec, hold)
 
     def _check_release(self, identity: PackageId, written: JsonObject) -> None:
-        """A release belongs to one package, and stays where it is. Raises IdentityError or SpecError."""
+        """Check that a release belongs to this package only and is not moved. Raises IdentityError or SpecError."""
         placed = find_str(written, "release", "namespace") or identity.namespace
         known = self.runtime.instances.get(identity.name)
         if known is not None:
@@ -199,7 +205,7 @@ class Controller:
                 known.id, known.record = identity, None
         if placed != identity.namespace:
             raise SpecError(
-                f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and make it anew"
+                f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and create it again"
             )
         self._claim_for_others(identity, written)
         owner = self.runtime.claims.claim(identity)
@@ -211,12 +217,12 @@ class Controller:
         )
 
     def _claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
-        """Have whoever was installed by an earlier process hold the release of this package's name."""
+        """Claim the release of this package's name for the package that an earlier process installed as that release."""
         if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
             self.runtime.claims.claim(other)
 
     def _installed_there(self, identity: PackageId) -> PackageId | None:
-        """Who has had that release since before this process: a Module for an Application, and the other way round."""
+        """Return the package that had that release before this process: a Module for an Application, and vice versa."""
         other: PackageId = (
             ModuleId(identity.instance, identity.namespace)
             if isinstance(identity, AppId)
@@ -251,30 +257,30 @@ class Controller:
             await self._write_status(identity.name, key, obj)
 
     async def _hold_removal(self, identity: PackageId, key: ObjectKey, obj: JsonObject, hold: Hold) -> None:
-        """Begin nothing, and say so. What a process finds held is run as it is installed."""
+        """Begin nothing, and report the hold. A package that was held when this process started is run as it is installed."""
         self.keys.add_later(identity.name, LOOK_S)
         if not hold.unknown:
             try:
                 self.resting.run_as_installed(self._read(identity, obj))
             except SpecError as error:
-                log.info("%s: rests as it is installed: %s", identity, error)
+                log.info("%s: kept idle as it is installed: %s", identity, error)
         self.guard.say_removal(identity.name, find_int(obj, "metadata", "generation"), hold)
         await self._write_status(identity.name, key, obj)
 
     def _last_settings(self, identity: PackageId, obj: JsonObject) -> ResolvedSettings | None:
-        """What a package's hooks see on the way out: its settings, as far as what they refer to was looked up."""
+        """Return the settings that a package's hooks see during its removal, if everything they refer to was looked up."""
         try:
             spec = self._read(identity, obj)
             return self.lookup.last_settings(spec)
         except (SpecError, SettingsSourceError) as error:
-            log.debug("%s: settings of what is being removed: %s", identity, error)
+            log.debug("%s: the settings for its removal: %s", identity, error)
             return None
 
     async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: tuple[str, ...]) -> bool:
-        """False where the informer is behind; the change it has yet to deliver brings us here again."""
+        """Return False if the informer is behind; the change that it has yet to deliver triggers another reconciliation."""
         entries: list[JsonValue] = list(finalizers)
         version = find_str(obj, "metadata", "resourceVersion")
-        # With the resourceVersion the patch is a compare-and-set: nobody else's finalizer is lost.
+        # With the resourceVersion the patch is a compare-and-set: no other finalizer is lost.
         patch: JsonObject = {"metadata": {"finalizers": entries, "resourceVersion": version}}
         try:
             await self.client.merge_patch(key, patch)
@@ -289,12 +295,12 @@ class Controller:
             return
         if status.is_being_verified and (left_s := self.started + self.verify_s - trio.current_time()) > 0:
             self.keys.add_later(name, left_s)
-            return  # most of the time it is found to be as it was, and there is nothing to be said
+            return  # usually it turns out to be unchanged, and there is nothing to report
         patch = statuses.difference(status, find_object(obj, "status"))
         if not patch:
             return
         if not self.writer.may_write(name, trio.current_time()):
-            return  # looked at again when it may
+            return  # reconciled again when it may be written
         try:
             await self.client.merge_patch(key, {"status": patch}, subresource="status")
         except NotFoundError as error:
@@ -304,7 +310,7 @@ class Controller:
         return self.applications if key.resource == APPLICATION else self.modules
 
     async def work(self) -> None:
-        """Look at names for ever; what fails is looked at again after a growing pause."""
+        """Reconcile names forever; a failed one is repeated after a growing pause."""
         while True:
             name = await self.keys.take()
             try:
@@ -312,9 +318,9 @@ class Controller:
             except (ClusterError, FormatError) as error:
                 self._look_later(name, str(error))
             except Exception as error:
-                # The guard: what one object does to us must not end the daemon for all others.
-                log.exception("%s: a defect in looking at it", name)
-                self.runtime.block(package_id(name), 0, {}, "Internal", f"{type(error).__name__} in looking at it")
+                # The outermost guard: a defect triggered by one object must not end the daemon for all others.
+                log.exception("%s: a defect while reconciling it", name)
+                self.runtime.block(package_id(name), 0, {}, "Internal", f"{type(error).__name__} while reconciling it")
                 self._look_later(name, type(error).__name__)
             else:
                 self.failures.pop(name, None)
@@ -323,25 +329,25 @@ class Controller:
                 self.keys.done(name)
 
     def _look_again(self, name: str) -> None:
-        """Also without a reason: whatever was missed is seen then."""
+        """Schedule another reconciliation even without a reason, so that a missed change is noticed eventually."""
         if self.runtime.status(name) is not None:
             self.writer.looked(name)
 
     def _look_later(self, name: str, why: str) -> None:
         count = self.failures[name] = self.failures.get(name, 0) + 1
         pause_s = min(RETRY_FIRST_S * 2 ** min(count, 10), RETRY_MAX_S) * random.uniform(0.8, 1.2)  # noqa: S311
-        log.warning("%s: %s; looking again in %.1f s", name, why, pause_s)
+        log.warning("%s: %s; retrying in %.1f s", name, why, pause_s)
         self.keys.add_later(name, pause_s)
 
     async def follow_packages(self, informer: Informer) -> None:
-        """Every Application, or Module, that changes is looked at."""
+        """Requeue every Application or Module that changes."""
         with informer.changes() as changes:
             while True:
                 for key in sorted(await changes.wait()):
                     self._look_at(key)
 
     async def follow_scopes(self) -> None:
-        """Look at the Applications of a namespace whose label comes or goes."""
+        """Requeue the Applications of a namespace whose scope label changes."""
 
         def look(namespace: str) -> None:
             for key in self.applications.objects():
@@ -351,7 +357,7 @@ class Controller:
         await self.scopes.follow(look)
 
     async def follow_repositories(self) -> None:
-        """A repository that changes is a reason to look at everything that may come from it."""
+        """Requeue all Applications and Modules when a repository changes, because any of them may come from it."""
         with self.lookup.repositories.changes() as changes:
             while True:
                 await changes.wait()
@@ -361,7 +367,7 @@ class Controller:
 
     def _look_at(self, key: ObjectKey) -> None:
         if _is_left_alone(key):
-            log.error("Module %s is left alone: its name has a dot; make it anew under a name without one", key.name)
+            log.error("Module %s is ignored: its name has a dot; create it again under a name without one", key.name)
             return
         self.keys.add(_name(key))
 
@@ -378,11 +384,11 @@ async def open_controller(
     application_scope: ApplicationScope = ApplicationScope.NAMESPACE,
     verify_s: float = VERIFY_S,
 ) -> AsyncIterator[Controller]:
-    """Run the controllers while the body runs; ready when the informers have listed. Leaving stops intake at once.
+    """Run the controllers while the body runs, which begins once the informers have listed. Leaving stops intake at once.
 
-    ``enabled_by_default``: whether a Module is wanted whose ``spec.enabled`` does not say; None: its bundle says.
-    ``application_scope``: how far Applications reach whose namespace does not say. ``verify_s``: for so long after the start no
-    status is written that only says that a package is being verified.
+    ``enabled_by_default``: whether a Module without ``spec.enabled`` is wanted; None: its bundle decides.
+    ``application_scope``: how far Applications reach whose namespace has no scope label. ``verify_s``: the time after the
+    start in which no status is written that only says that a package is being verified.
     """
     async with (
         open_informer(client, APPLICATION) as applications,
@@ -407,12 +413,12 @@ async def open_controller(
             for number in range(WORKERS):
                 nursery.start_soon(controller.work, name=f"controller worker {number}")
             yield controller
-            # A status patch in flight may be cut: the next start writes it again.
+            # A status patch in flight may be cancelled: the next start writes it again.
             nursery.cancel_scope.cancel()
 
 
 def _sweep_journal(controller: Controller) -> None:
-    """Forget the steps of packages whose objects went while no daemon was there."""
+    """Forget the steps of packages whose objects were deleted while no daemon was running."""
     known = {_name(key) for key in (*controller.applications.objects(), *controller.modules.objects())}
     journal = controller.runtime.tools.journal
     for name in {entry.package for entry in journal.entries()} - known:
@@ -426,21 +432,21 @@ async def _wait_synced(informer: Informer) -> None:
         if not patience.cancelled_caught:
             return
         why = informer.statistics().last_error or "no answer yet"
-        log.warning("cannot list %s: %s; trying on", informer.resource.group_kind, why)
+        log.warning("cannot list %s: %s; retrying", informer.resource.group_kind, why)
 
 
 def _name(key: ObjectKey) -> str:
-    """What the runtime calls the package of an Application or a Module."""
+    """Return the runtime's name for the package of an Application or a Module."""
     return AppId(key.namespace, key.name).name if key.resource == APPLICATION else key.name
 
 
 def _is_left_alone(key: ObjectKey) -> bool:
-    """A Module that would be taken for an Application."""
+    """Return whether a Module is ignored because its name, which has a dot, would be taken for an Application's."""
     return key.resource == MODULE and "." in key.name
 
 
 def _releases(objects: Mapping[ObjectKey, JsonObject]) -> Iterator[tuple[str, Owner]]:
-    """The releases that packages have by what their status says, each with its package's name."""
+    """Yield the releases that packages have according to their status, each with its package's name."""
     for key, obj in objects.items():
         namespace, revision = (find(obj, "status", "release", name) for name in ("namespace", "revision"))
         if isinstance(namespace, str) and namespace and revision and not _is_left_alone(key):
@@ -450,11 +456,11 @@ def _releases(objects: Mapping[ObjectKey, JsonObject]) -> Iterator[tuple[str, Ow
 
 
 def _deletion_policy(identity: PackageId, obj: JsonObject) -> DeletionPolicy:
-    """What the resource says now; where that cannot be read, the one that loses least."""
+    """Return the resource's deletion policy; if it cannot be read, the policy that deletes least."""
     try:
         return read_deletion(find_object(obj, "spec"))
     except FormatError as error:
-        log.warning("%s: %s; its objects are left", identity, error)
+        log.warning("%s: %s; its objects are kept", identity, error)
         return DeletionPolicy.ORPHAN
 
 
@@ -465,7 +471,10 @@ def _key(identity: PackageId) -> ObjectKey:
 
 
 def _identity(key: ObjectKey, obj: JsonObject) -> PackageId:
-    """Who the object is. A Module's release is where it was put; before that, where the spec says, if it says a text."""
+    """Return the identity of an object's package.
+
+    A Module's release is in the namespace where it was installed; before that, in ``spec.namespace``, if that is a text.
+    """
     if key.resource == APPLICATION:
         return AppId(key.namespace, key.name)
     if is_deleting(obj) and (placed := find_str(obj, "status", "release", "namespace")):

@@ -1,33 +1,36 @@
-"""Nobody breaks what others need unasked: removals, disables and other versions that are held, and what lets them go on.
+"""The guard of dependents: it holds back removals, disables and version changes that would break them.
 
-A package is about to go (its object is deleted, a Module says ``enabled: false``, or nothing any more, and its bundle has it
-off), or to become another version. Whoever is on now and would be off for a requirement then (mandatory, another version, the
-last member of an any-of group, a none-of range that it falls into) *stands in the way*, and the change is **held**: nothing of
-it is begun or adopted, what is installed runs on. The scheduler answers who that is by trying it out
-(`Scheduler.would_break`); packages that are off do not count, suspended ones do.
+It is asked when a package is to be taken off (its object is deleted, a Module says ``enabled: false``, or a Module no longer
+says anything and its bundle has it off), and when a package is to become another version. A package that is on now *stands
+in the way* if the change would turn it off for a requirement: a mandatory one, a version, the last member of an any-of
+group, or a none-of range that the new version falls into. Then the change is **held**: nothing of it is begun or adopted,
+and what is installed keeps running. The scheduler finds these packages by trying the change out (`Scheduler.would_break`).
+Packages that are off do not count; suspended ones do.
 
-=====================================  ======================  ==================================================================
-what stands in the way                 reason                  ends when
-=====================================  ======================  ==================================================================
-a package that stays                   WouldBreakDependents    it goes, or comes to terms, or a person says it does not matter
-one that goes itself, now or later     WaitingForDependents    it is gone: so all that goes at once goes in reverse order
-packages not loaded since the start    WaitingForDependents    each was loaded, or has failed once
-=====================================  ======================  ==================================================================
+=====================================  ====================  ================================================================
+what stands in the way                 reason                the hold ends when
+=====================================  ====================  ================================================================
+a package that is kept                 WouldBreakDependents  it is removed, does not need this any more, or a user accepts it
+one that is removed too, now or later  WaitingForDependents  it is gone: packages removed together go in reverse order
+packages not loaded since the start    WaitingForDependents  each of them was loaded, or has failed once
+=====================================  ====================  ================================================================
 
-**It ends.** A removal that has begun waits for nobody, and is known by what it still needs until it is complete. Between those
-that are held an edge "waits for" is kept only if it closes no circle, so one of them always may go, unless a package that
-stays is in the way. What is in a namespace that is being deleted goes, whoever needs it: it is being taken apart as it is. Two
-members of one any-of group: the first may go, and is gone from then on when the second is judged. A package that cannot be
-loaded (its registry is down, its files are lost) holds nobody after its first failure, and protects nobody: what it required
-is not known. One whose resource only cannot be acted on (a Secret is missing) is known by what is on the disk. What had begun
-before a restart goes on; what was held then is known by what is on the disk
+**Holds end.** A removal that has begun waits for no package; until it is complete, the packages that it still needs are
+known. Between held packages, an edge "waits for" is kept only if it closes no cycle, so one of them may always proceed,
+unless a package that is kept stands in the way. A package in a namespace that is being deleted is removed even if others
+need it, because its objects are being deleted anyway. Of two members of one any-of group, the first may be removed, and
+counts as gone when the second is judged. A package that cannot be loaded (its registry is down, its files are lost) holds
+back nothing after its first failure, and protects nothing, because its requirements are not known. A package whose resource
+cannot be acted on (a Secret is missing, say) is known from its files on disk. A change that had begun before a restart goes
+on; the packages of a change that was held then are known from their files on disk
 (:mod:`wharfinger.runtime.controllers.installed_packages`).
 
-**Nobody polls.** A hold remembers how those it depends on stood. Whatever changes a package makes the controller look at it, and
-a look that finds it standing otherwise asks for a look at what it held. LOOK_S is a net below that.
+**No polling.** A hold remembers the state of the packages that it depends on. Any change of a package makes the controller
+reconcile it; if that finds the package in another state, the changes held for it are reconciled, too. LOOK_S is only a
+safety net.
 
-What another version itself requires is known only when it is fetched: if it may not be on, it is paused like anything else, and
-nothing is deleted. A version that is none (``latest``) cannot be compared, and passes.
+The requirements of another version are known only after it is fetched: if it may not be on, it is paused like any other
+package, and nothing is deleted. A tag that is no version (``latest``) cannot be compared, and is let through.
 """
 
 import logging
@@ -65,14 +68,17 @@ from wharfinger.runtime.status.reasons import Reason
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 60.0
-"""How often what is held is looked at, whatever happens or does not."""
+"""The interval at which a held change is checked, whatever else happens."""
 _REMOVAL: Final = "the removal"
 _DISABLE: Final = "spec.enabled: false"
 _DEFAULT: Final = "being off by default (spec.enabled is not set)"
 
 
 class Guard:
-    """What is held at one runtime. ``object_of`` is a package's resource as last seen, ``look`` asks for a look at a name."""
+    """The held changes of one runtime.
+
+    ``object_of`` returns a package's resource as last seen, ``look`` asks for a reconciliation of a name.
+    """
 
     def __init__(
         self,
@@ -81,25 +87,28 @@ class Guard:
         look: Callable[[str], None],
         installed: Iterable[str],
     ) -> None:
-        """``installed``: the packages of which an earlier process installed something."""
+        """Keep ``installed``: the packages of which an earlier process installed something."""
         self.runtime = runtime
         self.object_of = object_of
         self.look = look
         self.held: dict[str, Hold] = {}
         self._unheard = runtime.statements.unheard
-        """Of those installed: not loaded by this process so far, and not failed either."""
+        """Installed packages that this process has neither loaded yet nor failed to load."""
         self._unheard.update(installed)
         self._leaving: dict[str, frozenset[str]] = {}
-        """Removals that have begun, and what each package needs until it is gone."""
+        """Removals that have begun, with the packages that each of them needs until it is complete."""
         self._off: set[str] = set()
-        """Modules that may be off as they want to."""
+        """Modules that were allowed to be off, as their resources ask."""
         ending = (Operation.REMOVAL, Operation.DISABLE)
         self._begun_before = {each.package for each in runtime.tools.journal.entries() if each.operation in ending}
 
     # --- admission -------------------------------------------------------------------------------------------------------
 
     async def prepare(self, identity: PackageId, obj: JsonObject) -> None:
-        """Before the first look of this process at what is to change: take what is installed for there. Raises ClusterError."""
+        """Load what is installed before this process first judges a change of the package. Raises ClusterError.
+
+        Until the change is judged, the package counts as present, as it was installed.
+        """
         name, version = identity.name, find_str(obj, "spec", "packageVersion")
         said, bundled = (
             find(obj, "spec", "enabled"),
@@ -117,7 +126,10 @@ class Guard:
             self._hear((name,))
 
     async def prepare_blocked(self, identity: PackageId, obj: JsonObject) -> None:
-        """Before a resource that cannot be acted on is blocked: it is there as it was installed. Raises ClusterError."""
+        """Load what is installed before a resource that cannot be acted on is blocked. Raises ClusterError.
+
+        The package then counts as present, as it was installed.
+        """
         if self._is_new(identity.name):
             placed = find_str(obj, "status", "release", "namespace")
             if isinstance(identity, ModuleId) and placed:
@@ -127,7 +139,7 @@ class Guard:
             self._hear((identity.name,))
 
     def admit(self, spec: PackageSpec) -> Hold | None:
-        """Why what a resource asks for is not adopted; None: it may be."""
+        """Return why what a resource asks for is held; None if it may be adopted."""
         name = spec.id.name
         self._begun_before.discard(name)
         hold = None if spec.directives.ignore_dependents else self._change(spec)
@@ -139,7 +151,7 @@ class Guard:
         return hold
 
     async def admit_removal(self, identity: PackageId, obj: JsonObject) -> Hold | None:
-        """Why a removal does not begin; None: it may, or it is under way, or over. Raises ClusterError."""
+        """Return why a removal is held; None if it may begin, is under way, or is complete. Raises ClusterError."""
         name, runtime = identity.name, self.runtime
         if runtime.lifecycle.is_removing(name) or runtime.is_removed(name):
             return None
@@ -154,7 +166,11 @@ class Guard:
         if not goes_on and not is_ignoring(obj):
             hold = self._stopping(name, _REMOVAL)
             if hold is not None and hold.reason is Reason.WOULD_BREAK_DEPENDENTS and await self._is_taken(identity):
-                log.warning("%s: its namespace is being deleted, whoever needs it: %s", identity, hold.message)
+                log.warning(
+                    "%s: its namespace is being deleted, so it is removed although others need it: %s",
+                    identity,
+                    hold.message,
+                )
                 hold = None
         self._note(name, hold)
         if hold is None:
@@ -162,7 +178,7 @@ class Guard:
         return hold
 
     def going_without_asking(self, name: str) -> None:
-        """Its object is no more, whoever needs it: what is left of it is removed now."""
+        """Note that a package's object is gone: what is left of the package is removed now, even if others need it."""
         self._note(name, None)
         self._off.discard(name)
         self._begun_before.discard(name)
@@ -179,7 +195,7 @@ class Guard:
             hold = self._stopping(name, _DISABLE if spec.enabled is False else _DEFAULT)
             return hold and replace(hold, off=True)
         if spec.directives.suspended:
-            return None  # what it adopts is acted on when it is resumed, and judged then
+            return None  # an adopted change is acted on, and judged, when the package is resumed
         version = instance.version
         if self.runtime.lifecycle.is_suspended(name) and instance.record is not None:
             version = instance.record.state.version
@@ -188,7 +204,7 @@ class Guard:
     def _stopping(self, name: str, what: str) -> Hold | None:
         scheduler = self.runtime.scheduler
         if scheduler.node(name) is None and name not in self._unheard:
-            return None  # never loaded, or not any more: nobody can be on for it
+            return None  # never loaded, or not loaded any more: no dependent can be on
         if unknown := self._unknown():
             return judge_unknown(what, unknown)
         return self._judged(name, what, scheduler.would_break(name, None), self._gone_first(name))
@@ -205,11 +221,14 @@ class Guard:
         return self._judged(name, what, scheduler.would_break(name, replace(node, version=version)), set())
 
     def _judged(self, name: str, what: str, broken: Iterable[Broken], first: set[str]) -> Hold | None:
-        """With how everybody stands whose change may end it: those in the way, and whom they could build on instead."""
+        """Return the hold, with the state of all packages whose change may end it.
+
+        These are the packages in the way, and those that they could rely on instead.
+        """
         going = first | {each.name for each in broken if self._is_asked(each.name)}
         broken_nodes = {each.name: self.runtime.scheduler.node(each.name) for each in broken}
         direct = {each for each, node in broken_nodes.items() if not needs(node) & broken_nodes.keys()}
-        waits = self._free(first, name) or self._free(going, name)  # whoever builds on those is waited for by them
+        waits = self._free(first, name) or self._free(going, name)  # these wait for their own dependents
         hold = judge(what, [each for each in broken if each.name not in going], waits, direct)
         if hold is None:
             return None
@@ -220,7 +239,7 @@ class Guard:
         return replace(hold, seen={each: self._standing(each) for each in watched})
 
     def _gone_first(self, name: str) -> set[str]:
-        """Those on their way out that build on ``name``: asked to go, or going."""
+        """Return the packages that rely on ``name`` and are being removed or disabled, or are asked to be."""
         self._leaving = {
             each: needed for each, needed in self._leaving.items() if self.runtime.lifecycle.is_removing(each)
         }
@@ -232,7 +251,9 @@ class Guard:
         return going
 
     async def _is_taken(self, identity: PackageId) -> bool:
-        """The namespace of its release is being deleted, and what is installed with it: holding it keeps nothing."""
+        """Return whether the namespace of its release is being deleted, with what is installed there: a hold would save
+        nothing.
+        """
         cluster = self.runtime.tools.cluster
         try:
             resource = await cluster.resource_type("v1", "Namespace")
@@ -243,31 +264,31 @@ class Guard:
             return False
 
     def _free(self, going: Iterable[str], name: str) -> set[str]:
-        """Without those that wait for ``name`` themselves: somebody has to be the first."""
+        """Return ``going`` without the packages that wait for ``name`` themselves, because one of them has to be first."""
         waits = {each: hold.waits for each, hold in self.held.items()}
         return {each for each in going if not reaches(waits, each, name)}
 
-    # --- what is known of others -----------------------------------------------------------------------------------------
+    # --- what is known of other packages ---------------------------------------------------------------------------------
 
     def _is_new(self, name: str) -> bool:
         return name in self._unheard and name not in self.runtime.instances
 
     def _is_asked(self, name: str) -> bool:
-        """Somebody wants a package gone, or off that is on."""
+        """Return whether a package is asked to be removed, or is on and asked to be off."""
         obj = self.object_of(name)
         said, scheduler = find(obj, "spec", "enabled"), self.runtime.scheduler
         off = said is False or (said is None and is_off_by_default(scheduler.node(name), scheduler.facts))
         return obj is not None and (is_deleting(obj) or (off and scheduler.enabled(name)))
 
     def _wants_off(self, spec: PackageSpec) -> bool:
-        """A Module is to be off, by its resource's word, or for the lack of one."""
+        """Return whether a Module is to be off, because its resource says so, or because it says nothing."""
         if spec.enabled is None:
             scheduler = self.runtime.scheduler
             return is_off_by_default(scheduler.node(spec.id.name), scheduler.facts)
         return not spec.enabled
 
     def _is_uninstalling(self, name: str) -> bool:
-        """A Disable takes it out of the cluster; its status says first that nothing is left."""
+        """Return whether a Disable is uninstalling a package; its status is the first to say that nothing is left."""
         instance = self.runtime.instances.get(name)
         return bool(instance and instance.disabling and instance.disabling[1] and instance.status.version)
 
@@ -277,12 +298,12 @@ class Guard:
         return Standing(scheduler.node(name), scheduler.decision(name), going, self._is_asked(name))
 
     def _unknown(self) -> set[str]:
-        """Those of which it is not known what they require."""
+        """Return the installed packages whose requirements are not known yet."""
         self._hear([each for each in self._unheard if self._is_known(each)])
         return self._unheard
 
     def _is_known(self, name: str) -> bool:
-        """It was loaded, or cannot be; or it is not ours any more."""
+        """Return whether a package was loaded, cannot be loaded, or is no longer ours."""
         obj, instance = self.object_of(name), self.runtime.instances.get(name)
         if obj is None or (is_deleting(obj) and FINALIZER not in finalizers_of(obj)):
             return True
@@ -291,7 +312,7 @@ class Guard:
         early = (instance.status.stages[stage].truth for stage in (Stage.FETCHED, Stage.LOADED))
         if instance.loaded_once or instance.status.blocked is not None or Truth.FALSE in early:
             return True
-        # Suspended, it is read once, if its files are there.
+        # A suspended package is read once, if its files are there.
         return self.runtime.lifecycle.is_suspended(name) and not self.runtime.queues.dump_one(name).tasks
 
     # --- waking ----------------------------------------------------------------------------------------------------------
@@ -303,7 +324,11 @@ class Guard:
             self.held[name] = hold
 
     def _hear(self, names: Iterable[str]) -> None:
-        """Of a few that are left each is named where it is waited for, of many about how many they are."""
+        """Note that these packages are known now, and reconcile the changes that waited for unknown ones.
+
+        While many packages are unknown, this happens only when their number has about halved; the last few are each reported
+        by name.
+        """
         before = len(self._unheard)
         self.runtime.statements.heard(names)
         left = len(self._unheard)
@@ -312,7 +337,7 @@ class Guard:
                 self.look(each)
 
     def looked(self, name: str) -> None:
-        """A package was looked at: what is held for it is looked at, too, if it stands otherwise than it did."""
+        """Note that a package was reconciled, and reconcile the changes held for it if its state has changed."""
         if name in self._unheard and self._is_known(name):
             self._hear((name,))
         held_for = [each for each, hold in self.held.items() if name in hold.seen]
@@ -324,15 +349,18 @@ class Guard:
     # --- status ----------------------------------------------------------------------------------------------------------
 
     def say_removal(self, name: str, generation: int, hold: Hold) -> None:
-        """Tell why a removal does not begin, which the object of this ``generation`` asks for."""
+        """Report why a removal does not begin; ``generation`` is that of the object that asks for it."""
         instance = self.runtime.instances.get(name)
-        if instance is not None and name not in self._unheard:  # what it says while it is loaded is waited for
+        if instance is not None and name not in self._unheard:  # while unknown, it keeps its earlier status
             now = self.runtime.now()
             status = statuses.removal_held(instance.status, generation, hold.reason, hold.message, now)
             self.runtime.set_status(instance, status)
 
     def say(self, spec: PackageSpec, hold: Hold) -> None:
-        """Tell why nothing of what a resource asks for is adopted; what rests only until others are known is no failure."""
+        """Report why nothing of what a resource asks for is adopted.
+
+        If the hold only waits until other packages are known, it is reported as progress, not as a failure.
+        """
         name, instance = spec.id.name, self.runtime.instances.get(spec.id.name)
         if instance is None or name in self._unheard:
             return

@@ -1,7 +1,8 @@
-"""Whether a change of a package is held because of others, and why (:mod:`wharfinger.runtime.controllers.guard` asks).
+"""The rules that decide whether a change of a package is held, and why. Pure.
 
-A package is *held* by those that stay and would be off without it, or by those that go themselves, and go first. Here is what
-follows from knowing them, and what a resource says of itself that matters for it; the guard finds out who they are. Pure.
+A package is *held* by packages that are kept and would be off without it, or by packages that are removed too, and go first.
+The guard (:mod:`wharfinger.runtime.controllers.guard`) finds out which packages these are. This module has the verdict that
+follows, and reads what a package's own resource says about it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -23,34 +24,39 @@ MOST_NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a package stands, as far as others may be held for it."""
+    """The state of a package, as far as a hold on another package may depend on it."""
 
     node: Node | None
     decision: Decided | None
     going: bool
-    """Its removal, or its Disable, is under way."""
+    """True if its removal or its Disable is under way."""
     asked: bool
-    """It is to go."""
+    """True if it is asked to be removed, or to be off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Why nothing is begun now. ``waits`` are those that go first; ``seen`` is how those stood whose change may end it."""
+    """The reason why nothing is begun now.
+
+    ``waits`` are the packages that go first; ``seen`` is the state of the packages whose change may end the hold.
+    """
 
     reason: Reason
     message: str
     waits: frozenset[str] = frozenset()
     seen: Mapping[str, Standing] = field(default_factory=dict)
     off: bool = False
-    """What is held is that it is off, by its resource's word or for the lack of one."""
+    """True if the held change is that a Module is to be off, because its resource says so or says nothing."""
     unknown: bool = False
-    """It is not known yet who stands in the way."""
+    """True if it is not known yet which packages stand in the way."""
 
 
 def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: Collection[str] = ()) -> Hold | None:
-    """Whether ``what`` (``the removal``) is held: ``broken`` are packages that stay, ``waits`` those that go first.
+    """Return the hold on ``what`` (``the removal``), if any: ``broken`` are packages that are kept, ``waits`` those that go
+    first.
 
-    What one of them lacks is told, by preference one that breaks for no other: ``direct``.
+    The message says what one of the broken packages would lack, preferably one of ``direct``, which does not break merely
+    because another one does.
     """
     staying = sorted(broken, key=lambda each: (each.name not in direct, each.name))
     if staying:
@@ -65,13 +71,13 @@ def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: C
 
 
 def judge_unknown(what: str, unknown: Collection[str]) -> Hold:
-    """``what`` is held because nobody knows yet what ``unknown`` require."""
-    message = f"{what} waits until it is known what others need: {listed(unknown)} not loaded yet"
+    """Return a hold on ``what`` until the requirements of the ``unknown`` packages are known."""
+    message = f"{what} waits until the requirements of all packages are known: {listed(unknown)} not loaded yet"
     return Hold(Reason.WAITING_FOR_DEPENDENTS, message, unknown=True)
 
 
 def needs(node: Node | None) -> frozenset[str]:
-    """Whom a package builds on: what it requires, also if only where it is there, and members of its any-of groups."""
+    """Return the packages that a node relies on: mandatory and conditional requirements, and members of its any-of groups."""
     if node is None:
         return frozenset()
     wanted = node.requirements
@@ -80,7 +86,7 @@ def needs(node: Node | None) -> frozenset[str]:
 
 
 def reaches(waits: Mapping[str, Collection[str]], start: str, end: str) -> bool:
-    """Whether ``start`` waits for ``end``, at any remove."""
+    """Return whether ``start`` waits for ``end``, directly or through others."""
     seen, to_see = {start}, [start]
     while to_see:
         name = to_see.pop()
@@ -93,14 +99,14 @@ def reaches(waits: Mapping[str, Collection[str]], start: str, end: str) -> bool:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names, sorted, as a message has them: of many the first five."""
+    """Return the names, sorted, as a message shows them; of many only the first five."""
     every = sorted(names)
     more = len(every) - MOST_NAMED
     return ", ".join(every[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def is_version(text: str) -> bool:
-    """Whether it can be compared with what others ask for."""
+    """Return whether a text is a version that can be compared with constraints."""
     try:
         parse_version(text)
     except FormatError:
@@ -109,7 +115,7 @@ def is_version(text: str) -> bool:
 
 
 def is_ignoring(obj: JsonObject) -> bool:
-    """Whether a person wants it done, whoever breaks; not where the annotation says what it must not."""
+    """Return whether a user wants the change even if it breaks dependents; False if the annotation's value is invalid."""
     try:
         return ignores_dependents(obj)
     except SpecError:
@@ -117,23 +123,26 @@ def is_ignoring(obj: JsonObject) -> bool:
 
 
 def is_off_by_default(node: Node | None, facts: Facts) -> bool:
-    """Whether a Module that does not say is off: with a bundle, where it is not part of it. What is not known is not off."""
+    """Return whether a Module without ``spec.enabled`` is off, because the daemon has a bundle and the Module is not in it.
+
+    A Module that is not known is not off.
+    """
     if node is None or node.floor is not Verdict.DISABLE or not facts.bundle:
         return False
     return (facts.edition, facts.bundle) not in node.bundles
 
 
 def was_held(obj: JsonObject) -> bool:
-    """Whether what its resource asks for was refused or put off for others' sake, as its status says."""
+    """Return whether the resource's status says that what it asks for was held because of other packages."""
     ready = (each for each in find_list(obj, "status", "conditions") if find(each, "type") == "Ready")
     return any(find(each, "reason") in HELD for each in ready)
 
 
 def is_installed(obj: JsonObject) -> bool:
-    """Whether something of it was in the cluster when its status was last written."""
+    """Return whether something of the package was in the cluster when its status was last written."""
     return bool(find_str(obj, "status", "currentVersion", "version"))
 
 
 def was_being_removed(obj: JsonObject) -> bool:
-    """Whether a removal of it had begun, as its status says."""
+    """Return whether the resource's status says that its removal had begun."""
     return find_str(obj, "status", "summary", "state") == "Removing" and not was_held(obj)

@@ -1,11 +1,12 @@
-"""What is installed, known from the disk before anything is decided about it.
+"""The installed packages, read from disk before anything is decided about them.
 
-A process that starts finds packages that are to change at once: deleted, disabled, or wanted in another version while no
-daemon was there, or held by the one before (:mod:`wharfinger.runtime.controllers.guard`). Whoever needs such a package is on
-only while it is there. So it is taken for there, as it was installed: its definition is read from the store, it becomes a node
-of the scheduler, and *rests*: nothing is fetched or run for it, and its hooks sleep, as if it were suspended; for whoever
-needs it it has run, if it ever was whole. Then the guard can be asked. What is refused is run again as it was, if everything
-else that is asked for is what was applied last; otherwise it goes on resting.
+A process that starts may find packages that are to change at once: they were deleted, disabled, or set to another version
+while no daemon was running, or the earlier daemon held the change (:mod:`wharfinger.runtime.controllers.guard`). Dependents
+of such a package may be on only while it is present. So it counts as present, as it was installed: its definition is read
+from the store, it becomes a node of the scheduler, and it is treated as suspended: nothing is fetched or run for it, and its
+hooks do not run. For its dependents it counts as run, if it ever was completely installed. Then the guard can judge the
+change. If it is held, the package runs again as before, provided that everything else in its resource is what was applied
+last; otherwise it stays suspended.
 """
 
 import logging
@@ -46,14 +47,14 @@ class Stock:
 
     @property
     def state(self) -> PackageState:
-        """What is recorded of it."""
+        """The state that is recorded for it."""
         return self.record.state
 
 
 async def take_stock(runtime: Runtime, identity: PackageId, obj: JsonObject) -> Stock | None:
-    """Read what is installed of the resource ``obj``; None where its files are lost or cannot be read.
+    """Read what is installed for the resource ``obj``; return None if its files are lost or cannot be read.
 
-    Raises ClusterError if trying again may help.
+    Raises ClusterError if a retry may help.
     """
     try:
         record = state_record(runtime.tools.cluster, identity)
@@ -70,7 +71,7 @@ async def take_stock(runtime: Runtime, identity: PackageId, obj: JsonObject) -> 
     except EXPECTED as error:
         if isinstance(error, ClusterError) and error.transient:
             raise
-        log.warning("%s: nobody knows what it requires: %s", identity, error)
+        log.warning("%s: its requirements are not known: %s", identity, error)
         return None
     return Stock(record, node_of(identity, definition, _directives(identity, obj)))
 
@@ -84,7 +85,7 @@ def _directives(identity: PackageId, obj: JsonObject) -> Directives:
 
 
 def rest_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject, stock: Stock) -> None:
-    """From now on the package is there as it was installed, and nothing is done for it. ``obj`` is its resource."""
+    """Make the package present, as it was installed, and do nothing for it from now on. ``obj`` is its resource."""
     name, state = identity.name, stock.state
     version, package = state.version, state.source.rpartition(" ")[2]
     runtime.lifecycle.reconcile(name, DesiredState("", package, version, "", suspended=True))
@@ -103,7 +104,7 @@ def rest_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject, st
 
 
 class Resting:
-    """Ends the rest of packages whose change is refused, where that may be."""
+    """The packages that are idle as they were installed, because a change of theirs is held; each is run again if possible."""
 
     def __init__(self, runtime: Runtime, lookup: Lookup) -> None:
         self.runtime = runtime
@@ -111,7 +112,10 @@ class Resting:
         self._said: dict[str, str] = {}
 
     def run_as_installed(self, spec: PackageSpec) -> None:
-        """Run a package as it was, if that is known; ``spec`` is what is refused, and has the rest of it."""
+        """Run a package as it is installed, if everything for that is known.
+
+        ``spec`` has the change that is held; everything else in it is kept.
+        """
         instance = self.runtime.instances.get(spec.id.name)
         if instance is None or instance.source is not None or instance.record is None or spec.directives.suspended:
             return
@@ -124,7 +128,7 @@ class Resting:
             return
         source, settings = found
         if not _is_as_applied(instance, instance.record.state, spec, source, settings):
-            self._say(instance, "more than is refused was changed since, or may have been")
+            self._say(instance, "its resource has, or may have, other changes than the one that is held")
             return
         self._said.pop(spec.id.name, None)
         enabled = None if spec.enabled is None else True
@@ -133,16 +137,19 @@ class Resting:
         (self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module)(kept, source, settings)
 
     def _say(self, instance: Instance, why: str) -> None:
-        """Once: every look finds the same."""
+        """Log why the package stays idle, once, since every reconciliation finds the same."""
         if self._said.get(instance.id.name) != why:
             self._said[instance.id.name] = why
-            log.info("%s: rests as it is installed: %s", instance.id, why)
+            log.info("%s: kept idle as it is installed: %s", instance.id, why)
 
 
 def _is_as_applied(
     instance: Instance, state: PackageState, spec: PackageSpec, source: Source, settings: ResolvedSettings
 ) -> bool:
-    """Whether all but what is refused is what was applied last. What a folder had then nobody knows."""
+    """Return whether all but the held change is what was applied last.
+
+    False for a package in a folder: its earlier content is not known.
+    """
     applied = fingerprint(state.digest, spec.id.namespace, settings, spec.directives)
     origin = f"{source_text(source)} {instance.package}"
     return not isinstance(source, FolderSource) and (origin, applied) == (state.source, state.applied)

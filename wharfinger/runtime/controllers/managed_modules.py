@@ -1,9 +1,9 @@
-"""The resources that stand for modules directories, as they are to be. Pure.
+"""The wanted resources for modules directories. Pure.
 
-One PackageRepository for each directory and one for the folder of global hooks, one Module for each module, and the Module
-``global``. All carry a label that says whose they are. What no ``spec`` has travels in annotations: whether the module's files
-switch it on, the static layer of its values (:mod:`~wharfinger.runtime.resources.static_values`), and a digest of all that it
-is made of; where that changes, the module is asked to be brought anew.
+There is one PackageRepository for each directory and one for the folder of global hooks, one Module for each module, and the
+Module ``global``. All carry a label that marks them as managed. What has no field in ``spec`` is in annotations: whether the
+module's files switch it on, the static layer of its values (:mod:`~wharfinger.runtime.resources.static_values`), and a
+digest of the module's content. When the digest changes, the module is asked to be installed again.
 """
 
 import hashlib
@@ -22,22 +22,22 @@ from wharfinger.runtime.resources.resources import ENABLED_BY_DEFAULT, GROUP, RE
 from wharfinger.runtime.resources.static_values import MAX_STATIC, STATIC_VALUES
 
 MANAGED_BY: Final = "wharfinger.dev/managed-by"
-"""A label; without it a resource is somebody's own, and is left to them."""
+"""The label of managed resources; a resource without it belongs to another manager and is not changed."""
 MODULES_DIR: Final = "modules-dir"
 GLOBAL_HOOKS: Final = "wharfinger.dev/global-hooks"
-"""An annotation, ``"true"``, of the Module whose hooks are the global ones."""
+"""The annotation, ``"true"``, of the Module whose hooks are the global ones."""
 CONTENT: Final = "wharfinger.dev/content"
-"""An annotation: the digest of the files and static values that the Module was last brought in line with."""
+"""The annotation with the digest of the files and static values that the Module was last applied with."""
 PROBLEM: Final = "wharfinger.dev/config-map-problem"
-"""An annotation of the Module ``global``: why the ConfigMap as it is now is not followed."""
+"""The annotation of the Module ``global`` that says why the present ConfigMap is not followed."""
 NO_VERSION: Final = "0.0.0"
-"""What is asked for of a folder that says no version itself."""
+"""The version for a folder that does not name one itself."""
 MAX_PROBLEM: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class WantedModule:
-    """A Module as it is to be. ``repository`` and ``package`` say where its files are, ``content`` is their digest."""
+    """A Module as it is wanted. ``repository`` and ``package`` say where its files are, ``content`` is their digest."""
 
     name: str
     repository: str
@@ -47,14 +47,14 @@ class WantedModule:
     settings: ModuleSettings = field(default_factory=ModuleSettings)
     static: JsonObject = field(default_factory=dict, repr=False)
     enabled_by_default: bool | None = None
-    """None: of the Module ``global``, which is always on."""
+    """The default from the module's files; None for the Module ``global``, which is always on."""
     problem: str = ""
 
 
 def wanted_module(
     found: FoundModule, version: str, content: str, settings: ModuleSettings, static: JsonObject, *, enabled: bool
 ) -> WantedModule:
-    """The Module of a module's folder; ``enabled`` as its files say."""
+    """Return the Module of a module's folder; ``enabled`` is what its files say."""
     return WantedModule(
         name=found.name,
         repository=repository_name(found.dir),
@@ -68,7 +68,7 @@ def wanted_module(
 
 
 def wanted_global(folder: Path, content: str, settings: JsonObject, static: JsonObject, problem: str) -> WantedModule:
-    """The Module ``global``, of the folder of global hooks."""
+    """Return the Module ``global`` for the folder of global hooks."""
     return WantedModule(
         name=GLOBAL_NAME,
         repository=repository_name(folder),
@@ -82,27 +82,28 @@ def wanted_global(folder: Path, content: str, settings: JsonObject, static: Json
 
 
 def repository_name(folder: Path) -> str:
-    """The PackageRepository of a folder: the same for as long as the folder is called the same."""
+    """Return the name of a folder's PackageRepository; it depends only on the folder's path."""
     return f"modules-dir-{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
 
 
 def repository_object(folder: Path) -> JsonObject:
-    """The PackageRepository of a folder, as it is applied."""
+    """Return the PackageRepository of a folder, as it is applied."""
     return _object("PackageRepository", repository_name(folder), {}, {"folder": {"path": str(folder)}})
 
 
 def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: ObjectKey | None = None) -> JsonObject:
-    """A Module as it is applied over ``live`` (None: it is not there yet). Raises ArtifactError where it cannot be.
+    """Return a Module as it is applied over ``live`` (None: it does not exist yet). Raises ArtifactError if that is
+    impossible.
 
-    ``settings_map``: where its settings come from, and where its hooks change them.
+    ``settings_map`` is the ConfigMap that its settings come from, and that its hooks write them back to.
 
-    What a person has asked for meanwhile (to look at everything again) stays asked for.
+    A user's request to reconcile everything, made meanwhile, is kept.
     """
     static = encode_json(wanted.static)
     if len(static) > MAX_STATIC:
         raise ArtifactError(
-            f"module {wanted.name}: the static values for it beside its folder have {len(static)} bytes, and at most "
-            f"{MAX_STATIC} are taken; put them into the module's own values.yaml"
+            f"module {wanted.name}: expected at most {MAX_STATIC} bytes of static values beside its folder, found "
+            f"{len(static)}; put them into the module's own values.yaml"
         )
     content = checksum([wanted.content, wanted.static])
     before = find_object(live, "metadata", "annotations")
@@ -130,12 +131,12 @@ def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: O
 
 
 def is_managed(obj: JsonObject) -> bool:
-    """Whether a resource stands for something in a modules directory."""
+    """Return whether a resource represents something in a modules directory."""
     return find(obj, "metadata", "labels", MANAGED_BY) == MODULES_DIR
 
 
 def deviates(live: JsonObject, wanted: JsonObject) -> bool:
-    """Whether a resource is not as it was applied; other labels, annotations and fields of its spec are others' business."""
+    """Return whether a resource differs from what was applied; additional labels, annotations and spec fields are ignored."""
     return any(
         find(live, *path, key) != value
         for path in (("metadata", "labels"), ("metadata", "annotations"), ("spec",))

@@ -1,15 +1,16 @@
 """The controller of modules directories: folders and a ConfigMap in, Modules and PackageRepositories out.
 
-So addon-operator's way of installing (a directory of modules, a folder of global hooks, one ConfigMap with everybody's settings)
-comes down to Wharfinger's own resources, and everything else (scheduler, hooks, releases, status) knows nothing of it.
+It translates addon-operator's way of installing (a directory of modules, a folder of global hooks, one ConfigMap with the
+settings of all modules) into Wharfinger's own resources, so that nothing else (scheduler, hooks, releases, status) needs to
+know about it.
 
-Everything is level-triggered: whatever changes (a folder, the ConfigMap, one of the resources), all is compared, and what differs
-is applied. Folders are looked at every RESCAN_S. At the start everything must be right: with a directory that cannot be read or a
-mistake in the ConfigMap the daemon does not start, as its peer does not. Later the last sound state stays in force, and the
-log says what is wrong, and so does the Module ``global``, until it is mended.
+Everything is level-triggered: when anything changes (a folder, the ConfigMap, one of the resources), everything is compared,
+and what differs is applied. Folders are scanned every RESCAN_S. At the start everything must be right: if a directory cannot
+be read or the ConfigMap has a mistake, the daemon does not start, like addon-operator. Later, the last sound state stays in
+force until the mistake is fixed; meanwhile the log and the Module ``global`` say what is wrong.
 
-A Module is removed when its folder is gone, never when it cannot be read. A resource that does not carry our label is somebody's
-own: it is left alone, and the module of its name is not installed from the folder.
+A Module is removed when its folder is gone, never because it cannot be read. A resource without our label belongs to another
+manager: it is not changed, and the module of its name is not installed from the folder.
 """
 
 import logging
@@ -47,14 +48,17 @@ log = logging.getLogger(__name__)
 MANAGER: Final = "wharfinger-modules-dir"
 RESCAN_S: Final = 30.0
 SETTLE_S: Final = 0.5
-"""Modules change all the time, by their status: they are compared at most so often."""
+"""The minimal interval between two comparisons; Modules change all the time, because their status does."""
 SYNC_PATIENCE_S: Final = 5.0
 _COMPARE: Final = "compare"
 _SCAN: Final = "scan"
 
 
 class ModulesDir:
-    """Made by `open_modules_dir`. ``problems``: why the folders, or the ConfigMap, as they are now are not followed."""
+    """The controller made by `open_modules_dir`.
+
+    ``problems`` say why the present folders, or the present ConfigMap, are not followed.
+    """
 
     def __init__(
         self,
@@ -82,11 +86,11 @@ class ModulesDir:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Empty where everything is followed as it is."""
+        """The reasons why something is not followed as it is now; empty if everything is."""
         return tuple(problem for problem in (self._scan_problem, self._config_problem) if problem)
 
     async def begin(self) -> None:
-        """Read everything, and bring it in line once, however long the API server takes. Raises StartError."""
+        """Read everything, and apply it once, however long the API server takes. Raises StartError."""
         await self._look_at_folders()
         self._read_config()
         if self.problems:
@@ -99,7 +103,7 @@ class ModulesDir:
         self._keys.add_later(_SCAN, self._rescan_s)
 
     async def run(self) -> None:
-        """Keep it in line for ever."""
+        """Keep the resources up to date forever."""
         async with trio.open_nursery() as nursery:
             for informer in (self._modules, self._repositories):
                 nursery.start_soon(self._follow, informer, SETTLE_S, name=f"follow {informer.resource.kind}")
@@ -148,7 +152,7 @@ class ModulesDir:
             read = ConfigMapSettings(problems=(str(error),))
         self._config_problem = ""
         if read.problems:
-            self._config_problem = f"{key}: {'; '.join(read.problems)}; nothing of it is taken over"
+            self._config_problem = f"{key}: {'; '.join(read.problems)}; the ConfigMap as a whole is not applied"
         else:
             self._settings = read
         for warning in read.warnings:
@@ -156,13 +160,13 @@ class ModulesDir:
         self._say("ConfigMap", self._config_problem)
 
     def _say(self, what: str, message: str) -> None:
-        """Log it, unless that was the last thing that was said of it."""
+        """Log a message, unless it is the last one that was logged about ``what``."""
         if message and self._said.get(what) != message:
             log.warning("%s", message)
         self._said[what] = message
 
     def _wanted(self) -> list[WantedModule]:
-        """All Modules as they are to be, in the order of their weight."""
+        """Return all Modules as they are wanted, in the order of their weight."""
         dirs, settings = self._scan.dirs, self._settings
         wanted: list[WantedModule] = []
         if self._global_hooks is not None:
@@ -171,7 +175,9 @@ class ModulesDir:
                 wanted_global(self._global_hooks, content, settings.global_settings, dirs.global_values, problem)
             )
         elif settings.global_settings or dirs.global_values:
-            self._say("global", "there are global values and no folder of global hooks to go with them; name one")
+            self._say(
+                "global", "there are global values but no folder of global hooks; name one with --global-hooks-dir"
+            )
         for module in dirs.modules:
             content_of = self._scan.contents[module.name]
             wanted.append(
@@ -187,7 +193,7 @@ class ModulesDir:
         return wanted
 
     async def _compare(self) -> bool:
-        """Bring every resource in line; False where that has to be tried again."""
+        """Bring every resource up to date; return False if that has to be retried."""
         repositories = {name_of(obj): obj for obj in map(repository_object, self._folders)}
         sound = True
         for name, obj in repositories.items():
@@ -210,7 +216,8 @@ class ModulesDir:
         if live is not None and (is_deleting(live) or not is_managed(live)):
             if not is_deleting(live):
                 self._say(
-                    str(key), f"{key} is somebody's own and left alone: it is not what the folder would make of it"
+                    str(key),
+                    f"{key} belongs to another manager (it lacks our label) and is not changed; delete it to install the folder",
                 )
             return True
         before, face = self._applied.get(key, (None, ""))
@@ -219,14 +226,14 @@ class ModulesDir:
         try:
             applied = await self._client.apply(obj, field_manager=MANAGER, force=True)
         except ClusterError as error:
-            self._say(str(key), f"{key} cannot be brought in line: {error}")
+            self._say(str(key), f"{key} cannot be applied: {error}")
             return False
         self._said.pop(str(key), None)
         self._applied[key] = obj, _face(applied)
         return True
 
     async def _take_away(self, informer: Informer, wanted: Collection[str]) -> bool:
-        """Delete what stands for folders that are gone."""
+        """Delete the resources of folders that are gone."""
         sound = True
         for key, live in sorted(informer.objects().items()):
             if key.name in wanted or not is_managed(live) or is_deleting(live):
@@ -255,10 +262,11 @@ async def open_modules_dir(
     config_map: ObjectKey | None = None,
     rescan_s: float = RESCAN_S,
 ) -> AsyncIterator[ModulesDir]:
-    """Keep resources in line with folders while the body runs, which begins once they are. Raises StartError (in a group).
+    """Keep resources up to date with folders while the body runs, which begins once they are. Raises StartError (in a
+    group).
 
-    ``dirs`` and ``global_hooks`` are absolute, and must be among the folders that repositories may lie in. ``config_map``: the
-    ConfigMap of settings; while it is not there, nothing is set.
+    ``dirs`` and ``global_hooks`` are absolute, and must be among the folders that repositories may lie in. ``config_map`` is
+    the ConfigMap of settings; while it does not exist, there are no settings.
     """
     async with open_informer(client, MODULE) as modules, open_informer(client, PACKAGE_REPOSITORY) as repositories:
         informers = modules, repositories
@@ -296,10 +304,10 @@ async def _wait_synced(informer: Informer) -> None:
         if not patience.cancelled_caught:
             return
         why = informer.statistics().last_error or "no answer yet"
-        log.warning("cannot list %s: %s; trying on", informer.resource.group_kind, why)
+        log.warning("cannot list %s: %s; retrying", informer.resource.group_kind, why)
 
 
 def _face(obj: JsonObject) -> str:
-    """What an object is but for its status and the server's own book-keeping."""
+    """Return a checksum of an object without its status and the server's own metadata."""
     labels, annotations = (find(obj, "metadata", name) for name in ("labels", "annotations"))
     return checksum([labels, annotations, find(obj, "spec")])

@@ -1,7 +1,7 @@
-"""What lies in modules directories and in the folder of global hooks now, and of which content it is. Blocking.
+"""The scan of modules directories and of the folder of global hooks: which modules there are, with which content. Blocking.
 
-A look reads every ``values.yaml`` and asks the file system about each file. The files themselves are read, for their digest, only
-where that says that they may have changed since the last look.
+A scan reads every ``values.yaml`` and asks the file system about each file. A file's content is read, for its digest, only
+if the file system says that it may have changed since the last scan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,9 @@ from wharfinger.packages.store.folder_digest import folder_digest, folder_stamp
 
 @dataclass(frozen=True, slots=True)
 class FolderContent:
-    """``digest`` of a folder's files; ``version`` as the tag to ask for it by, empty where the folder says none."""
+    """The content of a folder: ``digest`` of its files, and ``version`` as the tag to ask for; empty if the folder names
+    none.
+    """
 
     digest: str
     version: str = ""
@@ -26,7 +28,10 @@ class FolderContent:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """One look. ``contents`` has every module of ``dirs``, by name; ``global_content`` is empty without global hooks."""
+    """The result of one scan.
+
+    ``contents`` has every module of ``dirs``, by name; ``global_content`` is empty without global hooks.
+    """
 
     dirs: ModulesDirs = field(default_factory=ModulesDirs)
     contents: Mapping[str, FolderContent] = field(default_factory=dict)
@@ -34,7 +39,7 @@ class Scan:
 
 
 class Scanner:
-    """Looks at the same folders again and again."""
+    """The scanner of the same folders, used repeatedly."""
 
     def __init__(self, dirs: Sequence[Path], global_hooks: Path | None) -> None:
         self._dirs = tuple(dirs)
@@ -42,7 +47,7 @@ class Scanner:
         self._known: dict[Path, tuple[str, FolderContent]] = {}
 
     def scan(self) -> Scan:
-        """Look at everything now. Raises ArtifactError where a directory as a whole cannot be read."""
+        """Scan everything now. Raises ArtifactError if a directory as a whole cannot be read."""
         dirs = read_modules_dirs(self._dirs)
         known, self._known = self._known, {}
         contents: dict[str, FolderContent] = {}
@@ -66,17 +71,17 @@ class Scanner:
         if folder is None:
             return ""
         if not folder.is_dir():
-            raise ArtifactError(f"global hooks {folder}: not a folder; name one that is there")
+            raise ArtifactError(f"global hooks {folder}: not a folder; name an existing one")
         if (folder / GLOBAL_PACKAGE).exists():
             raise ArtifactError(
-                f"global hooks {folder}: it has {GLOBAL_PACKAGE} in it, which cannot be told from itself; rename that"
+                f"global hooks {folder}: it contains {GLOBAL_PACKAGE}, which is the package name of the folder itself; rename it"
             )
         return self._content(folder, known, None).digest
 
     def _content(
         self, path: Path, known: Mapping[Path, tuple[str, FolderContent]], module: FoundModule | None
     ) -> FolderContent:
-        """Raises ArtifactError."""
+        """Return the content of a folder. Raises ArtifactError."""
         stamp = folder_stamp(path)
         before = known.get(path)
         if before is not None and before[0] == stamp:
@@ -88,7 +93,7 @@ class Scanner:
 
 
 def _version(module: FoundModule) -> str:
-    """What its files say; nothing where they are wrong, which is told by who installs them."""
+    """Return the version that a module's files name; empty if they are wrong, which the module's installation reports."""
     try:
         version = read_definition(module.path, name=module.folder, version="", in_modules_dir=True).version
         return tag_of_version(version) if version else ""

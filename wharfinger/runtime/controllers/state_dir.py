@@ -1,4 +1,4 @@
-"""The state folder, held by one daemon at a time: 0700, and locked for as long as the process lives."""
+"""The state folder, used by one daemon at a time: mode 0700, and locked for as long as the process lives."""
 
 import fcntl
 import os
@@ -10,15 +10,15 @@ from wharfinger.process.remove_tree import remove_tree
 
 
 class StartError(Exception):
-    """The daemon cannot start; the message says what to change."""
+    """A reason why the daemon cannot start; the message says what to change."""
 
 
 class StateDirError(StartError):
-    """The state folder cannot be used."""
+    """A reason why the state folder cannot be used."""
 
 
 def empty_folder(path: Path) -> Path:
-    """A folder of mode 0700 with nothing in it, whatever was there. Raises StateDirError."""
+    """Make an empty folder of mode 0700, and delete whatever was there. Raises StateDirError."""
     try:
         if path.is_dir() and not path.is_symlink():
             remove_tree(path)
@@ -34,7 +34,7 @@ def empty_folder(path: Path) -> Path:
 def hold_state_dir(path: Path) -> Iterator[Path]:
     """Make the folder (0700) and hold its lock; the kernel drops the lock when the process ends, however it ends.
 
-    Raises StateDirError where the folder cannot be made or another daemon holds it.
+    Raises StateDirError if the folder cannot be made or another daemon holds it.
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)

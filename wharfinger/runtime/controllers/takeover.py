@@ -1,10 +1,11 @@
-"""What an earlier process applied, looked after by this one: each release once its package was looked at, whatever comes of that.
+"""The takeover of releases that an earlier process applied: each one once its package was reconciled, with whatever result.
 
-A package may be loaded from the disk, fetched, blocked, suspended, on its way out, or gone; its release is there in each case.
-Until all of them are known the engine neither prunes nor compares anything, so this hangs on none of the package's tasks: one
-that never gets anywhere holds no other up. Where this process was not told what is wanted, drift is told and not corrected.
+A package may be loaded from disk, fetched, blocked, suspended, being removed, or gone; its release exists in each case.
+Until all releases are taken over, the engine neither prunes nor compares anything. So the takeover depends on none of the
+package's tasks: a package that makes no progress holds up no other. If this process does not know what is wanted, drift is
+reported but not corrected.
 
-A record that cannot be read is passed over, and said to be; what fails by accident is tried again with growing pauses.
+A record that cannot be read is skipped with a warning; a transient failure is retried with growing pauses.
 """
 
 import logging
@@ -29,22 +30,22 @@ RETRY_MAX_S: Final = 30.0
 
 
 class Takeover:
-    """Takes releases over for one runtime; `run` is its task. ``expected`` are all of them, by the names of their packages."""
+    """The takeover of releases for one runtime; `run` is its task. ``expected`` has all releases, by their packages' names."""
 
     def __init__(self, runtime: "Runtime", expected: Mapping[str, Owner]) -> None:
-        """Tells the engine what to expect."""
+        """Announce the expected releases to the engine."""
         self._runtime = runtime
         self._expected = dict(expected)
         self._tell, self._told = trio.open_memory_channel[tuple[str, Owner]](len(self._expected))
         runtime.tools.releases.expect(self._expected.values())
 
     def looked(self, name: str, *, gone: bool = False) -> None:
-        """The package was looked at; ``gone``: and there is none."""
+        """Note that a package was reconciled; ``gone``: its object does not exist any more."""
         if name in self._expected and (gone or name in self._runtime.instances):
-            self._tell.send_nowait((name, self._expected.pop(name)))  # there is room for all
+            self._tell.send_nowait((name, self._expected.pop(name)))  # the channel has room for all releases
 
     async def run(self) -> None:
-        """Until cancelled. Each release by itself: one may have to wait until an operation on it is over."""
+        """Take releases over until cancelled, each in its own task, because one may have to wait for an operation on it."""
         async with trio.open_nursery() as nursery:
             async for name, owner in self._told:
                 nursery.start_soon(self._take_over, name, owner, name=f"takeover of {owner}")
@@ -58,10 +59,10 @@ class Takeover:
             except (ClusterError, FormatError) as error:
                 said = instance.masked(str(error)) if instance is not None else str(error)
                 if getattr(error, "transient", False) is not True:
-                    log.warning("%s: release %s is not looked after before it is applied again: %s", name, owner, said)
+                    log.warning("%s: release %s is not watched until it is applied again: %s", name, owner, said)
                     await self._runtime.tools.releases.forget(owner)
                     return
-                log.info("%s: release %s: %s; looking again in %.0f s", name, owner, said, pause_s)
+                log.info("%s: release %s: %s; retrying in %.0f s", name, owner, said, pause_s)
                 await trio.sleep(pause_s)
                 pause_s = min(2 * pause_s, RETRY_MAX_S)
             else:

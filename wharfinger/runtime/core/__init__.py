@@ -1,5 +1,5 @@
-"""The runtime itself: it keeps the store of packages, turns wishes, decisions and reports into tasks and statuses, and holds
-rounds of global hooks.
+"""The runtime itself: it keeps the store of packages, turns wanted states, decisions and reports into tasks and statuses,
+and runs the rounds of global hooks.
 
-The one room that writes lifecycle, scheduler and status together. May import ``tasks`` and below.
+The only room that writes lifecycle, scheduler and status together. May import ``tasks`` and below.
 """

@@ -1,12 +1,13 @@
-"""What the scheduler has decided, said in the status of packages; and what is not said, since it would not be true yet.
+"""The reporting of the scheduler's decisions in the status of packages, and the decisions that are not reported yet.
 
-A process that starts decides about a package when it is loaded, and others that are installed may not be loaded by then. Whoever
-needs one of those may not be on, and that is right: nothing is begun for it. But it is not *said*: "the dependency is not
-installed, so it is suspended" would be told for a moment to everybody who looks, and is untrue. Until what it needs was loaded
-or has failed once (`heard`), such a package says what it said before: that it is on its way.
+A starting process decides about a package when it is loaded, while other installed packages may not be loaded yet. A
+dependent of one of those may not be on, and that is right: nothing is begun for it. But this is not *reported*, because "the
+dependency is not installed, so it is suspended" would be shown for a moment and is untrue. Until the missing packages were
+loaded or have failed once (`heard`), such a package keeps its earlier status, which says that it is on its way.
 
-Only of packages that were installed, and only where the way goes: to one that was not heard of, through others of which nothing
-is said for the same reason. Each package that was installed is heard of in the end, so everything is said in the end.
+This holds only for packages that were installed, and only if what they lack leads to a package that is not known yet,
+directly or through packages whose decisions are unreported for the same reason. Every installed package is loaded or fails
+eventually, so every decision is reported eventually.
 """
 
 from collections import deque
@@ -24,23 +25,23 @@ if TYPE_CHECKING:
 
 
 class Statements:
-    """Says for one runtime, which it belongs to, what its scheduler decides."""
+    """The reporter of one runtime's scheduler decisions; it belongs to that runtime."""
 
     def __init__(self, runtime: "Runtime") -> None:
         self.runtime = runtime
         self.unheard: set[str] = set()
-        """Packages of which an earlier process installed something: not loaded by this one so far, and not failed either."""
+        """Packages that an earlier process installed and that this one has neither loaded yet nor failed to load."""
         self._unsaid: set[str] = set()
         self._heard: deque[str] = deque()
 
     def say(self, instance: Instance, decided: Decided) -> None:
-        """A package's status is what was decided about it, unless that is too early."""
+        """Set a package's status to what was decided about it, unless that is too early."""
         name, now = instance.id.name, self.runtime.now()
         if not decided.allowed and instance.status.installed_since is not None and self._is_early(name):
             self._unsaid.add(name)
             return
         refused = instance.refused
-        if decided.allowed and refused is not None:  # that is about the version before
+        if decided.allowed and refused is not None:  # the decision is about the earlier version
             status = statuses.failed(
                 instance.status, Stage.REQUIREMENTS, refused.reason, refused.message, now, permanent=refused.permanent
             )
@@ -52,13 +53,13 @@ class Statements:
             self._restate_for((name,))
 
     def restate(self, instance: Instance) -> None:
-        """Say what the scheduler has decided, whatever went wrong on the way there."""
+        """Report again what the scheduler has decided, whatever failed meanwhile."""
         decided = self.runtime.scheduler.decision(instance.id.name)
         if decided is not None:
             self.say(instance, decided)
 
     def heard(self, names: Iterable[str]) -> None:
-        """From now on it is known how these packages are: what was not said for their sake is said."""
+        """Note that these packages are known from now on, and report the decisions that waited for them."""
         heard = self.unheard.intersection(names)
         self.unheard -= heard
         self._restate_for(sorted(heard))
@@ -67,7 +68,7 @@ class Statements:
             self.runtime.rounds.look()
 
     def missing(self, name: str) -> bool:
-        """Whether anything beside ``name`` is installed and was not read by this process, be it that it cannot be."""
+        """Return whether any package beside ``name`` is installed and not loaded by this process, even if it cannot be."""
         if self.unheard - {name}:
             return True
         return any(
@@ -79,7 +80,7 @@ class Statements:
         )
 
     def _restate_for(self, names: Iterable[str]) -> None:
-        """One after the other, also where saying it of one makes it due of the next: a chain may be long."""
+        """Report due decisions one after the other; one report may make the next one due, and such a chain may be long."""
         under_way = bool(self._heard)
         self._heard.extend(names)
         while self._heard and not under_way:
@@ -90,7 +91,9 @@ class Statements:
             self._heard.popleft()
 
     def _is_early(self, name: str) -> bool:
-        """Whether what keeps a package off is one that was not heard of, maybe through others of which nothing is said."""
+        """Return whether a package is kept off by one that is not known yet, maybe through others with unreported
+        decisions.
+        """
         seen, to_see = {name}, [name]
         while to_see:
             missing = self._missing(to_see.pop())
@@ -102,7 +105,7 @@ class Statements:
         return False
 
     def _missing(self, name: str) -> set[str]:
-        """Those that are not on, where a package is off for that."""
+        """Return the dependencies that are not on, if that is why a package is off."""
         scheduler = self.runtime.scheduler
         node, decided = scheduler.node(name), scheduler.decision(name)
         if node is None or decided is None or decided.allowed:

@@ -1,26 +1,27 @@
 """Rounds: the hooks of the Module ``global`` around all other packages (spec hook-protocol §5.3, "ConvergeModules").
 
-Where there is such a Module, it is the first of all in the order, and its reconciliation begins a round::
+If there is such a Module, it is the first of all in the order, and its reconciliation begins a round::
 
-    values configured, hooks started → beforeAll hooks → everybody else, as orders and requirements have it → afterAll hooks
+    values configured, hooks started → beforeAll hooks → all other packages, by order and requirements → afterAll hooks
 
 A round begins when the Module is loaded or its settings change, when one of its hooks changed the global values or switched a
-Module on or off, and when the set of Modules that are on has changed otherwise. Packages run again in a round where the global
-values are not those that they were run with. The round ends when nobody runs, or may yet run by itself, and who was switched off
-is gone; a run that has failed is not waited for, or one broken package would keep the afterAll hooks from ever running. After a
-restart the first round also waits until each installed package was loaded, or has failed to load. AfterAll
-hooks that changed the global values or a switch begin another round, up to MAX_ROUNDS in a row, after which the loop is named
-instead of being run for ever.
+Module on or off, and when the set of Modules that are on has changed otherwise. In a round, packages run again if the global
+values differ from those of their last run. The round ends when no package runs or may still run by itself, and the packages
+that were switched off are gone. A failed run is not waited for; otherwise one broken package would keep the afterAll hooks
+from ever running. After a restart, the first round also waits until every installed package was loaded or has failed to load.
+AfterAll hooks that changed the global values or a switch begin another round, up to MAX_ROUNDS in a row; then the loop is
+reported as a failure, and no further round begins.
 
-Whom global hooks have switched on or off is looked at when the beforeAll hooks of a round are through. A round that is cut short
-(the Module is put to rest, or brought in another version) leaves nothing behind: its afterAll hooks are interrupted. The
-values that everybody was run with are recorded at its end, so a process that was ended in a round begins with everybody.
+The switches that global hooks have set take effect when the beforeAll hooks of a round are done. A round that is cut short
+(the Module is suspended or disabled, or another version of it is loaded) leaves nothing behind: its afterAll hooks are
+interrupted. The values that all packages were run with are recorded at its end, so after a process ended within a round, the
+next one runs all packages.
 
-From when the Module is known until it has run once, nobody else is run: its node holds the first order before anything of it
-was read. A broken global hook so holds up what is new; what is installed stays as it is.
+From the moment the Module is known until it has run once, no other package is run: its node holds the first order before
+anything of the Module was read. So a broken global hook holds up new packages; installed ones are kept as they are.
 
-Packages whose own settings change run by themselves, without a round. Without the Module ``global`` nothing here does
-anything.
+Packages whose own settings change run by themselves, without a round. Without the Module ``global``, this module does
+nothing.
 """
 
 import logging
@@ -44,38 +45,39 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 GLOBAL_ORDER: Final = -1
-"""Before the lowest order that a package may have."""
+"""The order of the Module ``global``, below the lowest order that a package may have."""
 MAX_ROUNDS: Final = 5
-"""In a row that were begun by afterAll hooks."""
+"""The limit on rounds in a row that were begun by afterAll hooks."""
 
 
 @dataclass(slots=True)
 class Rounds:
-    """The rounds of one runtime, which it belongs to."""
+    """The rounds of one runtime; they belong to that runtime."""
 
     runtime: "Runtime"
     _running: bool = False
-    """The Module's own run is under way, or to come: its end is the beginning of everybody's turn."""
+    """True while the Module's own run is under way or pending; the other packages run after it."""
     _settling: bool = False
-    """Others run; the afterAll hooks are to come."""
+    """True while other packages run and the afterAll hooks are still to come."""
     _after_all: AfterAllTurn | None = None
-    """The afterAll hooks run, or are to be run again."""
+    """The turn of the afterAll hooks that run now, or are to be retried."""
     _on: frozenset[str] = frozenset()
-    """Who was on when the round began."""
+    """The packages that were on when the round began."""
     _turned: set[str] = field(default_factory=set)
-    """Who is on and was not then, or the other way round."""
+    """The packages that were switched on or off since then."""
     _flags: dict[str, bool] | None = None
-    """What Modules were switched to; None: it is not known what an earlier process was told."""
+    """The switches of Modules that are in effect; None: those of an earlier process are not known."""
     _seen: str = ""
-    """The global values that packages were last run with."""
+    """The checksum of the global values that packages were last run with."""
     _again: int = 0
-    """Rounds in a row that afterAll hooks have begun."""
+    """The number of rounds in a row that afterAll hooks have begun."""
 
     def expect(self) -> None:
-        """There are global hooks, or will be: nobody is run before they were, since what is run is made of global values.
+        """Prepare for global hooks: no package is run before them, because global values are part of what a package is run
+        with.
 
-        Until it is known whom they had switched on, that is taken to be everybody who is installed: nobody is taken away for not
-        having been read in time.
+        Until their switches are known, all installed Modules count as switched on, so that none is disabled only because the
+        global hooks have not been read yet.
         """
         if self.runtime.scheduler.node(GLOBAL) is not None:
             return
@@ -85,7 +87,7 @@ class Rounds:
             self.runtime.operations.tell_scheduler(FlagSet(name, enabled=True))
 
     def adopt_flags(self) -> None:
-        """What global hooks say of Modules may have changed: a round begins, after whose beforeAll hooks it counts."""
+        """Begin a round if the switches of global hooks have changed; they take effect after its beforeAll hooks."""
         instance = self.runtime.instances.get(GLOBAL)
         if instance is None or self._running or self._after_all is not None or not self._goes_on():
             return
@@ -93,25 +95,28 @@ class Rounds:
             self.runtime.operations.tell_scheduler(Rescheduled(GLOBAL, "ModulesSwitched"))
 
     def decided(self, name: str, *, on: bool) -> None:
-        """It was decided whether a package is on, or it is gone."""
+        """Note that a package was decided to be on or off, or is gone."""
         if name != GLOBAL and on is not (name in self._on):
             self._turned.add(name)
         else:
             self._turned.discard(name)
 
     def begins(self) -> None:
-        """The Module ``global`` is about to be run: afterAll hooks are let finish, and give way where they only wait."""
+        """Note that the Module ``global`` is about to run.
+
+        AfterAll hooks that run may finish; if they only wait, they are interrupted.
+        """
         self._running, self._settling = True, False
         instance, turn = self.runtime.instances.get(GLOBAL), self._after_all
         if not self._seen and instance is not None and instance.record is not None:
-            self._seen = instance.record.state.values  # those of an earlier process
+            self._seen = instance.record.state.values  # the values of an earlier process
         if turn is not None and turn.at_work:
             turn.superseded = True
         else:
             self._end_turn("another round begins")
 
     def has_run(self, instance: Instance) -> None:
-        """The beforeAll hooks are through: it is everybody's turn."""
+        """Note that the beforeAll hooks are done, and run the other packages."""
         self._switch()
         values = checksum(instance.values)
         changed, self._seen = self._seen != values, values
@@ -119,14 +124,14 @@ class Rounds:
         if changed:
             for name in sorted(self._on):
                 if (other := self.runtime.instances.get(name)) is not None:
-                    other.verified = True  # what an earlier process applied was made of other values
+                    other.verified = True  # an earlier process applied it with other values
                 self.runtime.operations.tell_scheduler(Rescheduled(name, "GlobalValuesChanged"))
-        # Not before everybody was told: who is suspended is through at once, and the round would be over.
+        # Only after all were rescheduled: a suspended package completes at once, which would end the round.
         self._running, self._settling = False, True
         self.look()
 
     def look(self) -> None:
-        """Something ended, or was decided: the round may be over, or cut short, or another one due."""
+        """Check after any event whether the round is over or cut short, or another one is due."""
         instance = self.runtime.instances.get(GLOBAL)
         if instance is None:
             return
@@ -134,7 +139,7 @@ class Rounds:
             self._switch()
         if not self._goes_on():
             self._settling = False
-            self._end_turn("the global hooks are put to rest")
+            self._end_turn("the global hooks are stopped")
         elif self._running or instance.started is None:
             return
         elif self._settling:
@@ -145,14 +150,14 @@ class Rounds:
             self.runtime.operations.tell_scheduler(Rescheduled(GLOBAL, "EnabledModulesChanged"))
 
     def gone(self) -> None:
-        """There are no global hooks any more."""
+        """Note that there are no global hooks any more."""
         self._end_turn("the global hooks are gone")
         self._running, self._settling, self._seen, self._again = False, False, "", 0
         self._switch()
         self._flags = None
 
     def _goes_on(self) -> bool:
-        """Whether the Module is on and stays as it is: no version is brought, and it is neither suspended nor removed."""
+        """Return whether the Module is on and settled: it is not being loaded, suspended or removed."""
         lifecycle = self.runtime.lifecycle
         comes_or_goes = lifecycle.is_loading(GLOBAL) or lifecycle.is_suspended(GLOBAL) or lifecycle.is_removing(GLOBAL)
         return self.runtime.scheduler.enabled(GLOBAL) and not comes_or_goes
@@ -162,7 +167,7 @@ class Rounds:
         self._turned.clear()
 
     def _switch(self) -> None:
-        """Modules are on, or not, as global hooks have said last."""
+        """Switch Modules on or off as global hooks have last asked."""
         instance, scheduler = self.runtime.instances.get(GLOBAL), self.runtime.scheduler
         wanted = flags_in(instance.patches) if instance is not None else {}
         if wanted != self._flags:
@@ -171,7 +176,7 @@ class Rounds:
                 self.runtime.operations.tell_scheduler(FlagSet(name, wanted.get(name)))
 
     def _end(self, instance: Instance) -> None:
-        """Everybody is at rest: the afterAll hooks, in the Module's main lane."""
+        """Run the afterAll hooks in the Module's main lane, now that all packages are idle."""
         self._settling = False
         turn = self._after_all = AfterAllTurn(self._seen)
         task = AfterAllTask(instance, self.runtime.tools, self.runtime.reports, turn, self._until_gone)
@@ -179,14 +184,16 @@ class Rounds:
         self.runtime.queues.enqueue(GLOBAL, task, turn.scope, on_done=lambda: self._ended(instance, turn, before))
 
     async def _until_gone(self) -> None:
-        """Wait until those that were switched off, or are removed, are at their end, hooks and all; however long that takes."""
+        """Wait until the packages that were switched off or are being removed are done, including their hooks, however long
+        it takes.
+        """
         is_removing = self.runtime.lifecycle.is_removing
         going = [name for name, one in self.runtime.instances.items() if one.disabling is not None or is_removing(name)]
         for name in going:
             await self.runtime.queues.wait_idle(name)
 
     def _end_turn(self, cause: str) -> None:
-        """Interrupt the afterAll hooks; nothing if they do not run. What comes behind them in the lane must not wait for them."""
+        """Interrupt the afterAll hooks, if they run, because what is queued behind them in the lane must not wait for them."""
         turn, self._after_all = self._after_all, None
         if turn is not None:
             turn.scope.cancel(cause)
@@ -194,7 +201,7 @@ class Rounds:
     def _ended(self, instance: Instance, turn: AfterAllTurn, before: str) -> None:
         self._after_all = None
         if turn.superseded:
-            return  # the round that waits sees what they changed
+            return  # the next round, which waits, sees what they changed
         if _made_by_hooks(instance) == before:
             self._again = 0
             self.look()
@@ -205,12 +212,12 @@ class Rounds:
         else:
             self._again = 0
             message = (
-                f"afterAll hooks changed the global values {MAX_ROUNDS} rounds in a row; a hook must come to rest when nothing "
-                "else changes"
+                f"afterAll hooks changed the global values {MAX_ROUNDS} rounds in a row; a hook must not change them "
+                "when nothing else changes"
             )
             self.runtime.reports.failed(instance, Stage.HOOKS, Failure("ValuesLoop", message, permanent=True))
 
 
 def _made_by_hooks(instance: Instance) -> str:
-    """A checksum of what hooks can change: the global values, and whom they have switched."""
+    """Return a checksum of what hooks can change: the global values, and the switches of Modules."""
     return checksum([instance.values, dict(flags_in(instance.patches))])

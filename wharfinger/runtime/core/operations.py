@@ -1,22 +1,22 @@
-"""The operations of packages: what a decision puts on a package's queue, and what the scheduler orders.
+"""The operations of packages: the tasks that a decision puts on a package's queue, and the scheduler's orders.
 
-The lifecycle store gives each operation its scope and cancels what it supersedes; here the scope meets its tasks. Beginning one
-is one atomic step, so nothing comes between a decision and what follows from it:
+The lifecycle store gives each operation its scope and cancels the operations that it supersedes; this module gives the scope
+its tasks. Beginning an operation is one atomic step, so nothing comes between a decision and its consequences:
 
 ==============  =======================================================  =================================================
 operation       tasks                                                    when its last task has succeeded
 ==============  =======================================================  =================================================
 update          Disable (keeping the release), Download, Install, Load   the package is a node of the scheduler
-reconciliation  Configure, AwaitCRDs, Startup, EnsureWebhooks, Run,      the scheduler is told that the run is complete (at
-                WaitReady                                                the end of Run)
-disable         Disable                                                  the decision stays in the status
-suspend         Suspend (its hooks rest), or LoadStored                  nothing moves until it is resumed by an update
+reconciliation  Configure, AwaitCRDs, Startup, EnsureWebhooks, Run,      the scheduler is notified that the run is
+                WaitReady                                                complete (at the end of Run)
+disable         Disable                                                  the decision is kept in the status
+suspend         Suspend (its hooks are stopped), or LoadStored           nothing is done until an update resumes it
 vote            EnabledScript, in a lane of its own                      the package is scheduled again
 CRDs            EnsureCRDs, in a lane of its own                         AwaitCRDs goes on
 removal         Uninstall, Purge, Undeploy                               the package is forgotten, outside its queue
 ==============  =======================================================  =================================================
 
-What the scheduler orders is performed one package after the other, also when performing one causes the next
+The scheduler's orders are performed one package after the other, even if performing one causes the next
 (:mod:`wharfinger.runtime.scheduler.pending_decisions`).
 """
 
@@ -67,21 +67,21 @@ log = logging.getLogger(__name__)
 
 
 class Operations:
-    """Begins operations for one runtime, which it belongs to, and performs what its scheduler orders."""
+    """The operations of one runtime, which they belong to: begun here, also those that its scheduler orders."""
 
     def __init__(self, runtime: "Runtime") -> None:
         self.runtime = runtime
         self._orders = Orders()
         self._performing = False
         self._seeing: set[str] = set()
-        """Module folders with an enabled script, which sees who else is on."""
+        """Module folders with an enabled script, which sees the other Modules that are on."""
         self._turned = False
-        """Something was decided since those were looked at."""
+        """True if something was decided since their scripts were last considered."""
 
     # --- update ----------------------------------------------------------------------------------------------------------
 
     def begin_update(self, instance: Instance, generation: int) -> None:
-        """Bring the wanted version here and load it; refused while the package is suspended or being removed."""
+        """Download the wanted version and load it; refused while the package is suspended or being removed."""
         runtime = self.runtime
         scope = runtime.lifecycle.begin_update(instance.id.name)
         if scope is None:
@@ -95,9 +95,9 @@ class Operations:
             and instance.status.installed_since is not None
             and not instance.loaded_once
         ):
-            # After a restart: others were applied with it on, and with its kinds; they wait for one attempt to have it so again.
+            # After a restart: other packages were applied with this one on, and with its kinds; they wait for one attempt.
             runtime.tools.crd_phase.begin(instance.id.name)
-        self.tell_scheduler(Failed(instance.id.name, instance.run))  # what was cut short holds nobody back
+        self.tell_scheduler(Failed(instance.id.name, instance.run))  # the interrupted run holds nothing back
         runtime.set_status(
             instance, statuses.update_started(instance.status, generation, runtime.now(), version=instance.version)
         )
@@ -116,9 +116,9 @@ class Operations:
         self._ask_if_it_sees_others(instance)
 
     def needs_changed(self, instance: Instance) -> None:
-        """What its resource says it depends on is something else; what is being loaded says so itself when it is.
+        """Update the package's node after its resource's dependencies have changed; a version being loaded does so itself.
 
-        What would close a cycle is refused: it goes on with what it depended on before.
+        If the change would close a cycle, it is refused, and the earlier dependencies stay in force.
         """
         if instance.definition is not None and not self.runtime.lifecycle.is_loading(instance.id.name):
             self._join(instance, instance.definition)
@@ -126,7 +126,8 @@ class Operations:
     def _join(self, instance: Instance, definition: Definition) -> None:
         """Make what is loaded a node of the scheduler, and begin what follows from that.
 
-        What would close a cycle is refused: the version before, if one is installed, stays the node that others depend on.
+        If that would close a cycle, it is refused: the earlier version, if one is installed, stays the node that others
+        depend on.
         """
         before, is_new = instance.crds, definition is not instance.joined
         if is_new:
@@ -139,7 +140,7 @@ class Operations:
                 instance.crds, instance.refused = before, failure
             self.runtime.reports.failed(instance, Stage.REQUIREMENTS, failure)
             if is_new and not instance.status.version:
-                self.tell_scheduler(NodeRemoved(instance.id.name))  # nothing is installed that others could use
+                self.tell_scheduler(NodeRemoved(instance.id.name))  # nothing is installed that dependents could use
             return
         self.restate_requirements(instance)
         if not is_new:
@@ -147,16 +148,16 @@ class Operations:
         if self.runtime.scheduler.enabled(instance.id.name):
             self._begin_crds(instance)
         elif (missed := instance.missed_disable) is not None:
-            # Whether it is to be taken away is asked now: what was not wanted then may only lack something by now.
+            # Whether to uninstall is decided now: a package that was unwanted then may now only lack a requirement.
             self._begin_disable(instance, missed[0], self.runtime.scheduler.unwanted(instance.id.name))
         instance.missed_disable = None
         if definition.enabled_script and instance.voted_for != instance.wanted_settings.checksum:
             self.reconfigure(instance, "SettingsChanged")
 
     def _add_node(self, instance: Instance, definition: Definition) -> None:
-        """Raises CycleError."""
+        """Give the scheduler the package's node and vote. Raises CycleError."""
         name = instance.id.name
-        instance.refused = None  # before it is told: what follows from that is begun at once
+        instance.refused = None  # before the scheduler is notified, because that begins operations at once
         self.tell_scheduler(NodeAdded(node_of(instance.id, definition, instance.wanted)))
         instance.joined = definition
         self.tell_scheduler(self.runtime.votes.get(name, ScriptVoted(name, None)))
@@ -164,20 +165,20 @@ class Operations:
     # --- reconciliation --------------------------------------------------------------------------------------------------
 
     def reconfigure(self, instance: Instance, reason: str) -> None:
-        """What is wanted of a loaded package changed; an enabled script that may look at its settings is asked first."""
+        """Act on a changed specification of a loaded package; an enabled script that may read its settings is asked first."""
         name, runtime = instance.id.name, self.runtime
         if instance.definition is not None and instance.refused is not None:
-            self._join(instance, instance.definition)  # what was in its way may be gone
+            self._join(instance, instance.definition)  # the obstacle may be gone
         elif instance.definition is None or not instance.definition.enabled_script:
             self.tell_scheduler(Rescheduled(name, reason))
         elif (scope := runtime.lifecycle.begin_vote(name)) is not None:
             tasks = self._pipeline(instance, scope).vote()
             done = {tasks[0].name: lambda: self._has_voted(instance, reason)}
-            # Not behind what runs: a wait that never ends, or settings that were wrong, are what it may be about to supersede.
+            # Not queued behind the running task, which it may supersede: an endless wait, or a retry with wrong settings.
             self._enqueue(tasks, scope, done, lane=VOTE_LANE)
 
     def ask_scripts_again(self) -> None:
-        """Enabled scripts that were asked before all that is installed was loaded see it now."""
+        """Ask those enabled scripts again that voted before all installed packages were loaded."""
         for name in sorted(name for name, vote in self.runtime.votes.items() if vote.provisional):
             instance = self.runtime.instances.get(name)
             if instance is None or instance.definition is None or self.runtime.statements.missing(name):
@@ -185,7 +186,7 @@ class Operations:
             self._ask_again(instance)
 
     def _ask_again(self, instance: Instance) -> None:
-        """Have its enabled script look at who is on now, unless that is what it is just being asked about."""
+        """Ask a package's enabled script about the Modules that are on now, unless it is being asked about exactly these."""
         before = self.runtime.modules_before(instance)
         if before == instance.saw and instance.voting is not None and not instance.voting.cancelled:
             return
@@ -203,7 +204,11 @@ class Operations:
         self.tell_scheduler(Rescheduled(instance.id.name, reason))
 
     def _begin_reconciliation(self, instance: Instance, run: int, reason: str) -> None:
-        """Run what is loaded. While a version is brought, its end orders a run; where it was refused, it is asked once more."""
+        """Run what is loaded.
+
+        While a version is being loaded, nothing is begun: the end of the load orders a run. A refused version is offered to
+        the scheduler once more instead.
+        """
         name, lifecycle = instance.id.name, self.runtime.lifecycle
         instance.run = run
         if is_global(instance.id):
@@ -217,7 +222,7 @@ class Operations:
         scope = lifecycle.begin_reconciliation(name, reason)
         instance.disabling = instance.missed_disable = None
         if scope is None:
-            # Suspended, or being removed: nothing is going to be run. What is installed is there for others all the same.
+            # Suspended, or being removed: nothing will run. An installed package is still present for its dependents.
             there = instance.status.installed_since is not None and lifecycle.is_suspended(name)
             self.tell_scheduler((Completed if there else Failed)(name, run))
             return
@@ -236,13 +241,13 @@ class Operations:
     # --- CRDs ------------------------------------------------------------------------------------------------------------
 
     def _begin_crds(self, instance: Instance) -> None:
-        """Ensure the definitions of a package that is on, whenever its turn may come; everybody waits for one attempt."""
+        """Ensure the definitions of a package that is on, before its turn in the order; all others wait for one attempt."""
         name, runtime = instance.id.name, self.runtime
         under_way = instance.crd_scope is not None and not instance.crd_scope.cancelled
         if instance.crds is not None or under_way or runtime.lifecycle.is_suspended(name):
             return
         if runtime.lifecycle.is_loading(name):
-            return  # those of the version that comes
+            return  # the version being loaded ensures its own
         instance.crd_scope = WorkScope(f"CRDs of {name}")
         runtime.tools.crd_phase.begin(name)
         tasks = self._pipeline(instance, instance.crd_scope).crds()
@@ -255,23 +260,23 @@ class Operations:
         self.runtime.tools.crd_phase.end(instance.id.name)
 
     def _end_load(self, instance: Instance) -> None:
-        """It is not being loaded any more; nobody waits for it to be."""
+        """End the loading phase of a package, so that nothing waits for it any more."""
         self.runtime.tools.load_phase.end(instance.id.name)
 
     # --- disable and suspend ---------------------------------------------------------------------------------------------
 
-    def _begin_disable(self, instance: Instance, reason: str, uninstall: bool) -> None:  # noqa: FBT001 - as missed_disable has it
+    def _begin_disable(self, instance: Instance, reason: str, uninstall: bool) -> None:  # noqa: FBT001 - as in missed_disable
         runtime = self.runtime
         name, lifecycle = instance.id.name, runtime.lifecycle
         unread = instance.definition is None and lifecycle.is_loading(name)
         if lifecycle.is_suspended(name) or unread:
-            # Nothing is deleted now: the update that resumes looks at it, or the one that brings the hooks that have a say.
+            # Nothing is deleted now. The update that resumes the package decides, or the one that loads its hooks.
             instance.missed_disable = (reason, uninstall)
             return
         scope, updating = lifecycle.begin_disable(name)
         if scope is None:
             return
-        log.info("%s: put to rest: %s", instance.id, reason)
+        log.info("%s: being disabled: %s", instance.id, reason)
         self._end_crds(instance, "disabled")
         self._end_load(instance)
         runtime.set_status(instance, statuses.stopped(instance.status, runtime.now()))
@@ -286,7 +291,7 @@ class Operations:
         self.restate_requirements(instance)
 
     def begin_suspend(self, instance: Instance) -> None:
-        """End whatever runs, and let the hooks rest; what is in the cluster stays as it is."""
+        """End whatever runs for a package, and stop its hooks; what is in the cluster is kept as it is."""
         scope = self.runtime.lifecycle.begin_suspend(instance.id.name)
         if scope is None:
             return
@@ -297,14 +302,17 @@ class Operations:
         instance.disabling = None
         self._end_crds(instance, "suspended")
         self._end_load(instance)
-        # Whatever was cut short: what is installed is there for others all the same.
+        # Whatever was interrupted, an installed package is still present for its dependents.
         ended = Completed if instance.status.installed_since is not None else Failed
         self.tell_scheduler(ended(instance.id.name, instance.run))
         tasks = self._pipeline(instance, scope).suspend()
         self._enqueue(tasks, scope, {"LoadStored": lambda: self._has_loaded_stored(instance)})
 
     def _has_loaded_stored(self, instance: Instance) -> None:
-        """What others build on is known to be there, though nothing is done for it; whoever waits to know that looks again."""
+        """Make a suspended package a node: its dependents know that it is present, although nothing is done for it.
+
+        The controller is notified, because changes may be held until this package is known.
+        """
         self.runtime.on_change(instance.id.name)
         if instance.definition is None:
             return
@@ -314,7 +322,7 @@ class Operations:
             log.warning("%s: %s", instance.id, error)
 
     def restate_requirements(self, instance: Instance) -> None:
-        """Say what the scheduler has decided, whatever went wrong on the way there."""
+        """Report again what the scheduler has decided, whatever failed meanwhile."""
         self.runtime.statements.restate(instance)
 
     # --- removal ---------------------------------------------------------------------------------------------------------
@@ -327,7 +335,7 @@ class Operations:
         settings: ResolvedSettings | None,
         deletion: DeletionPolicy | None,
     ) -> bool:
-        """Begin the removal unless it runs; True once it is over. See `Runtime.remove_app`."""
+        """Begin the removal unless it runs; return True once it is over. See `Runtime.remove_app`."""
         name, runtime = identity.name, self.runtime
         if runtime.is_removed(name):
             return True
@@ -338,9 +346,9 @@ class Operations:
             if instance is None:
                 status = statuses.restored(generation, written, runtime.now())
                 instance = runtime.new_instance(identity, status)
-            # A claim that was refused is no claim: whoever has the release keeps all of it.
+            # After a refused claim, the package that has the release keeps all of it.
             instance.disowned = has_release(instance.id) and runtime.claims.claim(instance.id) is not None
-            if instance.source is None:  # this process was never told what is wanted of it
+            if instance.source is None:  # this process does not know what is wanted of it
                 instance.wanted_settings = settings or instance.wanted_settings
             instance.deletion = deletion or instance.wanted.upkeep.deletion
             self._end_crds(instance, "removal started")
@@ -355,7 +363,7 @@ class Operations:
             self.tell_scheduler(NodeRemoved(name))
             self._enqueue_removal(instance, scope)
         elif deletion is not None and (known := runtime.instances.get(name)) is not None and known.deletion != deletion:
-            log.warning("%s: its removal begins anew: deletionPolicy is %s now", identity, deletion)
+            log.warning("%s: its removal is begun again: deletionPolicy is %s now", identity, deletion)
             known.deletion = deletion
             self.restart_removal(known)
         return False
@@ -372,9 +380,9 @@ class Operations:
     # --- the scheduler ---------------------------------------------------------------------------------------------------
 
     def tell_scheduler(self, event: Event) -> None:
-        """Apply an event and perform what follows; what an event told while performing orders is performed after what was there.
+        """Apply an event and perform the orders that follow, in sequence, including those of events that they cause.
 
-        Raises CycleError, and nothing has changed then.
+        Raises CycleError; nothing has changed then.
         """
         self._orders.put(self.runtime.scheduler.apply(event, self.runtime.now()))
         if self._performing:
@@ -389,7 +397,9 @@ class Operations:
         self._ask_who_sees_others()
 
     def _ask_who_sees_others(self) -> None:
-        """Ask the enabled scripts of module folders before which other Modules are on than when they were asked last."""
+        """Ask the enabled scripts of module folders again if other Modules before them are on than when they were last
+        asked.
+        """
         if not self._turned:
             return
         self._turned = False
@@ -404,7 +414,7 @@ class Operations:
             return
         self._seeing.add(name)
         if self.runtime.lifecycle.is_loading(name):
-            return  # Load asks it, and `_loaded` looks at it again
+            return  # Load asks the script, and `_loaded` considers it again
         if self.runtime.modules_before(instance) != instance.saw:
             self._ask_again(instance)
 
@@ -418,7 +428,7 @@ class Operations:
         decided = orders.decided
         if (
             decided is not None and decided.reason != Reason.SCRIPT_PENDING
-        ):  # its vote follows at once, and is told then
+        ):  # its vote follows at once, and the decision is reported then
             self.runtime.statements.say(instance, decided)
             if decided.allowed:
                 instance.missed_disable = None
@@ -447,27 +457,28 @@ class Operations:
         *,
         lane: str = MAIN_LANE,
     ) -> None:
-        """Put an operation's tasks on the package's queue; ``on_done`` follows the success of the task of that name."""
+        """Put an operation's tasks on the package's queue; ``on_done`` is called after the task of that name has succeeded."""
         for task in tasks:
             name = task.instance.id.name
             self.runtime.queues.enqueue(name, task, scope, lane=lane, on_done=on_done.get(task.name))
 
     def enqueue_hook(self, instance: Instance, task: Task, lane: str, scope: WorkScope | None, *, unique: bool) -> bool:
-        """Put a hook's run into a lane of its own; False if it was not taken."""
+        """Put a hook's run into a lane of its own; return False if it was not taken."""
         if scope is None:
             return False
         try:
             return self.runtime.queues.enqueue(instance.id.name, task, scope, lane=lane, unique=unique)
         except QueueFull as error:
-            # What happened waits in the hook's inbox; the next event of it asks again.
+            # The event waits in the hook's inbox; the hook's next event enqueues a task again.
             log.warning("%s: %s", instance.id, error)
             return False
 
 
 def node_of(identity: PackageId, definition: Definition, wanted: Directives) -> Node:
-    """A loaded package as the scheduler sees it: with what it needs, and what its resource says it depends on.
+    """Return the scheduler's node of a loaded package: its own requirements, and those in its resource's
+    ``spec.dependsOn``.
 
-    The Module of global hooks comes before everybody.
+    The Module of global hooks comes before all other packages.
     """
     on = isinstance(identity, AppId) or wanted.default is True
     return Node(

@@ -1,7 +1,7 @@
-"""One package as a snapshot: what is wanted, what is installed, what it is doing, with nothing in it that may not be shown.
+"""The snapshot of one package: what is wanted, what is installed, what it is doing, without anything secret.
 
-Most of it is in the package's `Instance`. What is kept for all packages together (the journal, the limits, whose definitions are
-being tried) is read once for any number of them, as `Surroundings`, and put beside that by `surrounded`.
+Most of it is in the package's `Instance`. What is kept for all packages together (the journal, the limits, the packages
+whose definitions are being tried) is read once for any number of packages, as `Surroundings`, and added by `surrounded`.
 """
 
 from collections import defaultdict
@@ -40,16 +40,17 @@ from wharfinger.runtime.why.causes import moment_after
 from wharfinger.runtime.why.stage_causes import ACCEPTED, REMOVED
 
 MOST_FAILING: Final = 10
-"""Of the objects of one release."""
+"""The limit on failing objects shown for one release."""
 AWAIT_CRDS: Final = "AwaitCRDs"
-"""The task that waits for the definitions of others."""
+"""The task that waits for the definitions of other packages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is known about packages elsewhere than in them: operations by package, the limits, whose definitions are tried.
+    """The knowledge about packages that is kept outside of them: operations by package, limits, packages whose CRDs are
+    tried.
 
-    ``failing``: texts about objects that fail, by release.
+    ``failing`` has the texts about failing objects, by release.
     """
 
     operations: Mapping[str, tuple[OperationSnapshot, ...]]
@@ -59,7 +60,7 @@ class Surroundings:
 
 
 def surroundings(tools: Tools, today: datetime) -> Surroundings:
-    """As they are now, which is ``today`` by the wall clock."""
+    """Return the present surroundings; ``today`` is the wall clock now."""
     operations: defaultdict[str, tuple[OperationSnapshot, ...]] = defaultdict(tuple)
     for entry in tools.journal.entries():
         operations[entry.package] += (
@@ -76,9 +77,10 @@ def surroundings(tools: Tools, today: datetime) -> Surroundings:
 
 
 def failure_line(failure: Failure[Identity], now: float, today: datetime) -> str:
-    """What is wrong with one object: ``ConfigMap a/b: timed out; attempt 4, next at 12:07:20 UTC (in 13 s); before: …``.
+    """Return a line about a failing object.
 
-    ``now`` is trio's clock, and ``today`` the wall clock at that moment.
+    It reads ``ConfigMap a/b: timed out; attempt 4 failed, next at 12:07:20 UTC (in 13 s); before: …``. ``now`` is trio's
+    clock, and ``today`` the wall clock at that moment.
     """
     pause = failure.next_at - now
     next_try = f"next at {moment_after(today, pause)}" if pause > 0 else f"attempt {failure.attempts + 1} is under way"
@@ -88,7 +90,7 @@ def failure_line(failure: Failure[Identity], now: float, today: datetime) -> str
 
 
 def surrounded(package: PackageSnapshot, around: Surroundings, release: Owner | None = None) -> PackageSnapshot:
-    """The snapshot of a package, with what is known about it elsewhere. ``release``: that of the package, if it has one."""
+    """Return a package's snapshot, completed from its surroundings. ``release`` is the package's, if it has one."""
     return replace(
         package,
         queue=waiting_queue(package.queue, around, established=package.crds is not None),
@@ -99,10 +101,10 @@ def surrounded(package: PackageSnapshot, around: Surroundings, release: Owner | 
 
 
 def waiting_queue(queue: QueueSnapshot, around: Surroundings, *, established: bool) -> QueueSnapshot:
-    """The snapshot of a queue, in which tasks that run say what they wait for.
+    """Return the snapshot of a queue, with what its running tasks wait for.
 
-    ``established``: the package's own definitions are. Which of a package's tasks asked for a slot is not known; where several
-    run, each says that it may be another.
+    ``established``: the package's own definitions are established. It is not known which of a package's tasks asked for a
+    slot; if several run, each says that it may be another one.
     """
     running = sum(task.running for task in queue.tasks)
     if not running:
@@ -122,7 +124,7 @@ def waiting_queue(queue: QueueSnapshot, around: Surroundings, *, established: bo
 
 
 def package_snapshot(instance: Instance, queue: QueueDump) -> PackageSnapshot:
-    """The snapshot of one package and its queue."""
+    """Return the snapshot of one package and its queue."""
     state, message, tip = summarize(instance.status)
     return PackageSnapshot(
         name=instance.id.name,
@@ -156,7 +158,7 @@ def package_snapshot(instance: Instance, queue: QueueDump) -> PackageSnapshot:
 
 
 def queue_snapshot(dump: QueueDump) -> QueueSnapshot:
-    """The snapshot of one queue."""
+    """Return the snapshot of one queue."""
     return QueueSnapshot(
         dump.name,
         tuple(
@@ -178,12 +180,12 @@ def queue_snapshot(dump: QueueDump) -> QueueSnapshot:
 
 
 def _shown(instance: Instance, values: JsonObject) -> JsonObject:
-    """Settings or values fit to be shown: what is secret by its path, by its text, or by the name of its key is not."""
+    """Return settings or values that may be shown: whatever is secret by its path, text or key name is redacted."""
     return redact_object(values, paths=instance.hidden_paths, secrets=instance.secrets)
 
 
 def _conditions(status: PackageStatus) -> tuple[ConditionSnapshot, ...]:
-    """That of each stage, and those that stand over them: only where the resource cannot be acted on, or is being removed."""
+    """Return the condition of each stage, and those above the stages: the resource cannot be acted on, or is being removed."""
     stages = {stage.value: condition for stage, condition in status.stages.items()}
     over = {ACCEPTED: status.blocked, REMOVED: status.removal or status.held}
     told = {**stages, **{kind: condition for kind, condition in over.items() if condition is not None}}

@@ -1,10 +1,11 @@
-"""What becomes of releases after they were applied: health, drift, and people who use helm beside us, told as status.
+"""The events of releases after they were applied: health, drift, and revisions made with helm by others, shown as status.
 
-The release engine watches what it applied and says what it sees; here each saying finds its package. Health is told only once a
-package was ready: until then the task that waits for it tells what it waits for. Objects that are unready for a while, as each
-scaling and each rollout makes them, leave the package Ready, and Reconciling; it is Degraded once one failed or stalled. Drift
-that is merely told, and revisions that somebody else made, are warnings: nothing is wrong that trying again would mend. Fields
-that somebody fights for make the package Degraded, with that writer's name, until he lets go.
+The release engine watches what it applied and reports what it sees; here each report is matched with its package. Health is
+shown only once a package was ready: until then, the task that waits for it reports what it waits for. If objects are unready
+for a while, as during each scaling and each rollout, the package stays Ready, and is Reconciling; it becomes Degraded once
+an object failed or stalled. Drift that is only reported, and revisions made by another writer, are warnings, because a retry
+would not help. Fields that another manager sets again and again make the package Degraded, with that manager's name, until
+it stops.
 """
 
 import logging
@@ -33,24 +34,24 @@ log = logging.getLogger(__name__)
 
 SHOWN_FIGHTS: Final = 3
 UPKEEP: Final = "upkeep"
-"""The subject of warnings about what could not be corrected or pruned."""
+"""The subject of warnings about objects that could not be corrected or pruned."""
 RELEASE: Final = "release"
-"""The subject of warnings about revisions that somebody else made; it has none as soon as the package is applied again."""
+"""The subject of warnings about another writer's revisions; it is cleared when the package is applied again."""
 
 
 class Keeping:
-    """Listens to the release engine for one runtime."""
+    """The listener of one runtime to its release engine."""
 
     def __init__(self, runtime: "Runtime") -> None:
         self.runtime = runtime
 
     def health_changed(self, owner: Owner, health: Health) -> None:
-        """Objects of a release became ready, or are not any more, or say something else about why."""
+        """Note that the readiness of a release's objects, or the reason for it, has changed."""
         instance = self._instance(owner)
         if instance is None:
             return
         if not instance.status.scale_checked:
-            # It is Ready as an earlier process said, and the task that waits for it would wait without an end.
+            # It is Ready according to an earlier process, and the task that waits for it would wait forever.
             if not (instance.status.is_being_verified and health.stalled):
                 return
             self._unhealthy(instance, health)
@@ -60,7 +61,7 @@ class Keeping:
             self.runtime.set_status(instance, statuses.succeeded(instance.status, Stage.SCALED, self.runtime.now()))
 
     def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
-        """All fields of a release that are not as applied now, and those that are fought for."""
+        """Note all fields of a release that are not as applied now, and all fights over fields."""
         instance = self._instance(owner)
         if instance is None:
             return
@@ -78,7 +79,7 @@ class Keeping:
             self.runtime.set_status(instance, statuses.succeeded(instance.status, Stage.APPLIED, self.runtime.now()))
 
     def look_again(self, instance: Instance, stage: Stage) -> None:
-        """A stage is done: what was told of it meanwhile, and not heard, counts from now on."""
+        """Report health and fights that were ignored while a stage was at work, now that it is done."""
         if stage is Stage.APPLIED and instance.fought:
             self._fought_for(instance)
         elif stage is Stage.SCALED and has_release(instance.id):
@@ -87,7 +88,7 @@ class Keeping:
                 self._unhealthy(instance, health)
 
     def _unhealthy(self, instance: Instance, health: Health) -> None:
-        """Degraded where something failed or stalled; what else is not ready is rolled out, and the package stays Ready."""
+        """Report Degraded if an object failed or stalled; otherwise objects are rolling out, and the package stays Ready."""
         now, laggards = self.runtime.now(), health.laggards
         if failed := {key: state for key, state in laggards.items() if isinstance(state, Failed)}:
             text = instance.masked(waiting_for(failed))
@@ -102,7 +103,7 @@ class Keeping:
     def _fought_for(self, instance: Instance) -> None:
         applied = instance.status.stages[Stage.APPLIED]
         if applied.truth is not Truth.TRUE and applied.reason != Reason.DRIFT_FOUGHT:
-            return  # being applied: that is looked at when it is done
+            return  # being applied: reported when that is done
         text, more = "; ".join(instance.fought[:SHOWN_FIGHTS]), len(instance.fought) - SHOWN_FIGHTS
         text += f"; and {more} more" if more > 0 else ""
         log.warning("%s: fields are fought for: %s", instance.id, text)
@@ -114,7 +115,7 @@ class Keeping:
         )
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
-        """Somebody else made a revision of a release of ours; it is left as he made it."""
+        """Warn that another writer made a revision of one of our releases; the release is left as that writer made it."""
         instance = self._instance(owner)
         if instance is None:
             return
@@ -125,7 +126,7 @@ class Keeping:
         self._warn_of_drift(instance)
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
-        """Objects of a release were deleted that it has no more."""
+        """Log objects that were deleted because their release no longer contains them."""
         instance = self._instance(owner)
         for key in keys:
             log.info(
@@ -136,7 +137,7 @@ class Keeping:
             )
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """What cannot be corrected or pruned is a warning: the package is as it was installed, and somebody has to act."""
+        """Warn about objects that cannot be corrected or pruned: the package is as it was installed, but a user has to act."""
         instance = self._instance(owner)
         if instance is None:
             for text in troubles:
@@ -151,7 +152,9 @@ class Keeping:
         self.runtime.reports.warned(instance, UPKEEP, texts)
 
     def _warn_of_drift(self, instance: Instance) -> None:
-        """Drift that nobody corrects is a warning: the package's mode says so, or somebody else had the release last."""
+        """Warn about drift that is not corrected, because of the package's mode or because another writer changed the
+        release last.
+        """
         told = instance.wanted.upkeep.drift.mode is DriftMode.WARN or bool(instance.warnings.get(RELEASE))
         self.runtime.reports.warned(instance, "drift", tuple(f"drift: {drift}" for drift in instance.drift if told))
 
@@ -161,14 +164,14 @@ class Keeping:
 
 
 class Charging:
-    """Whose share the reconciler's work is: that of the package whose release it is for."""
+    """The accounting of the reconciler's work: it counts as work of the package whose release it is for."""
 
     def __init__(self) -> None:
         self.runtime: Runtime | None = None
-        """Set once there is one; before, it is the daemon's own."""
+        """The runtime, once there is one; before that, the work counts as the daemon's own."""
 
     def __call__(self, owner: Owner) -> AbstractContextManager[None]:
-        """For as long as the block runs, what is done is done for that package."""
+        """Return a context manager in whose block the work counts as that of the release's package."""
         runtime = self.runtime
         identity = runtime.claims.owner_of(owner.namespace, owner.name) if runtime is not None else None
         return acting_for(identity.name if identity is not None else "")

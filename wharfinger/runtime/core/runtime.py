@@ -1,19 +1,20 @@
-"""The `Runtime`: what every package is, what is wanted of it, and the tasks that bring one to the other.
+"""The `Runtime`: all packages, what is wanted of each, and the tasks that install and change them accordingly.
 
-The story of one package. A controller says what is wanted (`update_app`, `update_module`); the lifecycle store decides whether
-that is an update, a reconfiguration or nothing. An update puts Download → Install → Load on the package's own queue. The success
-of Load makes the package a node of the scheduler, which decides whether it may be on, and when it is its turn: that begins a
-reconciliation, Configure → Startup → Run → WaitReady. Events that its hooks watch, and times, become hook tasks in lanes of
-their own (`build_kube_tasks`, `build_schedule_tasks`); a hook that changes values asks the scheduler for another reconciliation.
-A new wish cancels what it supersedes through the operation's scope, backoff included. A removal outranks all: Uninstall →
-Undeploy, then a clean-up task outside the queue (a queue cannot wait for its own end) forgets the package and tells the
-controller, which lets the object go.
+The life of one package. A controller reports what is wanted (`update_app`, `update_module`); the lifecycle store decides
+whether that calls for an update, a reconfiguration or nothing. An update puts Download → Install → Load on the package's own
+queue. The success of Load makes the package a node of the scheduler, which decides whether it may be on, and when its turn
+comes: that begins a reconciliation, Configure → Startup → Run → WaitReady. Events that its hooks watch, and schedules,
+become hook tasks in lanes of their own (`build_kube_tasks`, `build_schedule_tasks`); a hook that changes values asks the
+scheduler for another reconciliation. A changed specification cancels the operation that it supersedes through that
+operation's scope, including a pending retry. A removal takes precedence over all other operations: Uninstall → Undeploy,
+then a clean-up task outside the queue (a queue cannot wait for its own end) forgets the package and notifies the controller,
+which removes the finalizer.
 
-Invariants: the methods are synchronous, so each is one atomic step between two awaits of the loop; only this module writes the
-lifecycle store, the scheduler and the instances' status; effects of the scheduler are performed one after the other, also when
-performing one causes the next; a task of a superseded operation cannot report, because what it says goes through its
-operation's scope. A package whose pipeline is parked is looked at anew every STALLED_RETRY: registries and clusters change
-without telling, and nothing is given up for good.
+Invariants: the methods are synchronous, so each is one atomic step between two awaits of the loop. Only this module writes
+the lifecycle store, the scheduler and the instances' status. The scheduler's effects are performed one after the other, even
+if performing one causes the next. A task of a superseded operation cannot report, because its reports go through its
+operation's scope. A package whose pipeline is parked is retried every STALLED_RETRY, because registries and clusters change
+without notice; nothing is given up permanently.
 """
 
 import logging
@@ -63,11 +64,11 @@ log = logging.getLogger(__name__)
 STALLED_RETRY: Final = timedelta(minutes=10)
 
 Clock = Callable[[], datetime]
-"""The wall clock: an aware datetime."""
+"""The wall clock: returns an aware datetime."""
 
 
 def confined_to_namespaces(_namespace: str) -> bool:
-    """Let no Application reach beyond its namespace."""
+    """Return False: no Application reaches beyond its namespace."""
     return False
 
 
@@ -79,12 +80,14 @@ class Runtime:
     queues: Queues
     now: Clock
     on_change: Callable[[str], None]
-    """Told the name of a package whose status changed or whose removal ended; must not block."""
+    """The callback with the name of a package whose status changed or whose removal ended; must not block."""
     kubernetes_version: str = ""
     on_status: Callable[[str, PackageStatus, PackageStatus], None] | None = None
-    """Told of a changed status, before and after, instead of `on_change`."""
+    """The callback with a changed status, before and after; it is called instead of `on_change`."""
     reaches_cluster: Callable[[str], bool] = confined_to_namespaces
-    """Whether Applications in a namespace reach the whole cluster; set by the controller, who follows the namespaces."""
+    """The test whether Applications of a namespace reach the whole cluster; set by the controller, which watches
+    namespaces.
+    """
     lifecycle: LifecycleStore = field(default_factory=LifecycleStore)
     scheduler: Scheduler = field(default_factory=Scheduler)
     instances: dict[str, Instance] = field(default_factory=dict)
@@ -100,7 +103,7 @@ class Runtime:
     _clean_wake: trio.Event = field(default_factory=trio.Event)
 
     def __post_init__(self) -> None:
-        """Make what belongs to this runtime."""
+        """Make the objects that belong to this runtime."""
         self.claims = ReleaseClaims(self.on_change)
         self.reports = Reports(self)
         self.statements = Statements(self)
@@ -111,34 +114,34 @@ class Runtime:
     # --- what is wanted ------------------------------------------------------------------------------------------------
 
     def update_app(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
-        """Adopt what an Application asks for, and begin what that calls for.
+        """Adopt what an Application asks for, and begin the operation that this calls for.
 
-        REMOVING means that nothing was adopted: `on_change` tells when the removal is over, and asking again helps then.
+        REMOVING means that nothing was adopted: the caller asks again after `on_change` has reported the end of the removal.
         """
         return self._update(spec, source, settings)
 
     def update_module(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
-        """As `update_app`, for a Module; what its spec says of being enabled goes to the scheduler."""
+        """Do the same as `update_app` for a Module, and pass its ``spec.enabled`` to the scheduler."""
         decision = self._update(spec, source, settings)
         if decision.kind is not DecisionKind.REMOVING:
             self.operations.tell_scheduler(IntentSet(spec.id.name, spec.enabled))
         return decision
 
     def retry_stalled(self, name: str) -> bool:
-        """Begin again what is parked, if STALLED_RETRY has passed since it was begun; True while it is parked."""
+        """Begin a parked update again if STALLED_RETRY has passed since it was begun; return True while it is parked."""
         instance = self.instances.get(name)
         if instance is None or not statuses.is_stalled(instance.status):
             return False
         if instance.begun is None or self.now() - instance.begun >= STALLED_RETRY:
-            instance.refresh = True  # what was wrong may have been pushed again under the same version
+            instance.refresh = True  # a fixed package may have been pushed under the same version
             self.operations.begin_update(instance, instance.status.generation)
             return False
         return True
 
     def block(self, identity: PackageId, generation: int, written: JsonObject, reason: str, message: str) -> None:
-        """A resource whose wish cannot be acted on: say why; what runs already goes on as it was.
+        """Report why a resource cannot be acted on; what runs already goes on as before.
 
-        ``written`` is its status as it was last written.
+        ``written`` is the resource's status as it was last written.
         """
         instance = self.instances.get(identity.name)
         if is_global(identity):
@@ -156,11 +159,12 @@ class Runtime:
         settings: ResolvedSettings | None = None,
         deletion: DeletionPolicy | None = None,
     ) -> bool:
-        """Begin the removal unless it runs; True once nothing of the package is left.
+        """Begin the removal unless it runs; return True once nothing of the package is left.
 
-        A package this process has never heard of is removed too: an earlier process may have installed it, and ``written`` is
-        the status that it wrote, ``settings`` what its hooks see on the way out (None: they cannot be told any more).
-        ``deletion`` is what goes along; None: as was wanted last. Another one begins a removal that runs anew.
+        A package that this process does not know is removed too, because an earlier process may have installed it:
+        ``written`` is the status that it wrote, and ``settings`` are those that its hooks see during the removal (None: they
+        are not known any more). ``deletion`` says which objects are deleted; None: as was last wanted. If another policy is
+        given while the removal runs, the removal begins again.
         """
         return self.operations.remove(identity, generation, written, settings, deletion)
 
@@ -172,11 +176,13 @@ class Runtime:
         settings: ResolvedSettings | None = None,
         deletion: DeletionPolicy | None = None,
     ) -> bool:
-        """As `remove_app`, for a Module."""
+        """Do the same as `remove_app` for a Module."""
         return self.operations.remove(identity, generation, written, settings, deletion)
 
     def adopt_what_stops(self, spec: PackageSpec) -> None:
-        """Of a wish that cannot be acted on (its repository is missing, say): that the package is to be off, or left alone."""
+        """Adopt only a disable or a suspension from a specification that cannot be acted on (its repository is missing,
+        say).
+        """
         instance = self.instances.get(spec.id.name)
         if self.lifecycle.is_removing(spec.id.name):
             return
@@ -188,41 +194,43 @@ class Runtime:
             self._update(spec, instance.source, instance.wanted_settings)
 
     def skip_delete_hooks(self, name: str) -> None:
-        """A person wants a removal to go on without the package's own hooks."""
+        """Go on with a removal without the package's own delete hooks, as a user has asked."""
         instance = self.instances.get(name)
         if instance is not None and not instance.skip_delete_hooks:
-            log.warning("%s: its delete hooks are passed over, as asked for", instance.id)
+            log.warning("%s: its delete hooks are skipped, as requested", instance.id)
             instance.skip_delete_hooks = True
             self.operations.restart_removal(instance)
 
     def object_gone(self, identity: PackageId) -> None:
-        """The package's object is no more: what is still here of it is removed, and a finished removal is forgotten."""
+        """Remove what is left of a package whose object is gone, and forget a finished removal."""
         name = identity.name
         self._removed.discard(name)
         if name in self.instances:
             self.operations.remove(self.instances[name].id, 0, {}, None, None)
-            self.skip_delete_hooks(name)  # whoever took the finalizer off does not want to wait for them
+            self.skip_delete_hooks(name)  # a user who took the finalizer off does not want to wait for them
         else:
             self.claims.give_up(name)
 
     # --- questions -----------------------------------------------------------------------------------------------------
 
     def status(self, name: str) -> PackageStatus | None:
-        """The status of a package the runtime knows."""
+        """Return the status of a package, or None if the runtime does not know it."""
         instance = self.instances.get(name)
         return instance.status if instance else None
 
     def dump(self) -> tuple[PackageSnapshot, ...]:
-        """All packages, sorted by name; nothing secret in what they show."""
+        """Return the snapshots of all packages, sorted by name; they show nothing secret."""
         return tuple(self._snapshot(self.instances[name]) for name in sorted(self.instances))
 
     def dump_by_name(self, name: str) -> PackageSnapshot | None:
-        """One package, or None."""
+        """Return the snapshot of one package, or None."""
         instance = self.instances.get(name)
         return self._snapshot(instance) if instance is not None else None
 
     async def validate_settings(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
-        """Whether a package would take these settings (:mod:`~wharfinger.runtime.core.validate`); None where it is not known."""
+        """Check whether a package would accept these settings (:mod:`~wharfinger.runtime.core.validate`); None if it is
+        unknown.
+        """
         instance = self.instances.get(name)
         return await validate_settings(instance, self.tools, settings, version) if instance is not None else None
 
@@ -237,22 +245,23 @@ class Runtime:
     def check_constraints(self, name: str, requirements: Requirements, order: int = DEFAULT_ORDER) -> None:
         """Refuse requirements with which a package could not be on now, before it is asked for; nothing is changed.
 
-        ``name`` is what the scheduler calls it. Raises ConstraintsError or CycleError, whose messages name who is in the way.
+        ``name`` is the scheduler's name for it. Raises ConstraintsError or CycleError, whose messages name the packages in
+        the way.
         """
         self.scheduler.check_constraints(Node(name, "", requirements, order))
 
     def is_removed(self, name: str) -> bool:
-        """Its removal is over, and its object not yet gone."""
+        """Return whether a package's removal is over but its object still exists."""
         return name in self._removed
 
     def global_values(self) -> JsonObject:
-        """What every package sees under ``global``: the Modules that are on, and the version of Kubernetes.
+        """Return what every package sees under ``global``: the Modules that are on, and the version of Kubernetes.
 
-        Where there is the Module ``global``, its values are part of it.
+        If there is the Module ``global``, its values are part of that.
         """
         modules = [self.instances[name] for name in sorted(self.instances) if "." not in name]
         on = [each for each in modules if self.scheduler.enabled(each.id.name) and not is_global(each.id)]
-        # A name with -crd says that the module's definitions are there, which may be long before the module itself is.
+        # A name with -crd means that the module's definitions exist, which may be long before the module itself runs.
         enabled: list[JsonValue] = [
             *(module.id.name for module in on),
             *(f"{module.id.name}-crd" for module in on if module.crds),
@@ -266,12 +275,12 @@ class Runtime:
         return {**known, "enabledModules": enabled}
 
     def global_settings(self) -> JsonObject:
-        """What of the global values a user set; hooks find it in CONFIG_VALUES_PATH."""
+        """Return the part of the global values that a user set; hooks find it in CONFIG_VALUES_PATH."""
         own = self.instances.get(GLOBAL)
         return own.configured.settings if own is not None else {}
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
-        """The Modules of a lower order that are on, by name."""
+        """Return the names of the Modules of a lower order that are on."""
         if instance.definition is None:
             return ()
         place = instance.definition.weight, instance.id.name
@@ -287,16 +296,16 @@ class Runtime:
     # --- events --------------------------------------------------------------------------------------------------------
 
     def build_kube_tasks(self, event: HookEvent) -> Tasks:
-        """An object changed that a hook watches: what tells the hook; nothing where its package's hooks are at rest.
+        """Return the task that notifies a hook of a changed object; nothing if the hooks of its package are stopped.
 
-        A task carries the scope of its package's hooks, so what comes after they were put to rest runs nothing.
+        A task carries the scope of its package's hooks, so one that is due after they were stopped runs nothing.
         """
         instance = self.instances.get(event.hooks.package)
         if instance is None or instance.hook_scope is None or instance.hook_scope.cancelled:
             return {}
         inbox = event.inbox
         if inbox.hook.kind is HookKind.READINESS:
-            inbox.told(inbox.offered())  # it is asked when that is due, with its snapshots
+            inbox.told(inbox.offered())  # it runs when a readiness check is due, with its snapshots
             return {}
         task = EventHookTask(
             inbox.hook, inbox, event.hooks, instance, self.tools, self.reports, scope=instance.hook_scope
@@ -304,7 +313,7 @@ class Runtime:
         return {f"{instance.id.name}/{task.lane}": (task,)}
 
     def build_schedule_tasks(self, crontab: str) -> Tasks:
-        """A time has come: what tells every hook that is bound to exactly this crontab."""
+        """Return the tasks that notify all hooks that are bound to exactly this crontab, which is due now."""
         tasks: dict[str, tuple[EventHookTask, ...]] = {}
         for hooks in self.tools.hook_services.ringing():
             for inbox in hooks.tick(crontab):
@@ -313,12 +322,12 @@ class Runtime:
         return tasks
 
     def submit(self, tasks: Tasks) -> None:
-        """Put hooks' tasks into their queues; one that waits there already tells what has come since, too."""
+        """Put hooks' tasks into their queues; a hook's task that waits there already covers the newer events, too."""
         for built in tasks.values():
             for task in built:
                 self.operations.enqueue_hook(task.instance, task, task.lane, task.scope, unique=True)
 
-    # --- inside ----------------------------------------------------------------------------------------------------------
+    # --- internal --------------------------------------------------------------------------------------------------------
 
     def _update(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
         name, directives = spec.id.name, spec.directives
@@ -340,14 +349,14 @@ class Runtime:
         )
         decision = self.lifecycle.reconcile(name, desired)
         if Change.FORCED in decision.changes:
-            self.tools.releases.prune()  # whoever asks for everything asks for what was left behind, too
+            self.tools.releases.prune()  # a forced reconciliation includes objects that were left behind
         if decision.kind is DecisionKind.REMOVING:
             return decision
         self._removed.discard(name)
         if name == GLOBAL:
             self.rounds.expect()
         before = self.instances.get(name)
-        # What is still being fetched is fetched with the new login; what is here needs none.
+        # A version that is still being fetched is fetched with the new login; a fetched one needs none.
         new_login = before is not None and before.source != source and self.lifecycle.is_loading(name)
         judged = _judged_by(before.wanted if before is not None else Directives())
         instance = self._instance(spec, source, settings)
@@ -371,7 +380,7 @@ class Runtime:
                 self.set_status(instance, statuses.suspended(instance.status, now, suspended=False))
             case DecisionKind.RECONFIGURE if not new_login:
                 self.set_status(instance, statuses.reconfigure_started(instance.status, generation, now))
-                self.queues.unpark(name)  # what failed for good may have failed for the settings
+                self.queues.unpark(name)  # a permanent failure may have been due to the settings
                 if not self.lifecycle.is_loading(name):
                     self.operations.reconfigure(instance, decision.reason)
             case DecisionKind.RECONFIGURE | DecisionKind.NONE:
@@ -399,7 +408,7 @@ class Runtime:
         return instance
 
     def new_instance(self, identity: PackageId, status: PackageStatus) -> Instance:
-        """A package that was not known until now."""
+        """Add and return the instance of a package that was not known until now."""
         instance = self.instances[identity.name] = Instance(identity, status)
         if not is_global(identity):
             instance.secrets_of_all = self._global_secrets
@@ -413,7 +422,7 @@ class Runtime:
         return package_snapshot(instance, self.queues.dump_one(instance.id.name))
 
     def set_status(self, instance: Instance, status: PackageStatus) -> None:
-        """From now on this is how a package is; whoever writes it to the cluster is told if it differs."""
+        """Set a package's status, and notify the listener that writes it to the cluster if it differs."""
         if status == instance.status:
             return
         before, instance.status = instance.status, status
@@ -430,17 +439,19 @@ class Runtime:
         try:
             self.tools.journal.forget(name)
         except JournalError as error:
-            # What stays is of a removal that is over: whatever is installed under this name next makes it untrue.
-            log.warning("%s: its steps stay in the journal: %s", name, error)
+            # The steps left there are those of a finished removal; the next installation under this name outdates them.
+            log.warning("%s: its steps are kept in the journal: %s", name, error)
 
     def clean_later(self, name: str) -> None:
-        """Its removal is over: forget it, outside the queue that says so."""
+        """Forget a package whose removal is over, later, because its own queue reports that and cannot be removed
+        meanwhile.
+        """
         self.lifecycle.finish_removal(name)
         self._to_clean.append(name)
         self._clean_wake.set()
 
     async def run(self) -> None:
-        """Forget removed packages: their queue, their instance, their lifecycle. Runs for as long as the runtime is open."""
+        """Forget removed packages (queue, instance and lifecycle) for as long as the runtime is open."""
         while True:
             while self._to_clean:
                 name = self._to_clean.pop(0)
@@ -456,12 +467,12 @@ class Runtime:
                 self._removed.add(name)
                 log.info("%s: removed", name)
                 self.on_change(name)
-            # No await between the check above and this line.
+            # There must be no await between the check above and this line.
             self._clean_wake = trio.Event()
             await self._clean_wake.wait()
 
     def stop(self, cause: str) -> None:
-        """Take on nothing more: what only waits is interrupted, event hooks are not told anything any more."""
+        """Accept nothing more: tasks that only wait are interrupted, and event hooks are not notified any more."""
         self.tools.stopping.cancel(cause)
         self.tools.releases.interrupt(cause)
         for instance in self.instances.values():
@@ -470,5 +481,5 @@ class Runtime:
 
 
 def _judged_by(wanted: Directives) -> tuple[str, bool | None]:
-    """What of a resource the scheduler's node is made of."""
+    """Return the parts of a resource that the scheduler's node is made of."""
     return depends_on_checksum(wanted.depends_on), wanted.default

@@ -1,8 +1,8 @@
-"""The runtime, put up and taken down: queues, hook services, the Runtime between them.
+"""The start and stop of the runtime: queues, hook services, and the Runtime between them.
 
-Start order is nesting. Leaving stops intake before work: hooks are told nothing more, what only waits is interrupted, monitors
-and clocks end, and then the queues drain, for which the caller sets a deadline. The release engine, and the watches that it and
-the hooks share, are put up first and outlast the queues: what runs there gets to finish with them.
+Start order is nesting. Leaving stops intake before work: hooks are no longer notified, tasks that only wait are interrupted,
+monitors and clocks end, and then the queues drain, for which the caller sets a deadline. The release engine, and the watches
+that it shares with the hooks, are started first and outlast the queues, so that running tasks can still finish with them.
 """
 
 import logging
@@ -46,7 +46,7 @@ REMEMBER_AT_ONCE: Final = 16
 
 @dataclass(slots=True)
 class _Events:
-    """Passes events of hooks on to the runtime, which comes into being after what tells them."""
+    """The link that passes hook events on to the runtime, which is made after the services that emit them."""
 
     runtime: Runtime | None = None
 
@@ -61,7 +61,7 @@ class _Events:
 
 @dataclass(slots=True)
 class _Scope:
-    """Answers the release engine, which comes into being before the runtime, which releases are confined."""
+    """The link through which the release engine asks the runtime, which is made later, whether a release is confined."""
 
     runtime: Runtime | None = None
 
@@ -71,10 +71,10 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What packages run on: versions (empty: not known) and the time zone of schedules that name none.
+    """The environment that packages run in: versions (empty: not known) and the time zone of schedules that name none.
 
-    ``edition`` and ``bundle`` say which Modules are on where nobody else says so; both are given, or neither.
-    ``bootstrapped_by``: the ConfigMap without which the cluster is not bootstrapped; None: it is.
+    ``edition`` and ``bundle`` say which Modules are on by default; both are given, or neither. ``bootstrapped_by`` is the
+    ConfigMap without which the cluster is not bootstrapped; None: it is.
     """
 
     kubernetes_version: str
@@ -85,7 +85,7 @@ class Facts:
     bootstrapped_by: ObjectKey | None = None
 
     def gate_facts(self, *, bootstrapped: bool) -> rules.Facts:
-        """What of it decides what may be on."""
+        """Return the facts that decide which packages may be on."""
         return rules.Facts(
             kubernetes=self.kubernetes_version,
             platform=self.platform_version,
@@ -109,9 +109,9 @@ async def open_runtime(
     limited: ClusterClient | None = None,
     engine: EngineOptions | None = None,
 ) -> AsyncIterator[Runtime]:
-    """The runtime while the body runs; see the module's story for what leaving does.
+    """Open the runtime while the body runs; the module's docstring says what leaving does.
 
-    ``limited`` is the client of the release engine, which says how that works in ``engine``.
+    ``limited`` is the client of the release engine, and ``engine`` has the options of that engine.
     """
     events, charging, scope = _Events(), Charging(), _Scope()
     async with (
@@ -140,7 +140,10 @@ async def open_runtime(
 
 
 async def _remember(runtime: Runtime) -> None:
-    """Record what the hooks of packages at rest know: they are not shown it again. What is not written in time, they are."""
+    """Record what the hooks of idle packages know, so that they are not shown it again at the next start.
+
+    Hooks whose record is not written in time are shown it again.
+    """
     packages = [one for one in runtime.instances.values() if one.started is not None]
     limiter = trio.CapacityLimiter(REMEMBER_AT_ONCE)
 
@@ -164,7 +167,7 @@ def _resume(runtime: Runtime, facts: Facts, *, bootstrapped: bool) -> None:
 
 
 async def _await_bootstrap(runtime: Runtime, client: ClusterClient, facts: Facts, marker: ObjectKey) -> None:
-    """Let the scheduler begin once it is known whether the cluster is bootstrapped, and tell it when it is."""
+    """Let the scheduler begin once it is known whether the cluster is bootstrapped, and notify it when it is."""
     async with open_bootstrap(client, marker) as bootstrap:
         _resume(runtime, facts, bootstrapped=bootstrap.finished)
         if bootstrap.finished:

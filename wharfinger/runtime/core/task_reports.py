@@ -1,7 +1,7 @@
-"""What a package's tasks say, and what follows from it: the status changes, the scheduler is told, the controller hears.
+"""The reports of a package's tasks, and their effects: status changes, scheduler events, and controller notifications.
 
-The one implementation of :class:`~wharfinger.runtime.package.instance.Reporter`. What a superseded task says never comes here:
-it speaks through its operation's scope (:mod:`~wharfinger.runtime.tasks.stage_task`).
+This is the one implementation of :class:`~wharfinger.runtime.package.instance.Reporter`. Reports of a superseded task never
+arrive here, because they go through its operation's scope (:mod:`~wharfinger.runtime.tasks.stage_task`).
 """
 
 import logging
@@ -28,23 +28,28 @@ log = logging.getLogger(__name__)
 
 
 PATIENCE: Final = 3
-"""So many attempts of a task hold back what has a higher order: a hiccup does not let it pass, a package that is down does."""
+"""The attempts of a task that hold back packages of a higher order: a short outage does not let these pass, a lasting one
+does.
+"""
 
 
 class Reports:
-    """Takes reports for one runtime, which it belongs to."""
+    """The receiver of one runtime's reports; it belongs to that runtime."""
 
     def __init__(self, runtime: "Runtime") -> None:
         self.runtime = runtime
 
     def progressed(self, instance: Instance, stage: Stage, reason: str, message: str) -> None:
-        """A stage is at work."""
+        """Report that a stage is at work."""
         self.runtime.set_status(
             instance, statuses.progressing(instance.status, stage, reason, message, self.runtime.now())
         )
 
     def succeeded(self, instance: Instance, stage: Stage) -> None:
-        """A stage is done. What ran through has no failed hook left, but for event hooks that wait for their next run."""
+        """Report that a stage is done.
+
+        After a complete run no hook counts as failed, except event hooks that wait for their next run.
+        """
         status = instance.status
         if stage in (Stage.HOOKS, Stage.APPLIED) and not instance.failing:
             status = statuses.succeeded(status, Stage.HOOKS, self.runtime.now())
@@ -54,7 +59,7 @@ class Reports:
         self.runtime.keeping.look_again(instance, stage)
 
     def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
-        """A stage failed."""
+        """Report that a stage failed."""
         log.warning("%s: %s: %s: %s", instance.id, stage, failure.reason, failure.message)
         self.runtime.set_status(
             instance,
@@ -62,37 +67,39 @@ class Reports:
                 instance.status, stage, failure.reason, failure.message, self.runtime.now(), permanent=failure.permanent
             ),
         )
-        self.runtime.tools.crd_phase.end(instance.id.name)  # one attempt is what others wait for
+        self.runtime.tools.crd_phase.end(instance.id.name)  # other packages wait for one attempt
         self.runtime.tools.load_phase.end(instance.id.name)
         if failure.permanent or self._attempts(instance) >= PATIENCE:
-            # It may still be completed; meanwhile it holds back what needs it, and nobody else.
+            # It may still be completed; meanwhile it holds back its dependents, and no other package.
             self.runtime.operations.tell_scheduler(Failed(instance.id.name, instance.run))
 
     def _attempts(self, instance: Instance) -> int:
-        """How often what its main lane runs now was begun."""
+        """Return how many attempts the present task of the package's main lane has had."""
         tasks = self.runtime.queues.dump_one(instance.id.name).tasks
         return next((task.attempt for task in tasks if task.lane == MAIN_LANE), 0)
 
     def placed(self, instance: Instance) -> None:
-        """From now on something of it may be in its namespace."""
+        """Note that there may be objects of the package in its namespace from now on."""
         self.runtime.set_status(instance, statuses.placed(instance.status, instance.id.namespace))
 
     def released(self, instance: Instance, revision: int) -> None:
-        """The version is applied as this revision of its release; 0 where it has none."""
+        """Report that the version is applied as this revision of its release; 0 if it has no release."""
         digest = str(instance.manifest.descriptor.digest) if instance.manifest else ""
         self.runtime.set_status(instance, statuses.released(instance.status, instance.version, digest, revision))
 
     def tracked(self, instance: Instance, completed: Iterable[str], remaining: Iterable[str]) -> None:
-        """How far the work on the cluster's objects is, by their names."""
+        """Report the progress on the cluster's objects, by their names."""
         status = statuses.tracking(instance.status, completed, remaining, self.runtime.now())
         self.runtime.set_status(instance, status)
 
     def reachable(self, instance: Instance, urls: Iterable[tuple[str, str]]) -> None:
-        """Where it can be reached, each URL with what it is for; replaces what was said before."""
+        """Report the URLs of the package, each with its purpose; they replace those reported before."""
         self.runtime.set_status(instance, statuses.reachable(instance.status, urls, self.runtime.now()))
 
     def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
-        """What works and should be changed all the same, about one subject; replaces what was said about it before."""
+        """Report warnings about one subject: things that work but should be changed. They replace the earlier ones about
+        it.
+        """
         if instance.warnings.get(subject, ()) == warnings:
             return
         instance.warnings[subject] = warnings
@@ -100,18 +107,18 @@ class Reports:
         self.runtime.set_status(instance, statuses.warned(instance.status, every, self.runtime.now()))
 
     def uninstalled(self, instance: Instance) -> None:
-        """Nothing of it is in the cluster any more."""
+        """Report that nothing of the package is in the cluster any more."""
         self.runtime.set_status(instance, statuses.uninstalled(instance.status, self.runtime.now()))
         self.runtime.operations.restate_requirements(instance)
 
     def removing(self, instance: Instance, reason: str, message: str) -> None:
-        """What the removal waits for, or what went wrong with it."""
+        """Report what the removal waits for, or how it failed."""
         if reason != "Removing":
             log.warning("%s: removal: %s: %s", instance.id, reason, message)
         self.runtime.set_status(instance, statuses.removing(instance.status, reason, message, self.runtime.now()))
 
     def hook_ran(self, instance: Instance, hook: str, error: str) -> None:
-        """A hook ran; ``error`` is empty if it succeeded."""
+        """Note that a hook ran; ``error`` is empty if it succeeded."""
         history = instance.history.setdefault(hook, HookHistory())
         history.runs += 1
         history.last_run, history.last_error = self.runtime.now(), error
@@ -119,7 +126,10 @@ class Reports:
             self.runtime.rounds.adopt_flags()
 
     def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
-        """An event hook ran in a lane; ``error`` is empty if it succeeded. A lane's failure lasts until its next success."""
+        """Note that an event hook ran in a lane; ``error`` is empty if it succeeded.
+
+        A lane's failure lasts until its next success.
+        """
         if error:
             instance.failing[hook, lane] = error
             self.failed(instance, Stage.HOOKS, Failure("EventHookFailed", f"{error}", permanent=False))
@@ -135,9 +145,9 @@ class Reports:
             self.runtime.set_status(instance, status)
 
     def values_changed(self, instance: Instance, hook: str) -> None:
-        """An event hook has changed the values: what was rendered from them is out of date.
+        """Note that an event hook has changed the values, so that what was rendered from them is out of date.
 
-        A run that is on its way is not interrupted for it, or a busy hook would keep the package from ever being applied.
+        A run that is under way is not interrupted; otherwise a busy hook would keep the package from ever being applied.
         """
         log.info("%s: %s changed the values", instance.id, hook)
         if self.runtime.lifecycle.is_applying(instance.id.name) and not statuses.is_stalled(instance.status):
@@ -146,10 +156,11 @@ class Reports:
             self.runtime.operations.tell_scheduler(Rescheduled(instance.id.name, "HookValuesChanged"))
 
     def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
-        """What the enabled script says; the scheduler hears it at once, or together with the node it is about.
+        """Note the vote of the enabled script; the scheduler gets it at once, or together with the node that it is about.
 
-        What a version says that is being loaded, or was refused, is nothing about the version before, which is still the node.
-        While packages that are installed are not loaded yet, the script sees less than there is: its no is provisional.
+        The vote of a version that is still being loaded, or was refused, says nothing about the earlier version, which is
+        still the node. While other installed packages are not loaded yet, the script sees less than there is, so its "no" is
+        provisional.
         """
         name = instance.id.name
         early = self.runtime.statements.missing(name)
@@ -159,21 +170,21 @@ class Reports:
             self.runtime.operations.tell_scheduler(vote)
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
-        """Put a hook's run into a lane of its own; False if it was not taken."""
+        """Put a hook's run into a lane of its own; return False if it was not taken."""
         return self.runtime.operations.enqueue_hook(instance, task, lane, instance.hook_scope, unique=False)
 
     def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
-        """Have a hook told what waits in its inbox."""
+        """Run a hook for the events that wait in its inbox."""
         self.runtime.submit(self.runtime.build_kube_tasks(HookEvent(hooks, inbox)))
 
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
-        """The Modules of a lower order that are on."""
+        """Return the names of the Modules of a lower order that are on."""
         return self.runtime.modules_before(instance)
 
     def global_values(self) -> JsonObject:
-        """What every package sees under ``global``."""
+        """Return what every package sees under ``global``."""
         return self.runtime.global_values()
 
     def global_settings(self) -> JsonObject:
-        """What of that a user set."""
+        """Return the part of the global values that a user set."""
         return self.runtime.global_settings()

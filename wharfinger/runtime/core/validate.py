@@ -1,13 +1,13 @@
-"""Whether settings would be taken, asked before anybody writes them into a resource.
+"""The check of settings before they are written into a resource.
 
-The answer comes from what is loaded; for a package that is not loaded (it waits, is suspended, failed to load, or the daemon has
-just started) from the package on disk that its record names; and where there is neither, it is "not known yet": such settings
-are checked when the package is loaded. Nothing of the package is changed by asking: neither the instance nor its record, which
-is read beside the one that tasks write.
+The answer comes from the loaded definition. For a package that is not loaded (it waits, is suspended, failed to load, or the
+daemon has just started), it comes from the package on disk that its record names. If there is neither, the answer is "not
+known yet": such settings are checked when the package is loaded. The check changes nothing of the package: neither the
+instance nor the record that tasks write, since the record is read separately.
 
-Transition rules and immutable settings are checked against the settings that Configure took over, in this process or, as far as
-they were recorded, an earlier one, as the newest version of the schema has them. Values are compared without what hooks have
-patched, on both sides.
+Transition rules and immutable settings are checked against the settings that Configure took over, in this process or, as far
+as they were recorded, in an earlier one, converted to the newest version of the schema. Values are compared without hooks'
+patches, on both sides.
 """
 
 import trio
@@ -29,7 +29,7 @@ NOT_KNOWN = "the package is not loaded yet, and no version of it is stored: its 
 async def validate_settings(instance: Instance, tools: Tools, settings: JsonObject, version: int = 0) -> SettingsAnswer:
     """Check settings for a package; ``version`` is that of the schema that they are written for, 0 the newest.
 
-    Raises nothing expected: what keeps it from finding out is an UnknownSettings.
+    Raises no expected error: if one prevents the check, the answer is an UnknownSettings.
     """
     try:
         state = await _recorded(instance, tools)
@@ -43,7 +43,7 @@ async def validate_settings(instance: Instance, tools: Tools, settings: JsonObje
             definition, settings, version, await comparable_settings(definition, checker.jq, old, of)
         )
     except EXPECTED as error:
-        return UnknownSettings(f"it cannot be found out now: {classify(error, instance.masked).message}")
+        return UnknownSettings(f"the settings cannot be checked now: {classify(error, instance.masked).message}")
     warnings = _masked(instance, report.warnings)
     if report.problems:
         return InvalidSettings(definition.version, _masked(instance, report.problems), warnings)
@@ -51,20 +51,20 @@ async def validate_settings(instance: Instance, tools: Tools, settings: JsonObje
 
 
 def _masked(instance: Instance, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
-    """A rule's message may quote what is configured now, and that may be a secret."""
+    """Return the problems with secrets masked: a rule's message may quote configured settings."""
     return tuple(Problem(problem.path, instance.masked(problem.message)) for problem in problems)
 
 
 async def _recorded(instance: Instance, tools: Tools) -> PackageState:
-    """What is recorded of it. Raises what EXPECTED has."""
+    """Return the recorded state of a package. Raises the errors of EXPECTED."""
     if instance.record is not None:
         return instance.record.state
-    # A task of the package may be reading the instance's own just now, and goes on to write it.
+    # Not the instance's own record: a task of the package may be reading and then writing that one.
     return await state_record(tools.cluster, instance.id).read()
 
 
 async def _stored(state: PackageState, tools: Tools) -> Definition | None:
-    """The version that was installed last, if its files are here and sound. Raises what EXPECTED has."""
+    """Return the version that was installed last, if its files are here and sound. Raises the errors of EXPECTED."""
     manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
     if manifest is None:
         return None

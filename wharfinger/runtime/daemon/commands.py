@@ -47,7 +47,7 @@ FORCED_EXIT = 1
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """Arguments of ``wharfinger run``."""
+    """Add the arguments of ``wharfinger run``."""
     parser.description = (
         "Run the daemon in the foreground until SIGTERM or Ctrl-C: it watches Applications and Modules, and keeps "
         "them installed. "
@@ -81,12 +81,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=GRACE_S,
         metavar="SECONDS",
-        help="bound of a clean stop (default: %(default)s)",
+        help="longest time for a clean stop (default: %(default)s)",
     )
     parser.add_argument(
         "--embedded",
         action="store_true",
-        help="start a control plane of its own, kept in the state folder, and look after that; no cluster is needed",
+        help="start an embedded control plane, kept in the state folder, and manage that; no cluster is needed",
     )
     parser.add_argument(
         "--local-packages",
@@ -109,7 +109,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=HOOK_TIMEOUT_S,
         metavar="SECONDS",
-        help="a run of a hook is ended after that (default: %(default)g)",
+        help="time after which a run of a hook is ended (default: %(default)g)",
     )
     parser.add_argument(
         "--application-scope",
@@ -125,26 +125,26 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--metrics-address",
         default="",
         metavar="HOST:PORT",
-        help="serve /metrics, /metrics/hooks and /healthz there, to everybody who can reach it (default: only the debug "
-        "socket has them)",
+        help="serve /metrics, /metrics/hooks and /healthz on this address, to every client that can reach it (default: only "
+        "on the debug socket)",
     )
     _add_limits(parser)
     retry = parser.add_argument_group(
-        "retries", "a task that failed is tried again, each time later, spread by half of it"
+        "retries", "a failed task is retried with growing pauses, each varied by up to half"
     )
     retry.add_argument(
         "--retry-first",
         type=_seconds,
         default=BackoffPolicy().initial_s,
         metavar="SECONDS",
-        help="before the first retry (default: %(default)g)",
+        help="pause before the first retry (default: %(default)g)",
     )
     retry.add_argument(
         "--retry-max",
         type=_seconds,
         default=BackoffPolicy().max_s,
         metavar="SECONDS",
-        help="at most between two retries (default: %(default)g)",
+        help="longest pause between two retries (default: %(default)g)",
     )
     add_apply(parser)
     parser.add_argument("--log-format", choices=[form.value for form in LogFormat], default=LogFormat.TEXT.value)
@@ -155,8 +155,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group(
         "limits",
-        "how much is done at a time, shared fairly by namespaces and packages; what one namespace or one registry may not "
-        "have stays free for others, so that those that hang hold up nobody else",
+        "how much is done at a time, shared fairly by namespaces and packages; one namespace or one registry gets only a share "
+        "of it, so that one that hangs holds up no other",
     )
     defaults, least = SlotLimits(), LeastSpeed()
     for name, what in _LIMITS.items():
@@ -172,48 +172,50 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=_percent,
         default=defaults.namespace_share,
         metavar="PERCENT",
-        help="of each of these limits for one namespace, and for all Modules together (default: %(default)s)",
+        help="share of each of these limits for one namespace, and for all Modules together (default: %(default)s)",
     )
     limits.add_argument(
         "--max-registry-share",
         type=_percent,
         default=defaults.source_share,
         metavar="PERCENT",
-        help="of --max-downloads for one registry (default: %(default)s)",
+        help="share of --max-downloads for one registry (default: %(default)s)",
     )
     limits.add_argument(
         "--download-least-speed",
         type=_kib_per_s,
         default=least.bytes_per_s / 1024,
         metavar="KIB",
-        help="a download that is slower, in KiB/s over the window, is cut and tried again later (default: %(default)g)",
+        help="lowest speed of a download, in KiB/s over the window; a slower one is cut and retried later (default: %(default)g)",
     )
     limits.add_argument(
         "--download-window",
         type=_seconds,
         default=least.window_s,
         metavar="SECONDS",
-        help="for how long a download may be slower than that (default: %(default)g)",
+        help="time for which a download may be slower than that (default: %(default)g)",
     )
 
 
 def _add_facts(parser: argparse.ArgumentParser) -> None:
-    """What packages may ask about the cluster they are installed in."""
-    facts = parser.add_argument_group("facts", "what packages are installed in; it decides which of them may be on")
+    """Add the options about the cluster that packages are installed in."""
+    facts = parser.add_argument_group(
+        "facts", "the platform that packages are installed in; it decides which of them may be on"
+    )
     add_platform(facts)
     facts.add_argument(
         "--bootstrapped-by",
         type=config_map_key,
         default=None,
         metavar="NAMESPACE/CONFIGMAP",
-        help="packages of the last order wait until this ConfigMap is there (default: they do not wait)",
+        help="packages of the last order wait until this ConfigMap exists (default: they do not wait)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the daemon. ``args.serve_inspector``, ``serve_metrics`` and ``chaos_problem`` come from the composition root."""
     set_up_logging(LogFormat(args.log_format), args.log_level)
-    os.umask(0o077)  # whatever a daemon writes is for its own user
+    os.umask(0o077)  # only its own user may read what a daemon writes
     helm = shutil.which(args.helm)
     if helm is None:
         return _failed(f"no {args.helm!r} on PATH; install Helm 3.14 or newer, or name it with --helm")
@@ -222,10 +224,10 @@ def run(args: argparse.Namespace) -> int:
     socket = (named_socket or default_socket(state_dir)).resolve()
     kubeconfig = cast("Path | None", args.kubeconfig)
     if args.embedded and (kubeconfig is not None or args.context):
-        return _failed("--embedded brings its own cluster; leave out --kubeconfig and --context", code=2)
+        return _failed("--embedded starts its own cluster; leave out --kubeconfig and --context", code=2)
     if not args.embedded and (args.chaos is not None or args.no_tls):
         option = "--no-tls" if args.chaos is None else "--chaos"
-        return _failed(f"{option} is about the control plane of --embedded; say both", code=2)
+        return _failed(f"{option} applies to the control plane of --embedded; give both", code=2)
     if args.chaos is not None and (problem := cast("Callable[[str], str]", args.chaos_problem)(args.chaos)):
         return _failed(problem, code=2)
     folders = addon_folders(args)
@@ -237,7 +239,7 @@ def run(args: argparse.Namespace) -> int:
         )
     except ContainmentError as error:
         return _failed(str(error), code=2)
-    # Absolute, all of them: helm runs in a folder of its own.
+    # All paths are absolute, because helm runs in a folder of its own.
     config = DaemonConfig(
         kubeconfig=kubeconfig.resolve() if kubeconfig else None,
         context=args.context,
@@ -290,10 +292,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _wrong_options(args: argparse.Namespace) -> str:
-    """What is wrong with the options; empty if nothing is."""
+    """Return what is wrong with the options; empty if nothing is."""
     for path in cast("list[Path]", args.local_packages):
         if not path.is_dir():
-            return f"--local-packages {path}: not a folder; name one that is there"
+            return f"--local-packages {path}: not a folder; name an existing one"
     if args.retry_first > args.retry_max:
         return f"--retry-first {args.retry_first:g} is more than --retry-max {args.retry_max:g}"
     try:
@@ -368,5 +370,5 @@ def _embedded_options(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _absolute(rules: str) -> str:
-    """Rules as a child in another folder can read them: the path of a file is made absolute."""
+    """Return rules that a child process in another folder can read: the path of a file is made absolute."""
     return str(Path(rules).absolute()) if Path(rules).is_file() else rules

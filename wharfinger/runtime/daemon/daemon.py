@@ -1,11 +1,11 @@
-"""The daemon: everything put up in order, kept up until it is told to stop, and taken down in reverse.
+"""The daemon: all parts are started in order, run until a signal stops the daemon, and are stopped in reverse order.
 
-The nesting of the context managers below *is* the order (style: start order; leaving the bodies is the stop order):
-state folder → process ledger → (embedded control plane) → client → debug socket → Lease → CRDs → store → release
-engine → runtime with its queues and hooks → controllers. The socket is up
-first and down last, so that a daemon that waits for its cluster, or drains, can be asked. On SIGTERM or SIGINT the body is
-left: intake stops, running tasks finish, and one hard deadline (``grace_s``) bounds the whole; while it is still starting,
-starting is cancelled, for there is nothing to finish. A second signal ends it at once.
+The nesting of the context managers below *is* the order (style: start order; leaving the bodies is the stop order): state
+folder → process ledger → (embedded control plane) → client → debug socket → Lease → CRDs → store → release engine → runtime
+with its queues and hooks → controllers. The socket is opened early and closed late, so that a daemon that waits for its
+cluster, or drains, can be inspected. On SIGTERM or SIGINT the body is left: intake stops, running tasks finish, and one hard
+deadline (``grace_s``) bounds the whole. If the daemon is still starting, the start is cancelled, because there is nothing to
+finish. A second signal ends the daemon at once.
 """
 
 import gc
@@ -87,19 +87,19 @@ OWN_REQUESTS: Final = 32
 CLUSTER_RETRY_S: Final = 2.0
 CLUSTER_RETRY_MOST_S: Final = 60.0
 GC_THRESHOLDS: Final = (50_000, 20, 50)
-"""Of the garbage collector: with a hundred thousand rows its usual ones cost pauses of 0.2 s (docs/reconciler.md)."""
+"""The thresholds of the garbage collector: with 100,000 rows, the defaults cost pauses of 0.2 s (docs/reconciler.md)."""
 HOOK_TIMEOUT_S: Final = 600.0
 HOOK_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 
 ServeInspector = Callable[[Path, Inspector], AbstractAsyncContextManager[None]]
-"""Serves an Inspector on a Unix socket; given by the composition root, because `runtime` does not know `debug`."""
+"""The server of an Inspector on a Unix socket; given by the composition root, because `runtime` does not know `debug`."""
 ServeMetrics = Callable[[str, Inspector], AbstractAsyncContextManager[None]]
-"""Serves its metrics on an address of this machine."""
+"""The server of an Inspector's metrics on an address of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class DaemonConfig:
-    """What a daemon is told when it is started. ``grace_s`` bounds the whole shutdown."""
+    """The configuration of a daemon at its start. ``grace_s`` bounds the whole shutdown."""
 
     kubeconfig: Path | None
     context: str
@@ -108,46 +108,46 @@ class DaemonConfig:
     helm: Path
     grace_s: float
     embedded: bool = False
-    """Start a control plane of its own, as a child, and look after that."""
+    """True to start an embedded control plane as a child process, and to manage that."""
     embedded_options: tuple[str, ...] = ()
-    """Options of the embedded control plane: faults, and whether it serves over TLS."""
+    """The options of the embedded control plane: faults, and whether it serves over TLS."""
     local_packages: tuple[Path, ...] = ()
-    """Folders of this machine that packages may be read from."""
+    """The folders of this machine that packages may be read from."""
     platform_version: str = ""
     edition: str = ""
     bundle: str = ""
     bootstrapped_by: ObjectKey | None = None
-    """A ConfigMap: the cluster is bootstrapped once it is there. None: it is."""
+    """A ConfigMap: the cluster is bootstrapped once it exists. None: it is bootstrapped already."""
     hook_timeout_s: float = HOOK_TIMEOUT_S
     folders: AddonFolders = AddonFolders()  # noqa: RUF009 - frozen
     on_startup: Repeat = Repeat.LAYOUT
     synchronization: Repeat = Repeat.LAYOUT
     containment: Containment = NO_CONTAINMENT
     hook_env: tuple[AskedVariable, ...] = ()
-    """The variables that hooks get besides."""
+    """Additional variables for hooks."""
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
     application_scope: ApplicationScope = ApplicationScope.NAMESPACE
-    """How far Applications reach whose namespace does not say."""
+    """The reach of Applications whose namespace has no scope label."""
     metrics_address: str = ""
-    """Where scrapers find metrics, beside the debug socket; empty: nowhere."""
+    """The address for scrapers, in addition to the debug socket; empty: none."""
     backoff: BackoffPolicy = BackoffPolicy()  # noqa: RUF009 - frozen
-    """Of tasks that failed."""
+    """The backoff of tasks that failed."""
     slots: SlotLimits = SlotLimits()  # noqa: RUF009 - frozen
-    """How much of each kind of work is done at a time, over all packages."""
+    """The limits on each kind of work, over all packages."""
     least_speed: LeastSpeed = LeastSpeed()  # noqa: RUF009 - frozen
-    """Of a download; a slower one is cut, and tried again."""
+    """The lowest speed of a download; a slower one is cut, and retried."""
     applying: ReconcilerOptions = EngineOptions().reconciler
-    """How objects of releases are applied, corrected, pruned and deleted."""
+    """The options for applying, correcting, pruning and deleting objects of releases."""
 
 
 def now() -> datetime:
-    """The wall clock."""
+    """Return the time of the wall clock."""
     return datetime.now(UTC)
 
 
 @dataclass(slots=True)
 class _Stopping:
-    """What a signal does: cancel the start, or ask the body to leave and bound how long that takes."""
+    """The effect of a signal: cancel the start, or make the body leave and bound how long that takes."""
 
     grace_s: float
     starting: trio.CancelScope
@@ -172,10 +172,10 @@ class _Stopping:
 async def run_daemon(
     config: DaemonConfig, serve_inspector: ServeInspector, manager: ServiceManager, serve_metrics: ServeMetrics
 ) -> bool:
-    """Run until SIGTERM or SIGINT; True if everything ended within the grace time.
+    """Run until SIGTERM or SIGINT; return True if everything ended within the grace time.
 
-    Raises StartError, ConnectionConfigError, LedgerError or StoreError: a daemon that cannot start says so. LeaseLostError:
-    another daemon is at work.
+    Raises StartError, ConnectionConfigError, LedgerError or StoreError if the daemon cannot start, and LeaseLostError if
+    another daemon has taken the Lease, or it could not be renewed in time.
     """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals, trio.CancelScope() as hard:
         async with trio.open_nursery() as nursery:
@@ -186,7 +186,7 @@ async def run_daemon(
                     stopping.up = True
                     await stopping.asked.wait()
                     manager.notify("STOPPING=1")
-                    log.info("stopping; %.0f s for what runs", config.grace_s)
+                    log.info("stopping; running tasks have %.0f s to finish", config.grace_s)
             nursery.cancel_scope.cancel()
     if hard.cancelled_caught:
         log.warning("stopped before everything had ended")
@@ -199,7 +199,7 @@ async def run_daemon(
 async def open_daemon(
     config: DaemonConfig, serve_inspector: ServeInspector, manager: ServiceManager, serve_metrics: ServeMetrics
 ) -> AsyncIterator[None]:
-    """Put everything up; the body runs once all of it is."""
+    """Start all parts; the body runs once all of them are up."""
     with hold_state_dir(config.state_dir) as state:
         _warn_of_lost_journal(state)
         with open_ledger(state / "journal.db") as ledger:
@@ -208,7 +208,7 @@ async def open_daemon(
 
 
 def _warn_of_lost_journal(state: Path) -> None:
-    """A folder with packages and without a journal: what it held cannot be known, and is found out from the cluster."""
+    """Warn if the folder has packages but no journal: its content is lost, and the state is found out from the cluster."""
     if (state / "store").exists() and not (state / "journal.db").exists():
         log.warning(
             "the journal %s is gone: operations that were interrupted begin from the top, and processes that an earlier "
@@ -226,13 +226,13 @@ async def _open_all(
     state: Path,
     ledger: ProcessLedger,
 ) -> AsyncIterator[None]:
-    """What a journal is there for: everything else."""
+    """Start all parts that need the journal."""
     gc.set_threshold(*GC_THRESHOLDS)
     journal = Journal(ledger.file)
     ledger.file.report_to(partial(log.warning, "%s"))
     if killed := await kill_left_behind(ledger):
         log.warning("killed %d processes that an earlier daemon left", killed)
-    # What a killed daemon left there had values in it.
+    # A killed daemon may have left files with values there.
     scratch = await trio.to_thread.run_sync(empty_folder, state / "scratch")
     async with AsyncExitStack() as stack:
         kubeconfig = config.kubeconfig
@@ -240,12 +240,12 @@ async def _open_all(
             kubeconfig = await stack.enter_async_context(
                 open_embedded(state / "embedded", ledger, options=config.embedded_options)
             )
-        # Abandoned when cancelled: an exec plugin of the kubeconfig may hang for as long as it likes.
+        # The thread is abandoned when cancelled: an exec plugin of the kubeconfig may hang forever.
         connection = await trio.to_thread.run_sync(
             load_connection, kubeconfig, config.context, scratch / "certificates", abandon_on_cancel=True
         )
         await stack.enter_async_context(open_watchdog(manager))
-        # Beside what packages ask for there are status patches, and watches being opened.
+        # Besides requests for packages, there are status patches, and watches being opened.
         options = ClientOptions(concurrency=config.slots.api + OWN_REQUESTS)
         client = await stack.enter_async_context(open_client(connection, options=options))
         inspector = RuntimeInspector(cluster=connection.server, started=now())
@@ -259,7 +259,7 @@ async def _open_all(
             _open_runtime(config, state, scratch, ledger, journal, client, version, inspector, connection, lease)
         )
         gc.collect()
-        gc.freeze()  # what is here by now stays, and is not looked through again each time
+        gc.freeze()  # objects made by now are kept, and need not be scanned each time
         manager.notify("READY=1")
         log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
         yield
@@ -378,7 +378,7 @@ async def _open_runtime(
 
 
 def _environment_of_hooks(config: DaemonConfig, access: ClusterAccess) -> dict[str, str]:
-    """The variables that every hook gets; says what is odd about them."""
+    """Return the variables that every hook gets, and log warnings about them."""
     made = hook_environment(os.environ, config.hook_env)
     for warning in made.warnings:
         log.warning("hooks: %s", warning)
@@ -386,7 +386,7 @@ def _environment_of_hooks(config: DaemonConfig, access: ClusterAccess) -> dict[s
 
 
 async def _try_containment(containment: Containment) -> None:
-    """Say what hooks are held by, and that it works here. Raises StartError: a daemon that cannot start a hook is no use."""
+    """Log how hooks are contained, and check that it works here. Raises StartError if no hook could be started."""
     for measure in containment.enforced():
         if measure.holds:
             log.info("hooks: %s", measure.what)
@@ -395,23 +395,23 @@ async def _try_containment(containment: Containment) -> None:
     try:
         await try_cell(containment)
     except HookError as error:
-        raise StartError(f"hooks cannot be contained as asked for: {error}") from error
+        raise StartError(f"hooks cannot be contained as requested: {error}") from error
 
 
 def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
-    """Where there are modules, there are global values, with or without global hooks: an empty folder stands for none. Blocks."""
+    """Return the folders with one for global hooks, an empty one if needed, because modules need global values. Blocks."""
     if not folders or folders.global_hooks is not None:
         return folders
     empty = state / "no-global-hooks"
     empty.mkdir(mode=0o700, exist_ok=True)
     (empty / "README.md").write_text(
         "Stands for a folder of global hooks, where there is none.\n"
-    )  # nothing is no package
+    )  # an empty folder is not a package
     return replace(folders, global_hooks=empty)
 
 
 async def _prepare_cluster(client: ClusterClient, connection: Connection) -> str:
-    """Put the CRDs in place, as often as it takes; the version of Kubernetes there."""
+    """Apply the CRDs, retrying as often as needed, and return the cluster's Kubernetes version."""
     said, pause = RepeatedWarning(log, CLUSTER_RETRY_MOST_S), CLUSTER_RETRY_S
     while True:
         try:
@@ -419,13 +419,13 @@ async def _prepare_cluster(client: ClusterClient, connection: Connection) -> str
             return await client.server_version()
         except ClusterError as error:
             said.warn(f"{connection.server}: {error}; trying again, at most {CLUSTER_RETRY_MOST_S:.0f} s apart")
-            refused = isinstance(error, ApiError)  # which lasts longer, as a rule, than a server that doesn't answer
+            refused = isinstance(error, ApiError)  # usually lasts longer than a server that does not answer
             await trio.sleep(pause)
             pause = min(pause * 2, CLUSTER_RETRY_MOST_S) if refused else CLUSTER_RETRY_S
 
 
 def local_zone() -> tzinfo:
-    """The time zone of this machine, with its clock changes: that of schedules which name none."""
+    """Return the time zone of this machine, with its clock changes, for schedules that name none."""
     name = os.environ.get("TZ", "").lstrip(":") or os.path.realpath("/etc/localtime").rpartition("/zoneinfo/")[2]
     try:
         return ZoneInfo(name)

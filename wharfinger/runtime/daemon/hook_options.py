@@ -1,5 +1,6 @@
-"""Options of ``wharfinger run`` about hooks: where addon-operator's folders are, what of a start is done again, and what hooks
-are given."""
+"""Options of ``wharfinger run`` about hooks: addon-operator's folders, what is repeated at a start, and the environment of
+hooks.
+"""
 
 import argparse
 import os
@@ -18,29 +19,32 @@ from wharfinger.runtime.resources.resources import CONFIG_MAP, is_object_name
 _MODULES: Final = ("ADDON_OPERATOR_MODULES_DIR", "MODULES_DIR")
 _CONFIG_MAP: Final = ("ADDON_OPERATOR_NAMESPACE", "ADDON_OPERATOR_CONFIG_MAP")
 _GLOBAL: Final = ("ADDON_OPERATOR_GLOBAL_HOOKS_DIR", "GLOBAL_HOOKS_DIR")
-"""Both spellings: addon-operator's documents have one, its code reads the other."""
+"""The variables in both spellings: addon-operator's documents have one, its code reads the other."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddonFolders:
-    """Folders in addon-operator's layout to be installed, and the ConfigMap that says how; false where there are none."""
+    """The folders in addon-operator's layout to install, and the ConfigMap with their settings; false if there are none."""
 
     modules: tuple[Path, ...] = ()
     global_hooks: Path | None = None
     config_map: ObjectKey | None = None
 
     def __bool__(self) -> bool:
-        """Whether there is anything to install."""
+        """Return whether there is anything to install."""
         return bool(self.modules or self.global_hooks)
 
     def folders(self) -> tuple[Path, ...]:
-        """All of them: packages are read from there."""
+        """Return all folders that packages are read from."""
         return (*self.modules, *((self.global_hooks,) if self.global_hooks else ()))
 
 
 def add_hooks(parser: argparse.ArgumentParser) -> None:
-    """``--modules-dir``, ``--global-hooks-dir``, ``--config-map``, ``--on-startup``, ``--synchronization``, ``--hook-env``,
-    ``--hook-credentials``."""
+    """Add the options about hooks.
+
+    They are ``--modules-dir``, ``--global-hooks-dir``, ``--config-map``, ``--on-startup``, ``--synchronization``,
+    ``--hook-env`` and ``--hook-credentials``.
+    """
     folders = parser.add_argument_group(
         "addon-operator folders",
         "modules and global hooks in the layout of addon-operator, kept installed from these folders",
@@ -50,7 +54,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR[:DIR]",
-        help="folders of module folders; of modules with one name the first counts (may be repeated; default: "
+        help="folders of module folders; of modules with the same name, the first is used (may be repeated; default: "
         f"${_MODULES[0]} or ${_MODULES[1]}, or none)",
     )
     folders.add_argument(
@@ -69,14 +73,14 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
     )
     starts = parser.add_argument_group(
         "restarts",
-        "what is done again when the daemon starts again; by layout: everything for addon-operator's module folders, "
-        "what is needed for packages with a package.yaml",
+        "what is repeated when the daemon is restarted; by layout: everything for addon-operator's module folders, "
+        "only what is needed for packages with a package.yaml",
     )
     for option, what in (
-        ("--on-startup", "onStartup hooks; needed: once for each version"),
+        ("--on-startup", "onStartup hooks run; needed: once for each version"),
         (
             "--synchronization",
-            "hooks are shown all objects they watch; needed: where something differs from what they know",
+            "hooks are shown all objects they watch; needed: if the cluster differs from what they were last shown",
         ),
     ):
         starts.add_argument(
@@ -88,7 +92,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         )
     given = parser.add_argument_group(
         "environment of hooks",
-        "hooks get an environment of their own; of the daemon's only what is harmless or named here",
+        "hooks get an environment of their own; from the daemon's, only harmless variables and those named here",
     )
     add_environment_option(given)
     given.add_argument(
@@ -96,13 +100,13 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_policy,
         default=CredentialsPolicy.MODULES,
         metavar="|".join(CredentialsPolicy),
-        help="whose hooks get the daemon's credentials in their KUBECONFIG: those of Modules and global hooks, those of "
-        "Applications too, or nobody's (default: %(default)s)",
+        help="which hooks get the daemon's credentials in their KUBECONFIG: those of Modules and global hooks, those of "
+        "Applications too, or none (default: %(default)s)",
     )
 
 
 def addon_folders(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> AddonFolders:
-    """What was given to `add_hooks`, or is in the environment; absolute."""
+    """Return the folders from the options of `add_hooks`, or from the environment; absolute."""
     named = cast("list[str]", args.modules_dir) or [_first(environment, _MODULES)]
     modules = tuple(Path(part).resolve() for text in named for part in text.split(":") if part)
     global_hooks = cast("str", args.global_hooks_dir) or _first(environment, _GLOBAL)
@@ -115,19 +119,21 @@ def addon_folders(args: argparse.Namespace, environment: Mapping[str, str] = os.
 
 
 def folders_problem(folders: AddonFolders) -> str:
-    """What is wrong with them; empty if nothing is."""
+    """Return what is wrong with the folders; empty if nothing is."""
     for path in folders.folders():
         if not path.is_dir():
-            return f"{path}: not a folder; name one that is there (--modules-dir, --global-hooks-dir)"
+            return f"{path}: not a folder; name an existing one (--modules-dir, --global-hooks-dir)"
     if folders.global_hooks is not None and not any(path.is_file() for path in folders.global_hooks.rglob("*")):
-        return f"--global-hooks-dir {folders.global_hooks}: there is no file in it; leave the option out where there are no hooks"
+        return f"--global-hooks-dir {folders.global_hooks}: expected hooks, found no file; leave the option out if there are none"
     if folders.config_map is not None and not folders:
-        return "--config-map says how modules are to be set up, and there are none; give --modules-dir or --global-hooks-dir"
+        return (
+            "--config-map has settings of modules, but there are no modules; give --modules-dir or --global-hooks-dir"
+        )
     return ""
 
 
 def config_map_key(text: str) -> ObjectKey:
-    """``NAMESPACE/CONFIGMAP``. Raises ArgumentTypeError."""
+    """Return the key of ``NAMESPACE/CONFIGMAP``. Raises ArgumentTypeError."""
     namespace, slash, name = text.partition("/")
     if not (slash and is_package_name(namespace) and is_object_name(name)):
         raise argparse.ArgumentTypeError(f"{text[:320]!r} is not NAMESPACE/CONFIGMAP")
@@ -135,7 +141,7 @@ def config_map_key(text: str) -> ObjectKey:
 
 
 def _config_map_of(environment: Mapping[str, str]) -> ObjectKey | None:
-    """As addon-operator's variables name it; None where they do not, or name none that could be."""
+    """Return the ConfigMap that addon-operator's variables name; None if they name none, or an impossible one."""
     namespace, name = (environment.get(variable, "") for variable in _CONFIG_MAP)
     known = is_package_name(namespace) and is_object_name(name)
     return ObjectKey(CONFIG_MAP, namespace, name) if known else None

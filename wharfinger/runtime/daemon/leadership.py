@@ -1,8 +1,10 @@
-"""One daemon of a cluster is at work at a time: it holds the Lease ``wharfinger`` in ``wharfinger-system``.
+"""Leadership: one daemon of a cluster is at work at a time, the holder of the Lease ``wharfinger`` in
+``wharfinger-system``.
 
-Who it is stands in a file of its state folder, which one process at a time can lock: so a daemon that was killed takes its own
-Lease back at once when it is started again there, and one on another machine waits until the Lease has run out. Each life has a
-greater fence than the one before, and says it in the release records that it writes (:mod:`~wharfinger.cluster.lease.fencing`).
+A daemon's identity is in a file of its state folder, which only one process at a time can lock. So a daemon that was killed
+takes its own Lease back at once when it is restarted with that folder, and a daemon on another machine waits until the Lease
+has expired. Each process has a greater fence than the one before, and writes it into its release records
+(:mod:`~wharfinger.cluster.lease.fencing`).
 """
 
 import logging
@@ -41,10 +43,10 @@ async def open_leadership(
     now: Callable[[], datetime],
     standby: Callable[[str], None] = lambda _: None,
 ) -> AsyncGenerator[Lease, None]:
-    """Wait until this daemon is the one, and stay it while the block runs. Raises StateDirError, LeaseLostError.
+    """Wait until this daemon holds the Lease, and renew it while the block runs. Raises StateDirError, LeaseLostError.
 
-    A daemon that lacks rights doesn't ask for the Lease, so that one that has them gets it. ``standby`` gets what this daemon
-    waits for each time that changes, "" once it is at work.
+    A daemon that lacks rights does not ask for the Lease, so that a daemon that has them gets it. ``standby`` is called with
+    what this daemon waits for each time that changes, and with "" once it is at work.
     """
     identity = await trio.to_thread.run_sync(identity_of, state)
     await await_rights(client, standby)
@@ -66,7 +68,7 @@ async def open_leadership(
 
 
 def identity_of(state: Path) -> str:
-    """``<host>_<uuid>``, made once for a state folder. Blocks. Raises StateDirError."""
+    """Return the identity ``<host>_<uuid>``, made once for a state folder. Blocks. Raises StateDirError."""
     path = state / IDENTITY_FILE
     try:
         with suppress(FileNotFoundError):
@@ -84,11 +86,13 @@ def identity_of(state: Path) -> str:
 
 
 def _tell(why: str) -> None:
-    log.warning("not at work yet: %s; one daemon of a cluster is, until it ends or does not renew the Lease", why)
+    log.warning(
+        "not at work yet: %s; only one daemon per cluster is, until it stops or no longer renews the Lease", why
+    )
 
 
 async def _ensure_namespace(client: ClusterClient) -> None:
-    """Make the Lease's namespace where it is missing, as often as it takes."""
+    """Create the Lease's namespace if it is missing, retrying as often as needed."""
     said = RepeatedWarning(log, AGAIN_S)
     while True:
         try:
@@ -101,7 +105,7 @@ async def _ensure_namespace(client: ClusterClient) -> None:
 
 
 async def _make_namespace(client: ClusterClient) -> None:
-    """It may be there where nobody may make one. Raises ClusterError."""
+    """Create the namespace unless it exists, because the daemon may lack the right to create it. Raises ClusterError."""
     resource = await client.resource_type("v1", "Namespace")
     try:
         await client.get(ObjectKey(resource, "", SYSTEM_NAMESPACE))

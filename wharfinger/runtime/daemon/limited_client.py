@@ -1,8 +1,9 @@
-"""The cluster's API under the daemon's fair limits: every call takes one of the API slots, and so one package's calls, however
-many, leave room for those of the others (:mod:`wharfinger.queue.slots_machine` has the rules).
+"""The cluster's API under the daemon's fair limits: every call takes one of the API slots, so the calls of one package,
+however many, leave room for those of other packages (:mod:`wharfinger.queue.slots_machine` has the rules).
 
-Not limited: watches, which last as long as the daemon and wait for others most of the time, and discovery, which is answered
-from memory or asked once for everybody. Everything else is as the client below says; nothing is retried, cached or changed.
+Two kinds of call take no slot: watches, which last as long as the daemon and are idle most of the time, and discovery, which
+is answered from memory or asked once for all packages. Otherwise the calls behave as those of the client below; nothing is
+retried, cached or changed.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -17,28 +18,30 @@ from wharfinger.queue.slots_machine import Kind
 
 
 class LimitedClient:
-    """A :class:`~wharfinger.cluster.api.client.ClusterClient` over another. Whose call it is, the slots know (`Slots.use`)."""
+    """A :class:`~wharfinger.cluster.api.client.ClusterClient` over another. The slots know the caller's package
+    (`Slots.use`).
+    """
 
     def __init__(self, client: ClusterClient, slots: Slots) -> None:
         self._client = client
         self._slots = slots
 
-    # -- without a slot
+    # -- calls without a slot
 
     async def api_versions(self) -> tuple[str, ...]:
-        """All that is served."""
+        """Return all API versions that are served."""
         return await self._client.api_versions()
 
     async def served_kinds(self) -> ServedKinds:
-        """All kinds whose objects can be listed and deleted."""
+        """Return all kinds whose objects can be listed and deleted."""
         return await self._client.served_kinds()
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
-        """Discovery of one kind."""
+        """Discover one kind."""
         return await self._client.resource_type(api_version, kind)
 
     async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
-        """A kind by what people call it."""
+        """Find a kind by the name that users give it."""
         return await self._client.find_resource(name, api_version)
 
     def watch(
@@ -50,7 +53,7 @@ class LimitedClient:
         label_selector: str = "",
         field_selector: str = "",
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Events after ``resource_version``."""
+        """Watch the events after ``resource_version``."""
         return self._client.watch(
             resource,
             namespace,
@@ -68,7 +71,7 @@ class LimitedClient:
         label_selector: str = "",
         field_selector: str = "",
     ) -> AbstractAsyncContextManager[AsyncIterator[RawEvent]]:
-        """Events after ``resource_version``, unparsed."""
+        """Watch the events after ``resource_version``, unparsed."""
         return self._client.raw_watch(
             resource,
             namespace,
@@ -77,22 +80,22 @@ class LimitedClient:
             field_selector=field_selector,
         )
 
-    # -- each with a slot
+    # -- calls that take a slot
 
     async def server_version(self) -> str:
-        """The server's version."""
+        """Return the server's version."""
         async with self._slots.use(Kind.API):
             return await self._client.server_version()
 
     async def get(self, key: ObjectKey) -> JsonObject:
-        """One object."""
+        """Return one object."""
         async with self._slots.use(Kind.API):
             return await self._client.get(key)
 
     async def list(
         self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> ObjectList:
-        """All objects of a kind; one slot for all pages."""
+        """List all objects of a kind; one slot for all pages."""
         async with self._slots.use(Kind.API):
             return await self._client.list(
                 resource, namespace, label_selector=label_selector, field_selector=field_selector
@@ -108,7 +111,7 @@ class LimitedClient:
         field_selector: str = "",
         paged: bool = True,
     ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
-        """All objects of a kind, unparsed; one slot for all pages, and for what is done between them."""
+        """List all objects of a kind, unparsed; one slot for all pages, and for the caller's work between them."""
         async with (
             self._slots.use(Kind.API),
             self._client.raw_list(
@@ -118,33 +121,33 @@ class LimitedClient:
             yield pages
 
     async def create(self, obj: JsonObject) -> JsonObject:
-        """POST."""
+        """Create an object (POST)."""
         async with self._slots.use(Kind.API):
             return await self._client.create(obj)
 
     async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
-        """PUT."""
+        """Replace an object (PUT)."""
         async with self._slots.use(Kind.API):
             return await self._client.replace(obj, subresource=subresource)
 
     async def apply(
         self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
     ) -> JsonObject:
-        """Server-side apply."""
+        """Apply an object by server-side apply."""
         async with self._slots.use(Kind.API):
             return await self._client.apply(obj, field_manager=field_manager, force=force, dry_run=dry_run)
 
     async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
-        """RFC 7396."""
+        """Patch an object with a merge patch (RFC 7396)."""
         async with self._slots.use(Kind.API):
             return await self._client.merge_patch(key, patch, subresource=subresource)
 
     async def json_patch(self, key: ObjectKey, patch: Sequence[JsonValue], *, subresource: str = "") -> JsonObject:
-        """RFC 6902."""
+        """Patch an object with a JSON patch (RFC 6902)."""
         async with self._slots.use(Kind.API):
             return await self._client.json_patch(key, patch, subresource=subresource)
 
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
-        """DELETE."""
+        """Delete an object (DELETE)."""
         async with self._slots.use(Kind.API):
             await self._client.delete(key, uid=uid, propagation=propagation)

@@ -1,9 +1,9 @@
-"""The daemon's log: one line a record on stderr, text for people or JSON for machines, each with the package it is about.
+"""The daemon's log: one line per record on stderr, text for people or JSON for programs, each with the package it is about.
 
-A traceback follows its record, each line of it marked.
+A traceback follows its record, and each of its lines is marked.
 
-What else a record says comes as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the message, in JSON
-they stand beside it, and none of them takes the place of what every record has.
+Additional fields of a record are given as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the
+message; in JSON they are beside it, and none of them replaces a standard field.
 
 The package comes from a context variable that a queue's worker binds, so no call has to pass it along. Names and values of
 fields are escaped: a log line is one line, whatever a registry, a chart or a hook puts into a message.
@@ -25,7 +25,7 @@ _PLAIN: Final = re.compile(r"[^\s\"=\[\]{}]+")
 
 
 class LogFormat(StrEnum):
-    """How records are written."""
+    """The format of log records."""
 
     TEXT = "text"
     JSON = "json"
@@ -54,13 +54,13 @@ class _Formatter(logging.Formatter):
 
 
 def _extra(record: logging.LogRecord) -> Mapping[str, JsonValue]:
-    """The fields that were given with the record."""
+    """Return the additional fields of the record."""
     fields: object = getattr(record, "fields", None)
     return cast("Mapping[str, JsonValue]", fields) if isinstance(fields, Mapping) else {}
 
 
 def _shown(value: JsonValue) -> str:
-    """A field in text: a plain word as it is, all else as JSON."""
+    """Return a field as text: a plain word as it is, anything else as JSON."""
     if isinstance(value, str) and _PLAIN.fullmatch(value):
         return value
     return json.dumps(value, ensure_ascii=False)
@@ -71,7 +71,7 @@ def _escaped(line: str) -> str:
 
 
 def _escaped_in_json(line: str) -> str:
-    """JSON leaves more than text may have as it is: ends of lines beyond ASCII, and what a terminal takes for a command."""
+    """Escape what JSON allows but a line of text may not have: line ends beyond ASCII, and control characters of terminals."""
     if line.isprintable():
         return line
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)

@@ -1,11 +1,12 @@
-"""The rights that a daemon needs in its cluster, and whether it has them: asked before it takes the Lease.
+"""The rights that a daemon needs in its cluster, and the check that it has them, before it takes the Lease.
 
-NEEDED is the one table of them; the check asks for what is in it, and docs/service.md shows the ClusterRole that is made of it
-(`cluster_role`). What the charts of packages contain comes on top: that is known only once they are rendered, and a missing
-right of that kind is a failure of its package.
+NEEDED is the only table of these rights; the check asks for its rows, and docs/service.md shows the ClusterRole that is made
+of it (`cluster_role`). The rights for the objects in packages' charts come in addition: those objects are known only after
+rendering, and a missing right is then a failure of the package.
 
-The check is SelfSubjectAccessReview, which asks for exactly one verb on one resource, so that rules for names or namespaces are
-judged by the API server itself. Who may do everything, as most daemons may, is asked once.
+The check is SelfSubjectAccessReview, which asks for exactly one verb on one resource, so that rules for names or namespaces
+are judged by the API server itself. A user that may do everything, as the users of most daemons may, is recognized by one
+review.
 """
 
 import logging
@@ -27,15 +28,15 @@ log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 8
 RETRY_S: Final = 2.0
-"""Before the API server is asked again where it did not answer."""
+"""The pause before the API server is asked again if it did not answer."""
 FIRST_S: Final = 5.0
 MOST_S: Final = 60.0
-"""Between two checks of a daemon that lacks rights: the first pause, doubled each time up to the most."""
+"""The pauses between two checks of a daemon that lacks rights: the first is FIRST_S, each next one doubles, up to MOST_S."""
 AGAIN_S: Final = 3600.0
-"""The same list is logged again after that."""
-REMEDY: Final = "give its user the ClusterRole of docs/service.md; it looks again by itself"
+"""The time after which the same list is logged again."""
+REMEDY: Final = "give its user the ClusterRole of docs/service.md; the daemon checks again by itself"
 HELD_S: Final = 300.0
-"""Between two checks of a daemon that is at work."""
+"""The pause between two checks of a daemon that is at work."""
 _READ: Final = ("get", "list", "watch")
 _REVIEW: Final = "authorization.k8s.io/v1"
 FORBIDDEN: Final = 403
@@ -43,7 +44,9 @@ FORBIDDEN: Final = 403
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """Verbs on one resource; ``namespace`` "" is all of them, and what has none. ``why`` completes "needed to ..."."""
+    """The verbs on one resource; ``namespace`` "" means all namespaces and cluster-scoped. ``why`` completes "needed to
+    ...".
+    """
 
     verbs: tuple[str, ...]
     group: str
@@ -54,14 +57,14 @@ class Right:
 
 NEEDED: Final = (
     Right((*_READ, "patch"), GROUP, "applications", "see what is wanted, and set the finalizer"),
-    Right(("patch",), GROUP, "applications/status", "report how Applications are"),
+    Right(("patch",), GROUP, "applications/status", "report the status of Applications"),
     Right(
         (*_READ, "create", "patch", "delete"),
         GROUP,
         "modules",
         "see what is wanted, set the finalizer, and keep the Modules of --modules-dir",
     ),
-    Right(("patch",), GROUP, "modules/status", "report how Modules are"),
+    Right(("patch",), GROUP, "modules/status", "report the status of Modules"),
     Right(
         (*_READ, "create", "patch", "delete"),
         GROUP,
@@ -74,7 +77,9 @@ NEEDED: Final = (
         "customresourcedefinitions",
         "bring its own definitions and those of packages up to date",
     ),
-    Right((*_READ, "create"), "", "namespaces", "make its own namespace and those of Modules, and follow their labels"),
+    Right(
+        (*_READ, "create"), "", "namespaces", "create its own namespace and those of Modules, and watch their labels"
+    ),
     Right(
         (*_READ, "create", "update", "patch", "delete"),
         "",
@@ -87,7 +92,7 @@ NEEDED: Final = (
         "configmaps",
         "read settings, and write those of addon-operator's modules back",
     ),
-    Right(_READ, "", "events", "say why something is not ready"),
+    Right(_READ, "", "events", "report why an object is not ready"),
     Right(
         ("get", "create", "patch"),
         "coordination.k8s.io",
@@ -100,7 +105,7 @@ NEEDED: Final = (
 
 @dataclass(frozen=True, slots=True, order=True)
 class Missing:
-    """One verb that a daemon may not do."""
+    """A verb that the daemon may not use."""
 
     resource: str
     verb: str
@@ -108,12 +113,15 @@ class Missing:
     why: str
 
     def __str__(self) -> str:
-        """``create leases.coordination.k8s.io in wharfinger-system``."""
+        """Return a text like ``create leases.coordination.k8s.io in wharfinger-system``."""
         return f"{self.verb} {self.resource}" + (f" in {self.namespace}" if self.namespace else "")
 
 
 async def missing_rights(client: ClusterClient) -> tuple[Missing, ...]:
-    """What of NEEDED the user of this client may not do, sorted; nothing where the server doesn't say. Raises ClusterError."""
+    """Return the rights of NEEDED that the client's user lacks, sorted; none if the server refuses to say.
+
+    Raises ClusterError.
+    """
     try:
         if await _may(client, "*", "*", "*", ""):
             return ()
@@ -122,15 +130,15 @@ async def missing_rights(client: ClusterClient) -> tuple[Missing, ...]:
     except ApiError as error:
         if error.code != FORBIDDEN:
             raise
-        log.warning("its rights cannot be asked for, and are taken for granted: %s", error)
+        log.warning("its rights cannot be checked, and are assumed: %s", error)
         return ()
     return tuple(sorted(one for one in found if one is not None))
 
 
 async def await_rights(client: ClusterClient, tell: Callable[[str], None]) -> None:
-    """Return once nothing is missing. ``tell`` gets the state in one line each time it changes, "" at the end.
+    """Return once no right is missing. ``tell`` gets the state in one line each time it changes, and "" at the end.
 
-    What is missing is logged once, and again when it changes or AGAIN_S later.
+    The missing rights are logged once, and again when they change or AGAIN_S later.
     """
     lacking, unanswered = RepeatedWarning(log, AGAIN_S), RepeatedWarning(log, MOST_S)
     pause = FIRST_S
@@ -138,8 +146,8 @@ async def await_rights(client: ClusterClient, tell: Callable[[str], None]) -> No
         try:
             missing = await missing_rights(client)
         except ClusterError as error:
-            tell(f"its rights cannot be asked for: {error}")
-            unanswered.warn(f"its rights cannot be asked for: {error}; trying again each {RETRY_S:g} s")
+            tell(f"its rights cannot be checked: {error}")
+            unanswered.warn(f"its rights cannot be checked: {error}; trying again each {RETRY_S:g} s")
             await trio.sleep(RETRY_S)
             continue
         if not missing:
@@ -152,9 +160,10 @@ async def await_rights(client: ClusterClient, tell: Callable[[str], None]) -> No
 
 
 async def watch_rights(client: ClusterClient) -> None:
-    """Look again each HELD_S while at work, and log what was taken away meanwhile, once for each change.
+    """Check the rights every HELD_S while the daemon is at work, and log lost ones once for each change.
 
-    The Lease is kept: rights are often taken away for the moment of a change, and giving it up would end all that is under way.
+    The Lease is kept: rights are often lost only for a moment during a change, and releasing it would end all work under
+    way.
     """
     said = RepeatedWarning(log, AGAIN_S)
     while True:
@@ -162,15 +171,15 @@ async def watch_rights(client: ClusterClient) -> None:
         try:
             missing = await missing_rights(client)
         except ClusterError:
-            continue  # whoever needs the API server says so
+            continue  # the parts that need the API server report this
         if missing:
-            said.warn(f"lacks rights that it had when it began: {listed(missing)}; {REMEDY}")
+            said.warn(f"lacks rights that it had when it started: {listed(missing)}; {REMEDY}")
         elif said.clear():
             log.info("has all the rights it needs again")
 
 
 def listed(missing: Iterable[Missing]) -> str:
-    """``create, patch customresourcedefinitions.apiextensions.k8s.io (to bring ...); ...``."""
+    """Return a text like ``create, patch customresourcedefinitions.apiextensions.k8s.io (to bring ...); ...``."""
     verbs: dict[tuple[str, str, str], list[str]] = {}
     for one in missing:
         verbs.setdefault((one.resource, one.namespace, one.why), []).append(one.verb)
@@ -181,7 +190,10 @@ def listed(missing: Iterable[Missing]) -> str:
 
 
 def cluster_role(name: str) -> JsonObject:
-    """The ClusterRole of all that is needed; rights in one namespace are in it for all of them, as it has no other way."""
+    """Return the ClusterRole with all needed rights.
+
+    Rights in one namespace are in it for all namespaces, because a ClusterRole cannot restrict them.
+    """
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",

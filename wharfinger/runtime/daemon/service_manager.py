@@ -1,7 +1,7 @@
-"""systemd's notification protocol (sd_notify(3)): READY, STOPPING, and a watchdog fed by the daemon's own loop.
+"""The notification protocol of systemd (sd_notify(3)): READY, STOPPING, and a watchdog fed by the daemon's own loop.
 
-Without ``NOTIFY_SOCKET`` in the environment nothing is sent. The watchdog is fed from a trio task, so a loop that hangs stops
-feeding it and systemd restarts the daemon.
+Without ``NOTIFY_SOCKET`` in the environment, nothing is sent. The watchdog is fed from a trio task, so a loop that hangs
+stops feeding it, and systemd restarts the daemon.
 """
 
 import contextlib
@@ -16,13 +16,13 @@ import trio
 
 @dataclass(frozen=True, slots=True)
 class ServiceManager:
-    """Where to notify ("" for nowhere), and how often the watchdog wants to be fed (seconds; 0 for never)."""
+    """The service manager's socket ("": none), and the interval of its watchdog in seconds (0: no watchdog)."""
 
     address: str = ""
     watchdog_s: float = 0.0
 
     def notify(self, state: str) -> None:
-        """Send ``READY=1``, ``STOPPING=1``, ``WATCHDOG=1``, ``STATUS=...``; a manager that went away is no failure."""
+        """Send ``READY=1``, ``STOPPING=1``, ``WATCHDOG=1`` or ``STATUS=...``; a missing manager is not an error."""
         if not self.address:
             return
         address = "\0" + self.address[1:] if self.address.startswith("@") else self.address
@@ -36,7 +36,7 @@ class ServiceManager:
 
 
 def service_manager(environment: Mapping[str, str] = os.environ) -> ServiceManager:
-    """The service manager that started this process, if one did."""
+    """Return the service manager that started this process, if one did."""
     watchdog_s = 0.0
     if environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid()):
         with contextlib.suppress(ValueError):

@@ -1,4 +1,4 @@
-"""What the running daemon shows: snapshots for the debug socket, statistics and metrics.
+"""The inspection of a running daemon: snapshots for the debug socket, statistics and metrics.
 
-Reads the core and changes nothing. May import ``controllers`` and below.
+It reads the core and changes nothing. May import ``controllers`` and below.
 """

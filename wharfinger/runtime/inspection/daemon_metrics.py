@@ -1,8 +1,8 @@
-"""The daemon's own metrics, as Prometheus scrapes them: what `wharfinger statistics` counts, and what there is of packages.
+"""The daemon's own metrics in Prometheus' format: the counts of `wharfinger statistics`, and the packages.
 
-Everything counts for itself, where it works; here it is only written down, at one moment. Families are described beforehand
-(`DAEMON_METRICS`), and docs/metrics.md has the same list. What is of a binding is summed over all that watches for it. Rows that
-grow with what users install are bounded: beyond MAX_ROWS they are summed in one row of others, so sums stay true.
+Each part keeps its own counts; this module only writes them down, at one moment. Families are described beforehand
+(`DAEMON_METRICS`), and docs/metrics.md has the same list. A binding's numbers are summed over all its watches. Rows that
+grow with what users install are bounded: beyond MAX_ROWS they are summed in one row for all others, so sums remain correct.
 """
 
 import resource
@@ -22,7 +22,7 @@ from wharfinger.runtime.status.summary import summarize
 
 WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")
 MAX_ROWS: Final = 10_000
-"""Of one family."""
+"""The limit on rows of one family."""
 
 Row = tuple[Sequence[str], float]
 
@@ -40,7 +40,7 @@ def _counter(name: str, what: str, *labels: str) -> Description:
     return Description(f"wharfinger_{name}", MetricKind.COUNTER, what, labels)
 
 
-BUILD: Final = _gauge("build_info", "Always 1; what runs.", "version")
+BUILD: Final = _gauge("build_info", "Always 1; the version that runs.", "version")
 STARTED: Final = _gauge("start_time_seconds", "When the daemon started, in seconds since 1970.")
 READY: Final = _gauge("ready", "1 while the daemon is ready.")
 CPU: Final = _counter("process_cpu_seconds_total", "Processor time of the daemon itself, without its children.")
@@ -49,28 +49,28 @@ FILES: Final = _gauge("process_open_fds", "Files and sockets that the daemon has
 PACKAGES: Final = _gauge("packages", "Packages by kind and state.", "kind", "state")
 INFO: Final = _gauge(
     "package_info",
-    "Always 1; what is wanted of a package, and its state.",
+    "Always 1; the wanted version of a package, and its state.",
     *("module", "namespace", "kind", "package", "version", "state"),
 )
 LENGTH: Final = _gauge("tasks_queue_length", "Tasks in a package's queue; a queue without any is not listed.", "queue")
-TASKS: Final = _gauge("tasks", "Tasks by state: running, backing_off, parked, or waiting behind those.", "state")
+TASKS: Final = _gauge("tasks", "Tasks by state: running, backing_off, parked, or waiting behind another task.", "state")
 RETIRED: Final = _counter("tasks_retired_total", "Tasks that succeeded.")
 DROPPED: Final = _counter("tasks_dropped_total", "Tasks that were dropped: superseded, or their package is gone.")
 FAILURES: Final = _counter("task_failures_total", "Runs of tasks that failed.")
-BUGS: Final = _counter("task_bugs_total", "Those of them that failed for a defect of the daemon.")
-LIMIT: Final = _gauge("slots_limit", "How much of a kind of work is done at once.", "kind")
-USED: Final = _gauge("slots_used", "How much of it is done now.", "kind")
-WAITING: Final = _gauge("slots_waiting", "How much of it waits.", "kind")
+BUGS: Final = _counter("task_bugs_total", "Runs of tasks that failed because of a defect of the daemon.")
+LIMIT: Final = _gauge("slots_limit", "Slots for a kind of work.", "kind")
+USED: Final = _gauge("slots_used", "Slots in use for a kind of work.", "kind")
+WAITING: Final = _gauge("slots_waiting", "Requests that wait for a slot of a kind of work.", "kind")
 CRONTABS: Final = _gauge("schedule_crontabs", "Different crontabs that hooks are bound to.")
-TICKS: Final = _counter("schedule_ticks_total", "Times that have come.")
+TICKS: Final = _counter("schedule_ticks_total", "Ticks of crontabs since the start.")
 OBJECTS: Final = _gauge("kube_snapshot_objects", "Objects in the snapshot of a binding, over all it watches.", *BINDING)
 EVENTS: Final = _counter("kube_events_total", "Events of a binding since its hooks were started.", *BINDING)
 LOST: Final = _counter("kube_events_dropped_total", "Changes of a binding that its filter failed on.", *BINDING)
 SUBSCRIBERS: Final = _gauge("kube_watch_subscribers", "Monitors of hooks that share a watch.", *WATCH)
 WATCH_ERRORS: Final = _counter("kube_watch_errors_total", "Lists and watches that failed.", *WATCH)
 WORKERS: Final = _gauge("pool_workers", "Worker processes for jq filters and CEL rules.", "pool")
-REQUESTS: Final = _counter("pool_requests_total", "What they were asked.", "pool")
-REPLACED: Final = _counter("pool_replaced_total", "Workers that hung or died, and were replaced.", "pool")
+REQUESTS: Final = _counter("pool_requests_total", "Requests to worker processes.", "pool")
+REPLACED: Final = _counter("pool_replaced_total", "Worker processes that hung or died, and were replaced.", "pool")
 STORE: Final = _gauge("store_entries", "Packages on disk that are locked, temporary, or pinned.", "state")
 
 DAEMON_METRICS: Final = (
@@ -83,9 +83,9 @@ DAEMON_METRICS: Final = (
 
 
 def daemon_lines(daemon: DaemonSnapshot, runtime: Runtime | None) -> Iterator[str]:
-    """All of them that there are now, as text; before the runtime is up, those of the process.
+    """Yield all present metrics as text; before the runtime is up, only those of the process.
 
-    Everything is counted before the first line comes, so whoever takes them may pause between two.
+    Everything is counted before the first line is yielded, so the caller may pause between two lines.
     """
     families = [*_process(daemon)]
     if runtime is not None:
@@ -96,7 +96,7 @@ def daemon_lines(daemon: DaemonSnapshot, runtime: Runtime | None) -> Iterator[st
 
 
 def summed(rows: Iterable[Row], others: Sequence[str], most: int = MAX_ROWS) -> list[Row]:
-    """Rows of equal labels as one; those of which there are too many as one that is labelled ``others``."""
+    """Sum rows of equal labels; rows beyond ``most`` are summed in one that is labelled ``others``."""
     sums: dict[Sequence[str], float] = {}
     for labels, number in rows:
         own = tuple(map(plain_text, labels))

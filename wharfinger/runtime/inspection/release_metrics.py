@@ -1,4 +1,4 @@
-"""Metrics of what keeps releases: the table and its reconciler, drift, health, renders that were kept."""
+"""The metrics of releases: the table and its reconciler, drift, health, and cached renders."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -19,22 +19,26 @@ def _counter(name: str, what: str, *labels: str) -> Description:
     return Description(f"wharfinger_{name}", MetricKind.COUNTER, what, labels)
 
 
-OBJECTS: Final = _gauge("release_objects", "Objects of releases by what is to be done with them.", "state")
+OBJECTS: Final = _gauge("release_objects", "Objects of releases by the work that is pending on them.", "state")
 OPERATIONS: Final = _counter("apply_operations_total", "Objects applied and deleted, and prunes.", "operation")
-ERRORS: Final = _counter("apply_errors_total", "Those of them that failed, to be tried again.", "operation")
-SECONDS: Final = _counter("apply_seconds_total", "How long they took.", "operation")
+ERRORS: Final = _counter("apply_errors_total", "Objects and prunes whose operation failed, to be retried.", "operation")
+SECONDS: Final = _counter("apply_seconds_total", "Time spent on applying, deleting and pruning.", "operation")
 HEALTHY: Final = _gauge("apply_healthy", "1 while no object and no prune fails.")
 PRUNED: Final = _counter(
     "pruned_objects_total", "Objects that were deleted because their release no longer contains them."
 )
 SLOW: Final = _gauge("apply_slow_operations", "Operations that hang, and retries of releases whose operations hang.")
 DRIFTED: Final = _gauge("drifted_objects", "Objects that are not as applied now.")
-FIGHTS: Final = _gauge("drift_fights", "Objects that somebody changes again and again after they were corrected.")
-CORRECTIONS: Final = _counter("drift_corrections_total", "Objects that were applied again because others changed them.")
-SUSPICIONS: Final = _counter("drift_suspicions_total", "Changes that were looked at twice.")
+FIGHTS: Final = _gauge(
+    "drift_fights", "Objects that another manager changes again and again after they were corrected."
+)
+CORRECTIONS: Final = _counter(
+    "drift_corrections_total", "Objects that were applied again because another manager changed them."
+)
+SUSPICIONS: Final = _counter("drift_suspicions_total", "Changes that were checked twice.")
 KINDS: Final = _gauge("live_kinds", "Kinds of objects that releases have and that are watched.")
-BLIND: Final = _gauge("live_kinds_failing", "Those of them that cannot be watched now.")
-RENDERS: Final = _counter("renders_total", "Renders by where they came from: memory, disk, helm, uncached.", "source")
+BLIND: Final = _gauge("live_kinds_failing", "Kinds of objects that cannot be watched now.")
+RENDERS: Final = _counter("renders_total", "Renders by source: memory, disk, helm, uncached.", "source")
 
 RELEASE_METRICS: Final = (
     *(OBJECTS, OPERATIONS, ERRORS, SECONDS, HEALTHY, PRUNED, SLOW),
@@ -43,7 +47,7 @@ RELEASE_METRICS: Final = (
 
 
 def release_families(tools: Tools) -> Iterator[tuple[Description, Rows]]:
-    """All of them, as they are now."""
+    """Yield all families with their present rows."""
     yield from _engine(tools.releases.statistics())
     renderer = tools.renderer
     yield RENDERS, _renders(renderer.statistics()) if isinstance(renderer, CachingRenderer) else []

@@ -1,4 +1,6 @@
-"""The runtime's Inspector: what is, read in one step, as frozen snapshots (see :mod:`wharfinger.runtime.inspector`)."""
+"""The runtime's Inspector: the present state, read in one step, as frozen snapshots (see
+:mod:`wharfinger.runtime.inspector`).
+"""
 
 import os
 from dataclasses import dataclass, field
@@ -46,7 +48,7 @@ LINES_AT_ONCE: Final = 1_000
 
 @dataclass(slots=True)
 class RuntimeInspector:
-    """Answers from a running daemon; before the runtime is up there are no packages and it is not ready."""
+    """The Inspector of a running daemon; before the runtime is up, there are no packages and the daemon is not ready."""
 
     cluster: str
     started: datetime
@@ -56,7 +58,7 @@ class RuntimeInspector:
     measured: HookMetrics = field(default_factory=HookMetrics)
 
     async def daemon(self) -> DaemonSnapshot:
-        """The daemon."""
+        """Return the snapshot of the daemon."""
         return DaemonSnapshot(
             version=wharfinger.__version__,
             pid=os.getpid(),
@@ -69,35 +71,35 @@ class RuntimeInspector:
         )
 
     def stand_by(self, why: str) -> None:
-        """What the daemon waits for before it may be at work; "" once it is."""
+        """Keep what the daemon waits for before it may be at work; "" once it is."""
         self.standby = " ".join(why.split())
 
     async def statistics(self) -> StatisticsSnapshot | None:
-        """What the daemon counts, or None before the runtime is up."""
+        """Return the daemon's counts, or None before the runtime is up."""
         return statistics(self.runtime) if self.runtime is not None else None
 
     async def metrics(self) -> str:
-        """The daemon's own metrics; of hooks' runs, too."""
+        """Return the daemon's own metrics, including those of hooks' runs."""
         lines: list[str] = []
         for line in daemon_lines(await self.daemon(), self.runtime):
             lines.append(line)
-            if len(lines) % LINES_AT_ONCE == 0:  # everything was counted before the first of them
+            if len(lines) % LINES_AT_ONCE == 0:  # everything was counted before the first line
                 await trio.lowlevel.checkpoint()
         return exposition(lines) + self.measured.exposition()
 
     async def hook_metrics(self) -> str:
-        """What hooks publish."""
+        """Return the metrics that hooks publish."""
         return self.measured.exposition_hooks()
 
     async def packages(self) -> tuple[PackageSnapshot, ...]:
-        """All packages, sorted by name."""
+        """Return all packages, sorted by name."""
         if self.runtime is None:
             return ()
         around = surroundings(self.runtime.tools, self.runtime.now())
         return tuple(surrounded(package, around, self._release(package.name)) for package in self.runtime.dump())
 
     async def package(self, name: str) -> PackageSnapshot | None:
-        """One package, or None."""
+        """Return one package, or None."""
         found = self.runtime.dump_by_name(name) if self.runtime is not None else None
         if self.runtime is None or found is None:
             return None
@@ -107,7 +109,7 @@ class RuntimeInspector:
         return release_of(self.runtime, name) if self.runtime is not None else None
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
-        """All queues, sorted by name; a package that never had a task has an empty one."""
+        """Return all queues, sorted by name; a package that never had a task has an empty one."""
         if self.runtime is None:
             return ()
         around = surroundings(self.runtime.tools, self.runtime.now())
@@ -115,15 +117,15 @@ class RuntimeInspector:
         return tuple(self._queue(self.runtime, name, around) for name in names)
 
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:
-        """All nodes of the scheduler, sorted by name."""
+        """Return all nodes of the scheduler, sorted by name."""
         return self.runtime.scheduler.nodes() if self.runtime is not None else ()
 
     async def why(self, name: str) -> ExplanationSnapshot | None:
-        """Why a package is as it is; None where there is no such package."""
+        """Explain the state of a package; None if there is no such package."""
         return explain(name, _known(self.runtime)) if self.runtime is not None else None
 
     async def render(self, name: str) -> RenderSnapshot | None:
-        """What a package would have in the cluster now; None where there is no such package."""
+        """Render what a package would have in the cluster now; None if there is no such package."""
         instance = self.runtime.instances.get(name) if self.runtime is not None else None
         if self.runtime is None or instance is None:
             return None
@@ -138,7 +140,7 @@ class RuntimeInspector:
         return RenderSnapshot(found.manifest, "", has_chart=True)
 
     async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
-        """Whether the package would take these settings; None where there is no such package."""
+        """Check whether the package would accept these settings; None if there is no such package."""
         instance = self.runtime.instances.get(name) if self.runtime is not None else None
         if self.runtime is None or instance is None:
             return None
@@ -152,14 +154,14 @@ class RuntimeInspector:
 
 
 def _needed(instance: Instance) -> frozenset[str]:
-    """Whom a package names, as it was loaded."""
+    """Return the packages that a package names, as it was loaded."""
     if instance.definition is None:
         return frozenset()
     return frozenset(node_of(instance.id, instance.definition, instance.wanted).names())
 
 
 def _asked(instance: Instance | None) -> tuple[str, ...]:
-    """Whom only the resource of a package names, in ``spec.dependsOn``: what is loaded would do without."""
+    """Return the packages named only in the resource's ``spec.dependsOn``; the loaded package itself does not need them."""
     if instance is None or instance.definition is None:
         return ()
     own = node_of(instance.id, instance.definition, Directives()).dependencies()
@@ -168,13 +170,13 @@ def _asked(instance: Instance | None) -> tuple[str, ...]:
 
 
 def release_of(runtime: Runtime, name: str) -> Owner | None:
-    """The release of a package; None where it has none, or is not known."""
+    """Return the release of a package; None if it has none or is not known."""
     instance = runtime.instances.get(name)
     return Owner(instance.id.release, instance.id.namespace) if instance and has_release(instance.id) else None
 
 
 def _known(runtime: Runtime) -> Known:
-    """What an explanation is made from: all of one step, since nothing here waits."""
+    """Return the input of an explanation; all of it is from one step, since nothing here awaits."""
     around = surroundings(runtime.tools, runtime.now())
 
     def package(name: str) -> PackageSnapshot | None:

@@ -1,6 +1,6 @@
-"""What a running daemon counts, as one snapshot: for whoever asks why nothing moves, or what there is so much of.
+"""The counts of a running daemon as one snapshot: they show why nothing proceeds, or what there is too much of.
 
-Everything counts for itself, where it works; here it is only put together.
+Each part keeps its own counts; this module only puts them together.
 """
 
 from wharfinger.cluster.releases.options import EngineStatistics
@@ -25,7 +25,7 @@ from wharfinger.runtime.inspector import (
 
 
 def statistics(runtime: Runtime) -> StatisticsSnapshot:
-    """All of it, at this moment."""
+    """Return all counts at this moment."""
     tools = runtime.tools
     schedules = tools.hook_services.schedules()
     return StatisticsSnapshot(
@@ -34,7 +34,7 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
         trying_crds=tools.crd_phase.trying(),
         schedules=SchedulesSnapshot(schedules.crontabs, schedules.ticks, schedules.next_due),
         monitors=_monitors(runtime),
-        # What is behind a seam counts or does not; the seam is about its work.
+        # An implementation may count or not; the protocols are only about the work.
         filters=_pool(tools.filters.statistics()) if isinstance(tools.filters, JqPool) else None,
         rules=_pool(tools.rules.statistics()) if isinstance(tools.rules, CelPool) else None,
         store=_store(tools.store),
@@ -43,7 +43,11 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
 
 
 def _objects(found: EngineStatistics) -> ObjectCounts:
-    """The head of the health's sentence only: what fails is shown with its package, where secrets are known."""
+    """Return the counts of objects.
+
+    Only the head of the health's sentence is included: failing objects are shown with their package, whose secrets are
+    known.
+    """
     keys, prunes = found.reconciler.keys, found.reconciler.prunes
     return ObjectCounts(
         health=found.apply_health.partition(":")[0],
@@ -72,7 +76,7 @@ def _tasks(counts: QueuesStatistics) -> TaskCounts:
 
 
 def slots_of(counted: Slots) -> tuple[SlotsSnapshot, ...]:
-    """The limits as they are now, that of all work together first."""
+    """Return the present limits; the one for all work together comes first."""
     slots = counted.statistics()
     kinds = tuple(SlotsSnapshot(kind.value, one.limit, one.used, one.waiting) for kind, one in slots.kinds.items())
     waiting = sum(one.waiting for one in kinds if one.kind != Kind.API)
@@ -80,7 +84,7 @@ def slots_of(counted: Slots) -> tuple[SlotsSnapshot, ...]:
 
 
 def _monitors(runtime: Runtime) -> MonitorCounts:
-    """Of all packages whose hooks are started."""
+    """Return the counts of all packages whose hooks are started."""
     started = (instance.started for instance in runtime.instances.values() if instance.started is not None)
     found = [monitor.statistics() for hooks in started for monitor in hooks.monitors()]
     return MonitorCounts(

@@ -1,11 +1,13 @@
-"""Who is being tried for the first time: others that build on all of them wait until each was tried once, and no longer.
+"""The first attempts of packages: a package that relies on all others waits until each of them was tried once, and no
+longer.
 
-A chart may use kinds of a package that it does not name as a dependency (spec/runtime §5.2). So before a package is applied, the
-definitions of all packages that are loaded and on are ensured, each in a lane of its own and independent of orders. One that
-cannot be had holds up its own package, for as long as it takes, and the others for one attempt (spec §13 item 11). In the same
-way global hooks, which speak of all Modules, wait until those that are being loaded have been.
+A chart may use kinds of a package that it does not name as a dependency (spec/runtime §5.2). So before a package is applied,
+the definitions of all packages that are loaded and on are ensured, each in a lane of its own and independent of orders. If
+definitions cannot be ensured, their own package waits for as long as that lasts, and the other packages for one attempt
+(spec §13 item 11). In the same way, global hooks, which see all Modules, wait until all Modules that are being loaded have
+been tried.
 
-Who waits, waits for those that were being tried when the wait began: a stream of newcomers starves nobody.
+A wait covers only the attempts that were under way when it began, so a stream of new packages cannot starve it.
 """
 
 from dataclasses import dataclass, field
@@ -15,34 +17,37 @@ import trio
 
 @dataclass(slots=True)
 class Tries:
-    """Which packages have not been tried yet; each beginning is an attempt with a number."""
+    """The packages that are being tried for the first time; each beginning is an attempt with a number."""
 
     _trying: dict[str, int] = field(default_factory=dict)
     _last: int = 0
     _changed: trio.Event = field(default_factory=trio.Event)
 
     def begin(self, package: str) -> None:
-        """It is about to be tried."""
+        """Begin an attempt for a package."""
         self._last += 1
         self._trying[package] = self._last
 
     def attempt(self, package: str) -> int:
-        """The number of the attempt that is waited for; 0: none is."""
+        """Return the number of the package's attempt under way; 0: there is none."""
         return self._trying.get(package, 0)
 
     def end(self, package: str, attempt: int | None = None) -> None:
-        """It has been tried, or will not be. With a number, only if it is that attempt that is waited for."""
+        """End a package's attempt, or give it up. With a number, only if that attempt is under way."""
         if package in self._trying and attempt in (None, self._trying[package]):
             del self._trying[package]
             self._changed.set()
             self._changed = trio.Event()
 
     def trying(self) -> tuple[str, ...]:
-        """Those that are waited for, sorted."""
+        """Return the packages that are being tried, sorted."""
         return tuple(sorted(self._trying))
 
     async def wait(self) -> None:
-        """Return once all that are being tried now have been; one that begins again in the same step goes on being tried."""
+        """Return once all packages that are being tried now have been.
+
+        A package that ends and begins again in the same step still counts as being tried.
+        """
         awaited = set(self._trying)
         while awaited:
             await self._changed.wait()

@@ -1,8 +1,8 @@
-"""One package as it lives in the runtime: what is wanted, what its tasks have made of it, and how it is.
+"""One package as it lives in the runtime: what is wanted, what its tasks have done, and its status.
 
-The runtime writes what is wanted and the status; the tasks of the package's main lane write what they fetched, loaded,
+The runtime writes what is wanted and the status. The tasks of the package's main lane write what they fetched, loaded,
 configured and started, strictly one after the other, so no lock is needed. Hook runs, which have lanes of their own, change
-nothing but ``values``, ``patches`` and ``failing``, each in one step between two awaits.
+only ``values``, ``patches`` and ``failing``, each in one step between two awaits.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -55,16 +55,16 @@ from wharfinger.runtime.status.package_status import PackageStatus, Stage
 
 
 class SourceOpener(Protocol):
-    """Opens the registry that has a package."""
+    """The opener of the registry that has a package."""
 
     def __call__(self, source: Source, package: str, /) -> AbstractAsyncContextManager[tuple[Registry, str]]:
-        """A context manager around an open Registry, and the package's repository in it."""
+        """Return a context manager around an open Registry and the package's repository in it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the tasks work with; one of each for all packages. The limiters bound work of the whole daemon."""
+    """The tools of tasks, one of each for all packages. The limiters bound the work of the whole daemon."""
 
     open_source: SourceOpener
     store: Store
@@ -79,44 +79,44 @@ class Tools:
     journal: Journal
     slots: Slots
     stopping: WorkScope
-    """Cancelled when the daemon stops: what only waits does not hold it up."""
+    """The scope that is cancelled when the daemon stops, so that tasks that only wait do not delay the stop."""
     crd_phase: Tries = field(default_factory=Tries)
-    """Whose definitions are being ensured."""
+    """The packages whose definitions are being ensured."""
     load_phase: Tries = field(default_factory=Tries)
-    """Who is being loaded."""
+    """The packages that are being loaded."""
     metrics: HookMetrics = field(default_factory=HookMetrics)
     on_startup: Repeat = Repeat.LAYOUT
     synchronization: Repeat = Repeat.LAYOUT
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
-    """Whose hooks may act on the cluster as the daemon does."""
+    """The packages whose hooks may act on the cluster with the daemon's credentials."""
 
 
 @dataclass(slots=True)
 class Signal:
-    """Wakes whoever waits when something changes, again and again. Next to nothing while nobody does: ten thousand rest."""
+    """A repeatable event that wakes all waiters. It costs next to nothing while nothing waits, as in ten thousand packages."""
 
     _event: trio.Event | None = None
 
     def tell(self) -> None:
-        """Wake all who wait."""
+        """Wake all waiters."""
         if self._event is not None:
             self._event.set()
             self._event = None
 
     async def wait(self) -> None:
-        """Return when it is told the next time."""
+        """Wait for the next call of `tell`."""
         if self._event is None:
             self._event = trio.Event()
         await self._event.wait()
 
 
 NO_SETTINGS: Final = ResolvedSettings({})
-"""One for all: ten thousand packages have theirs in it."""
+"""The shared empty settings, because ten thousand packages hold a reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What was applied: of which inputs it was rendered, and what the release engine knows it by."""
+    """The last applied state: the inputs that it was rendered from, and the release engine's fingerprint of it."""
 
     inputs: str
     fingerprint: str
@@ -124,7 +124,7 @@ class Brought:
 
 @dataclass(slots=True)
 class HookHistory:
-    """What is known of one hook's runs in this process."""
+    """The history of one hook's runs in this process."""
 
     runs: int = 0
     last_run: datetime | None = None
@@ -143,122 +143,125 @@ class Instance:
     wanted_settings: ResolvedSettings = NO_SETTINGS
     wanted: Directives = Directives()  # noqa: RUF009 - frozen
     record: StateRecord | None = None
-    """What of it outlives the process; None until it was read."""
+    """The record that outlives the process; None until it was read."""
     manifest: Manifest | None = None
     tree: Path | None = None
     definition: Definition | None = None
     saw: tuple[str, ...] = ()
-    """The Modules before it that were on when its enabled script was asked last."""
+    """The Modules before this one that were on when its enabled script was last asked."""
     voting: WorkScope | None = None
-    """Of that, while it is asked again."""
+    """The scope of the enabled script's run, while it is asked about ``saw`` again."""
     joined: Definition | None = None
-    """What the scheduler's node is made of."""
+    """The definition that the scheduler's node is made of."""
     refused: Failure | None = None
-    """Why what is loaded is not that: the node is still of the version before, which is installed and runs on."""
+    """The reason why the loaded version is not the node.
+
+    The node is still the earlier version, which is installed and keeps running.
+    """
     hooks: tuple[Hook, ...] = ()
     started: PackageHooks | None = None
     hook_scope: WorkScope | None = None
-    """Of all hook runs since the hooks were started."""
+    """The scope of all hook runs since the hooks were started."""
     newest: ResolvedSettings = NO_SETTINGS
-    """What was wanted when it was last looked at, as of the newest version of the package's schema."""
+    """The settings that were wanted at the last check, converted to the newest version of the package's schema."""
     configured: ResolvedSettings = NO_SETTINGS
     """The settings that Configure took over; hooks see these."""
     configured_by: Definition | None = None
-    """What the configured settings and the values were made and checked with; None: they were not."""
+    """The definition that the configured settings and values were made and checked with; None: they were not."""
     settings: JsonObject = field(default_factory=dict)
-    """Effective: with the defaults of the schema."""
+    """The effective settings, with the defaults of the schema."""
     values: JsonObject = field(default_factory=dict)
     values_lock: trio.Lock = field(default_factory=trio.Lock)
     objects: tuple[ObjectKey, ...] = ()
     brought: Brought | None = None
-    """What this process applied last; None: nothing."""
+    """The state that this process applied last; None: nothing."""
     begun: datetime | None = None
-    """When its latest update was begun."""
+    """The time at which the latest update was begun."""
     refresh: bool = False
-    """The next download asks the registry, whatever is recorded."""
+    """True if the next download must ask the registry, whatever is recorded."""
     run: int = 0
     """The scheduler's number of the reconciliation that runs."""
     log_budgets: dict[str, LogBudget] = field(default_factory=dict)
-    """How much each of its hooks may still log."""
+    """The remaining log budget of each hook."""
     failing: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Event hooks whose last run in a lane failed, and why."""
+    """The errors of event hooks whose last run in a lane failed."""
     dirty: bool = False
-    """A hook changed the values while they were being applied."""
+    """True if a hook changed the values while they were being applied."""
     voted_for: str = ""
-    """Checksum of the settings that the enabled script was last asked about."""
+    """The checksum of the settings that the enabled script was last asked about."""
     vote: KeptVote | None = None
-    """What it answered last."""
+    """The enabled script's last answer."""
     deletion: DeletionPolicy = DeletionPolicy.DELETE
-    """What its removal takes along; said when that begins."""
+    """The policy for objects at the removal; set when that begins."""
     skip_delete_hooks: bool = False
-    """A person wants it gone without them."""
+    """True if a user wants the package removed without its delete hooks."""
     disowned: bool = False
-    """It is removed, and the release of its name is another package's: nothing of that release is touched."""
+    """True if the package is removed while the release of its name is another package's; that release is not touched."""
     history: dict[str, HookHistory] = field(default_factory=dict)
     startup_done: frozenset[str] = frozenset()
-    """onStartup hooks that are done since the hooks were started."""
+    """The onStartup hooks that have run since the hooks were started."""
     throttles: dict[str, Throttle] = field(default_factory=dict)
-    """Of hooks that say how often they may run."""
+    """The throttles of hooks that limit how often they run."""
     crds: tuple[str, ...] | None = ()
-    """``group/version/Kind`` of the definitions that it brought, established; None while they are not."""
+    """The established definitions of the package, as ``group/version/Kind``; None while they are not established."""
     chart_use: tuple[str, ChartUse] | None = None
-    """What the chart of that digest can depend on; it is looked through once."""
+    """The inputs that the chart of that digest can depend on; it is searched once."""
     mentions_webhooks: tuple[str, bool] | None = None
-    """Whether the content of that digest mentions conversion webhooks; it is looked through once."""
+    """True if the content of that digest mentions conversion webhooks; it is searched once."""
     crds_changed: Signal = field(default_factory=Signal)
     crd_scope: WorkScope | None = None
     disabling: tuple[str, bool] | None = None
-    """The Disable that is under way: why, and whether it uninstalls."""
+    """The reason of the Disable that is under way, and whether it uninstalls."""
     missed_disable: tuple[str, bool] | None = None
-    """What the scheduler ordered while it was suspended: why, and whether to uninstall."""
+    """The Disable that the scheduler ordered while the package was suspended: the reason, and whether to uninstall."""
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By subject."""
+    """The warnings by subject."""
     unmatched: tuple[str, ...] = ()
-    """Overrides that name what the chart does not have."""
+    """The overrides that name something that the chart does not have."""
     drift: tuple[str, ...] = ()
-    """Fields of its objects that are not as applied, and who set them."""
+    """The fields of its objects that are not as applied, with the managers that set them."""
     fought: tuple[str, ...] = ()
-    """Those that somebody sets again and again."""
+    """The drifted fields that another manager sets again and again."""
     steps: Steps | None = None
-    """Those of the operation whose task runs in the main lane."""
+    """The steps of the operation whose task runs in the main lane."""
     loaded_once: bool = False
-    """By this process."""
+    """True if this process has loaded the package."""
     verified: bool = False
-    """It was applied, or found applied, by this process."""
+    """True if this process has applied the package, or found it applied."""
     secrets_of_all: Callable[[], tuple[str, ...]] = tuple
-    """Texts of others that it is shown all the same, and must not show: those of the global values."""
+    """The function that returns secret texts of the global values, which the package sees but must not show."""
     running_hooks: int = 0
     hooks_quiet: Signal = field(default_factory=Signal)
 
     def loaded(self) -> Definition:
-        """What the package says of itself; only after Load."""
+        """Return the loaded definition; only after Load."""
         if self.definition is None:
             raise AssertionError(f"{self.id}: it is not loaded")
         return self.definition
 
     def fetched(self) -> Manifest:
-        """The manifest that was downloaded; only after Download."""
+        """Return the manifest that was downloaded; only after Download."""
         if self.manifest is None:
             raise AssertionError(f"{self.id}: nothing was downloaded")
         return self.manifest
 
     @property
     def is_configured(self) -> bool:
-        """Whether Configure has succeeded with what is loaded now."""
+        """Return whether Configure has succeeded with the definition that is loaded now."""
         return self.configured_by is not None and self.configured_by == self.definition
 
     def crds_ensured(self) -> None:
-        """Its definitions are established: whoever waits for that goes on."""
+        """Wake all tasks that wait for the package's definitions to be established."""
         self.crds_changed.tell()
 
     def journalled(self) -> Steps:
-        """The steps of the operation whose task this is called from."""
+        """Return the steps of the operation whose task calls this."""
         if self.steps is None:
             raise AssertionError(f"{self.id}: no operation is at work")
         return self.steps
 
     async def recorded(self, client: ClusterClient) -> StateRecord:
-        """Its record, read once. Raises ClusterError, or IdentityError where it can have none."""
+        """Return the package's record, read once. Raises ClusterError, or IdentityError if it can have none."""
         if self.record is None:
             record = state_record(client, self.id)
             await record.read()
@@ -267,28 +270,29 @@ class Instance:
 
     @property
     def isolation(self) -> str | None:
-        """The namespace its hooks are held in; None for a Module, which sees the cluster."""
+        """The namespace that its hooks are confined to; None for a Module, which sees the whole cluster."""
         return self.id.namespace if isinstance(self.id, AppId) else None
 
     @property
     def patches(self) -> tuple[JsonValue, ...]:
-        """What hooks have made of the values."""
+        """The patches that hooks have made to the values."""
         return self.record.state.patches if self.record is not None else ()
 
     @property
     def is_in_folder(self) -> bool:
-        """Whether the package comes from a folder of packages on this machine, and not from a registry."""
+        """True if the package comes from a folder of packages on this machine, not from a registry."""
         return isinstance(self.source, FolderSource)
 
     def masked(self, text: str) -> str:
-        """A text as it may be shown."""
+        """Return a text with secrets masked."""
         return redact_text(text, self.secrets)
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Texts that must not be shown: settings from Secrets, and what the package's schemas call writeOnly; also global ones.
+        """The texts that must not be shown: settings from Secrets and fields that schemas call writeOnly, global ones
+        included.
 
-        Those of the settings before count until the new ones have been taken over.
+        The secrets of earlier settings count until the new ones have been taken over.
         """
         known = (self.wanted_settings, self.newest, self.configured)
         found = {*self.secrets_of_all(), *(text for settings in known for text in settings.secrets)}
@@ -298,12 +302,12 @@ class Instance:
 
     @property
     def has_release(self) -> bool:
-        """Return whether a release may be there that is this package's."""
+        """Return whether there may be a release that is this package's."""
         return has_release(self.id) and not self.disowned
 
     @property
     def hidden_paths(self) -> frozenset[tuple[str | int, ...]]:
-        """Where in settings and values they are."""
+        """The paths of secrets in settings and values."""
         known = (self.wanted_settings, self.newest, self.configured)
         found: set[tuple[str | int, ...]] = {path for settings in known for path in settings.hidden}
         for document in (self.wanted_settings.settings, self.values):
@@ -318,84 +322,86 @@ class Instance:
 
 
 class Reporter(Protocol):
-    """Where tasks report to: the runtime, which keeps the status, asks the scheduler, and tells the controller."""
+    """The receiver of tasks' reports: the runtime, which keeps the status, asks the scheduler, and notifies the controller."""
 
     def progressed(self, instance: Instance, stage: Stage, reason: str, message: str) -> None:
-        """A stage is at work."""
+        """Report that a stage is at work."""
         ...
 
     def succeeded(self, instance: Instance, stage: Stage) -> None:
-        """A stage is done."""
+        """Report that a stage is done."""
         ...
 
     def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
-        """A stage failed."""
+        """Report that a stage failed."""
         ...
 
     def placed(self, instance: Instance) -> None:
-        """From now on something of it may be in its namespace."""
+        """Note that there may be objects of the package in its namespace from now on."""
         ...
 
     def released(self, instance: Instance, revision: int) -> None:
-        """The version is applied as this revision of its release; 0 where it has none."""
+        """Report that the version is applied as this revision of its release; 0 if it has no release."""
         ...
 
     def tracked(self, instance: Instance, completed: Iterable[str], remaining: Iterable[str]) -> None:
-        """How far the work on the cluster's objects is, by their names."""
+        """Report the progress on the cluster's objects, by their names."""
         ...
 
     def reachable(self, instance: Instance, urls: Iterable[tuple[str, str]]) -> None:
-        """Where it can be reached, each URL with what it is for; replaces what was said before."""
+        """Report the URLs of the package, each with its purpose; they replace those reported before."""
         ...
 
     def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
-        """What works and should be changed all the same, about one subject; replaces what was said about it before."""
+        """Report warnings about one subject: things that work but should be changed. They replace the earlier ones about
+        it.
+        """
         ...
 
     def uninstalled(self, instance: Instance) -> None:
-        """Nothing of it is in the cluster any more."""
+        """Report that nothing of the package is in the cluster any more."""
         ...
 
     def removing(self, instance: Instance, reason: str, message: str) -> None:
-        """What the removal waits for, or what went wrong with it."""
+        """Report what the removal waits for, or how it failed."""
         ...
 
     def hook_ran(self, instance: Instance, hook: str, error: str) -> None:
-        """A hook ran; ``error`` is empty if it succeeded."""
+        """Note that a hook ran; ``error`` is empty if it succeeded."""
         ...
 
     def values_changed(self, instance: Instance, hook: str) -> None:
-        """An event hook has changed the values: what was rendered from them is out of date."""
+        """Note that an event hook has changed the values, so that what was rendered from them is out of date."""
         ...
 
     def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
-        """What the enabled script says; None: there is none."""
+        """Note the vote of the enabled script; None: there is no script."""
         ...
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
-        """Put a hook's run into a lane of its own; False if it was not taken."""
+        """Put a hook's run into a lane of its own; return False if it was not taken."""
         ...
 
     def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
-        """Have a hook told what waits in its inbox."""
+        """Run a hook for the events that wait in its inbox."""
         ...
 
     def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
-        """An event hook ran in a lane; ``error`` is empty if it succeeded."""
+        """Note that an event hook ran in a lane; ``error`` is empty if it succeeded."""
         ...
 
     def modules_before(self, instance: "Instance") -> tuple[str, ...]:
-        """The Modules of a lower order that are on: what a module folder's enabled script sees of the others."""
+        """Return the Modules of a lower order that are on; the enabled script of a module folder sees only these."""
         ...
 
     def global_values(self) -> JsonObject:
-        """What every package sees under ``global``."""
+        """Return what every package sees under ``global``."""
         ...
 
     def global_settings(self) -> JsonObject:
-        """What of that a user set."""
+        """Return the part of the global values that a user set."""
         ...
 
 
 Work = Callable[[Instance, Tools, Reporter], Awaitable[None]]
-"""What a task does."""
+"""The function that does a task's work."""

@@ -1,4 +1,4 @@
-"""Waiting for the cluster: something that may take for ever, and that the end of the daemon must not wait for."""
+"""The wait for the cluster, which may last forever, and which the end of the daemon must not wait for."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from wharfinger.runtime.package.instance import Tools
 
 @contextmanager
 def waiting(tools: Tools) -> Iterator[None]:
-    """The body is left when the daemon stops. Raises TaskFailed then: what was waited for is waited for by the next daemon."""
+    """Leave the body when the daemon stops. Raises TaskFailed then; the next daemon waits again."""
     with trio.CancelScope() as wait:
         forget = tools.stopping.on_cancel(wait.cancel)
         try:

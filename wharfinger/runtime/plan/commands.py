@@ -160,7 +160,7 @@ def _wrong_options(args: argparse.Namespace) -> str:
     except OSError as error:  # a name that is too long
         return f"--packages {folder}: {error.strerror}"
     if not there:
-        return f"--packages {folder}: not a folder; name one that is there"
+        return f"--packages {folder}: not a folder; name an existing one"
     if not is_package_name(namespace):
         return f"--namespace {namespace[:80]!r}: cannot be a namespace"
     return version_problem("--kubernetes-version", args.kubernetes_version) or platform_problem(args)
