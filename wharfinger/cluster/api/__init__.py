@@ -1,5 +1,5 @@
-"""Talking to an API server: the client and its errors, connections and kubeconfigs, HTTP sessions, discovery, requests that
-are tried again, and what a watch sends.
+"""Access to an API server: the client and its errors, connections and kubeconfigs, HTTP sessions, discovery, retries of
+requests, and the events of a watch.
 
 May import no other room of this part.
 """
