@@ -1,5 +1,5 @@
 """Writing and deleting objects: server-side apply, the operations that the reconciler performs for a row, pruning, and
-troubles nobody waits for.
+reports of failures that no caller waits for.
 
 May import ``drift`` and below.
 """

@@ -1,5 +1,5 @@
-"""Custom resource definitions of charts: what an upgrade of one would break, applying them, and bringing back what somebody
-deleted.
+"""Custom resource definitions of charts: the check for upgrades that would break something, applying definitions, and
+restoring deleted ones.
 
 May import ``health`` and below.
 """
