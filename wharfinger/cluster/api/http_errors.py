@@ -21,7 +21,7 @@ QUOTED_CHARS: Final = 300
 """The largest number of characters quoted from an answer that is no Status."""
 MIN_RETRY_AFTER_S: Final = 1.0
 MAX_RETRY_AFTER_S: Final = 300.0
-"""With MIN_RETRY_AFTER_S, the bounds of the delay that a server may ask for; any other value is moved to the nearer bound."""
+"""The longest delay that a server may ask for; MIN_RETRY_AFTER_S is the shortest. Other values are moved to these bounds."""
 
 _REASONS: Final = {
     400: "BadRequest",

@@ -176,9 +176,7 @@ class ApplyOperations:
         self._applied.record(identity, written.live, partial=bool(written.left))
         self._answered(row.key, written.live)
         if known is not None and self._before.get(identity) is known:
-            del self._before[
-                identity
-            ]  # a newer entry is for the next row, which waits for this attempt to end
+            del self._before[identity]  # a newer entry is for the next row, which waits for this attempt to end
         self._left.pop(identity, None)
         if written.left:
             self._left[identity] = written.left

@@ -1,4 +1,5 @@
-"""What "ready" means for a kind whose objects do not say it the usual way: expressions in CEL, in the shape that Flux gave them.
+"""Rules of readiness for kinds whose objects do not report it the usual way: expressions in CEL, in the form that Flux
+defined.
 
 ::
 
@@ -9,11 +10,12 @@
         inProgress: status.phase == 'Running'
         failed: has(status.error)
 
-An expression sees the parts of the object as ``metadata``, ``spec`` and ``status`` (empty objects where they are missing), and
-the whole as ``self``. Being deleted, or not observed by its controller yet, an object is in progress whatever they say. Else they
-are asked in the order ``inProgress``, ``failed``, ``current``, and the first that is true decides; none: in progress.
+An expression sees the parts of the object as ``metadata``, ``spec`` and ``status`` (empty objects if they are missing), and
+the whole as ``self``. An object that is being deleted, or is not observed by its controller yet, is in progress without any
+evaluation. Otherwise the expressions are evaluated in the order ``inProgress``, ``failed``, ``current``, and the first that
+is true decides; if none is true, the object is in progress.
 
-Expressions are foreign programs. Where and how they run is behind :class:`Expressions`; here they are only text.
+Expressions are foreign programs. They are evaluated behind :class:`Expressions`; here they are only text.
 """
 
 from collections.abc import Iterable
@@ -26,18 +28,18 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find
 
 MAX_RULES: Final = 100
 MAX_EXPRESSION: Final = 4_096
-"""Characters of one expression."""
+"""The largest number of characters of one expression."""
 _EXPRESSIONS: Final = ("current", "inProgress", "failed")
 _NAMES: Final = ("metadata", "spec", "status")
 
 
 class HealthRuleError(FormatError):
-    """A health rule says what cannot be."""
+    """A health rule is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthRule:
-    """What the objects of one kind are, as expressions; "" where there is none."""
+    """The expressions for the objects of one kind; "" for a missing one."""
 
     api_version: str
     kind: str
@@ -47,15 +49,18 @@ class HealthRule:
 
 
 class Expressions(Protocol):
-    """What evaluates an expression on an object, where it can be killed."""
+    """An evaluator of expressions on an object, in a process that can be killed."""
 
     async def evaluate(self, expression: str, obj: JsonObject) -> bool:
-        """Whether it is true of ``self``. Raises ProgramError: transient where that has nothing to do with the expression."""
+        """Return whether the expression is true of ``self``.
+
+        Raises ProgramError: a transient one if its cause has nothing to do with the expression.
+        """
         ...
 
 
 def read_health_rules(value: JsonValue, what: str) -> tuple[HealthRule, ...]:
-    """The rules as people write them, a list; None: no rules. ``what`` names its place. Raises FormatError."""
+    """Return the rules in a list that a user wrote; None: no rules. ``what`` names its place. Raises FormatError."""
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -92,19 +97,19 @@ def _read_rule(value: JsonValue, what: str) -> HealthRule:
 
 
 def rule_for(rules: Iterable[HealthRule], api_version: str, kind: str) -> HealthRule | None:
-    """The rule that is about this kind, or None."""
+    """Return the rule for this kind, or None."""
     return next((rule for rule in rules if (rule.api_version, rule.kind) == (api_version, kind)), None)
 
 
 def bound(expression: str) -> str:
-    """The expression over ``self`` alone, as an evaluator takes it."""
+    """Return the expression over ``self`` alone, as an evaluator needs it."""
     for name in _NAMES:
         expression = f"cel.bind({name}, has(self.{name}) ? dyn(self.{name}) : dyn({{}}), (\n{expression}\n))"
     return expression
 
 
 async def judged(rule: HealthRule, obj: JsonObject, expressions: Expressions) -> Readiness:
-    """The readiness of an object by its rule. Raises ProgramError where that cannot be told, and another time it might."""
+    """Return the readiness of an object by its rule. Raises ProgramError if it cannot be determined now, but may be later."""
     if (waiting := unsettled(obj)) is not None:
         return waiting
     words = condition_words(obj)
@@ -122,7 +127,9 @@ async def judged(rule: HealthRule, obj: JsonObject, expressions: Expressions) ->
 
 
 async def _holds(expression: str, obj: JsonObject, expressions: Expressions) -> bool:
-    """Whether it is true. One without an answer is not: often it asks for what the status does not have yet."""
+    """Return whether an expression is true. One that fails is not: often it reads a part of the status that does not exist
+    yet.
+    """
     try:
         return await expressions.evaluate(bound(expression), obj)
     except ProgramError as error:

@@ -1,5 +1,5 @@
-"""Knowing what is in the cluster: informers, watches that several share, caches of objects, waiting for an object to be so,
-and whether a workload is ready.
+"""Observation of the cluster: informers, shared watches, caches of objects, waits for a state of an object, and the
+readiness of workloads.
 
 May import ``api``.
 """
