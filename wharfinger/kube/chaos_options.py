@@ -4,7 +4,7 @@ import argparse
 
 
 def add_chaos(parser: argparse.ArgumentParser, condition: str) -> None:
-    """``--chaos`` and its seed, for whoever starts a control plane; ``condition`` is said in their help."""
+    """Add ``--chaos``, whose help begins with ``condition``, and its seed to a command that starts a control plane."""
     group = parser.add_argument_group("chaos", "faults on purpose, by rules (docs/chaos.md)")
     group.add_argument(
         "--chaos",

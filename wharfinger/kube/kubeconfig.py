@@ -1,4 +1,4 @@
-"""Which kubeconfig files a control plane has written, which another start of it may replace."""
+"""The check whether a kubeconfig file was written by a control plane, so that another start of it may replace the file."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -9,11 +9,11 @@ from wharfinger.formats.json.value import decode_json, find
 
 USER: Final = "wharfinger"
 MAX_BYTES: Final = 64 * 1024
-"""Of a file that may have been written here."""
+"""The size limit of a file that may have been written by a control plane."""
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse to replace what was not written here. Raises ValueError for it, and OSError where it cannot be read."""
+    """Raise ValueError for a file that no control plane wrote, and OSError if the file cannot be read."""
     if not path.is_file() or not path.stat().st_size:
         return
     with suppress(FormatError):
