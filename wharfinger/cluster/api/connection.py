@@ -309,7 +309,7 @@ def _unwrap(value: object) -> JsonValue:
         return [_unwrap(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise ShapeError(f"kubeconfig entry: a {type(value).__name__} has no place there")
+    raise ShapeError(f"kubeconfig entry: unexpected value of type {type(value).__name__}")
 
 
 def _first_line(error: Exception) -> str:

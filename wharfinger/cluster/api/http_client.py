@@ -97,7 +97,7 @@ class HttpClusterClient:
         if api_version and silent:
             raise SilentKindError(f"{what}: the API server behind {api_version} does not answer")
         raise UnknownKindError(
-            f"{what}: {self._session.server} serves no such kind; is its CustomResourceDefinition there?"
+            f"{what}: {self._session.server} serves no such kind; check that its CustomResourceDefinition is installed"
             + (f" (the API servers behind {', '.join(silent)} do not answer)" if silent else "")
         )
 

@@ -58,7 +58,7 @@ class HttpReader:
             if listed is not None:
                 return listed
         raise GoneError(
-            410, "Expired", f"list {resource.group_kind}: the server forgets lists faster than they are read"
+            410, "Expired", f"list {resource.group_kind}: the server's lists expire before all their pages are read"
         )
 
     async def _list_paged(

@@ -281,7 +281,7 @@ class _Inflater:
     def finish(self) -> None:
         """End the stream. Raises zlib.error if its end is missing."""
         if not self._state.eof:
-            raise zlib.error("the compressed answer breaks off")
+            raise zlib.error("the compressed answer is incomplete")
 
 
 def _inflater(encoding: str) -> _Inflater | None:

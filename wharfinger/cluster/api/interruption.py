@@ -43,7 +43,7 @@ class Interruption:
 
     def error(self, what: str) -> WaitInterruptedError:
         """Return the error of a wait that is ended."""
-        return WaitInterruptedError(f"interrupted while waiting for {what}: {self._cause}; the next start goes on")
+        return WaitInterruptedError(f"interrupted while waiting for {what}: {self._cause}; the next start continues")
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:

@@ -98,7 +98,7 @@ def _inline(path: Path) -> str:
         return base64.b64encode(path.read_bytes()).decode()
     except OSError as error:
         raise ConnectionConfigError(
-            f"certificate {path}: {error.strerror}; put back what the kubeconfig names"
+            f"certificate {path}: {error.strerror}; restore the file that the kubeconfig names"
         ) from error
 
 
@@ -116,7 +116,7 @@ def _credentials(authorization: str) -> tuple[str, str, bool]:
             raise ConnectionConfigError("the credentials for Basic authorization are not Base64 of text") from error
         return name, secret, True
     raise ConnectionConfigError(
-        "hooks, and charts that look into the cluster, can be given a token, a password or a certificate; this is none of them"
+        "credentials for hooks and charts: expected a token, a password or a certificate, found another kind"
     )
 
 

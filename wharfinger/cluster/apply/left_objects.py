@@ -60,8 +60,8 @@ async def find_left(client: ClusterClient, owner: Owner, manager: str) -> tuple[
     found = {row.identity: row for rows in await each(kinds, look, limit=CONCURRENCY) for row in rows}
     if hidden:
         log.warning(
-            "release %s has no record, and what is left of it is looked for: what it may have of %s cannot be seen; look there "
-            "for the label %s=%s",
+            "release %s has no record, so its objects are searched by label; these kinds cannot be listed: %s; "
+            "look there for objects with the label %s=%s",
             owner,
             ", ".join(sorted(hidden)),
             RELEASE_LABEL,

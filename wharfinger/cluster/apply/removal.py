@@ -33,7 +33,7 @@ def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner,
     if is_kept(wanted) or is_kept(live):
         return "helm.sh/resource-policy: keep"
     if key.resource.group_kind in PROTECTED and not delete_protected:
-        return f"{key.resource.kind} objects are only deleted when asked to"
+        return f"{key.resource.kind} objects are only deleted on request"
     return ""
 
 

@@ -155,7 +155,7 @@ class _Waits:
             return state
         return InProgress(
             f"the API server has not established it for {OVERDUE_S:.0f} s ({state.message}); `kubectl annotate crd {key.name} "
-            "--overwrite look=again` makes it look again, and its log says why it does not",
+            "--overwrite look=again` makes it try again; if it still does not, its log has the reason",
             overdue=True,
         )
 
@@ -163,11 +163,11 @@ class _Waits:
 async def _hurry(client: ClusterClient, now: Callable[[], datetime], waits: _Waits) -> None:
     await trio.sleep(TOUCH_S)
     for key in waits.late():
-        log.info("%s: not established after %.0f s; touched, so that the API server looks at it again", key, TOUCH_S)
+        log.info("%s: not established after %.0f s; annotated, so that the API server checks it again", key, TOUCH_S)
         try:
             await client.merge_patch(key, {"metadata": {"annotations": {TOUCHED: now().isoformat(timespec="seconds")}}})
         except ClusterError as error:
-            log.warning("%s: cannot be touched: %s", key, error)
+            log.warning("%s: cannot be annotated: %s", key, error)
     await trio.sleep(OVERDUE_S - TOUCH_S)
     waits.find_overdue()
 

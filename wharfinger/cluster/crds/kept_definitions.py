@@ -216,7 +216,7 @@ class KeptDefinitions:
         try:
             is_there = await look_up(self._client, key) is not None
         except ClusterError as error:
-            log.debug("%s cannot be looked up yet: %s", key, error)
+            log.debug("%s cannot be read yet: %s", key, error)
             self._queue.add(key.name)
             return
         if is_there:
@@ -243,10 +243,10 @@ class KeptDefinitions:
         try:
             await self._restore(name, brought[-1].key)
         except (ClusterError, trio.TooSlowError) as error:
-            log.warning("%s was deleted by somebody, and cannot be brought back yet: %s", brought[-1].key, error)
+            log.warning("%s was deleted by another writer, and cannot be restored yet: %s", brought[-1].key, error)
             self._queue.failed(name)
         except Exception:  # a bug must not stop the restoration of other definitions
-            log.exception("%s was deleted by somebody, and cannot be brought back yet", brought[-1].key)
+            log.exception("%s was deleted by another writer, and cannot be restored yet", brought[-1].key)
             self._queue.failed(name)
         else:
             self._queue.succeeded(name)
@@ -271,8 +271,8 @@ class KeptDefinitions:
             await self._definitions.apply(owner, [crd], {}, silent)
         restored.times, restored.at = restored.times + 1, trio.current_time()
         log.warning(
-            "release %s: %s was deleted by somebody (the API server does not say who), with all objects of its kind; "
-            "it is brought back, and those objects that charts have follow",
+            "release %s: %s was deleted by another writer (the API server does not record which), with all objects of its kind; "
+            "it is restored, and the objects of its kind that are in charts are restored next",
             owner,
             one.key,
         )

@@ -192,11 +192,11 @@ def _bound(schema: JsonObject, name: str, sign: int) -> tuple[float, bool] | Non
 
 
 def _bound_text(value: float | None) -> str:
-    return "not there" if value is None else f"{value:g}"
+    return "not set" if value is None else f"{value:g}"
 
 
 def _limit_text(bound: tuple[float, bool] | None, sign: int) -> str:
-    return "not there" if bound is None else f"{sign * bound[0]:g}" + (" (excluded)" if bound[1] else "")
+    return "not set" if bound is None else f"{sign * bound[0]:g}" + (" (excluded)" if bound[1] else "")
 
 
 def _texts(old: JsonObject, new: JsonObject, path: str) -> _Found:
@@ -206,7 +206,7 @@ def _texts(old: JsonObject, new: JsonObject, path: str) -> _Found:
         yield Narrowing(CrdRule.PATTERN, path, f"the pattern {was} {_shown(pattern)}")
     name, earlier = find_str(new, "format"), find_str(old, "format")
     if name and name != earlier and (earlier, name) not in _WIDER_FORMATS and name not in _UNCHECKED_FORMATS:
-        yield Narrowing(CrdRule.FORMAT, path, f"the format was {earlier or 'not there'}, and is {name}")
+        yield Narrowing(CrdRule.FORMAT, path, f"the format was {earlier or 'not set'}, and is {name}")
 
 
 def _rules(old: JsonObject, new: JsonObject, path: str) -> _Found:
@@ -220,7 +220,7 @@ def _rules(old: JsonObject, new: JsonObject, path: str) -> _Found:
 def _default(old: JsonObject, new: JsonObject, path: str) -> _Found:
     if old is _ANYTHING or _text(find(old, "default")) == _text(find(new, "default")):
         return
-    was, now = ("not there" if find(one, "default") is None else _text(find(one, "default")) for one in (old, new))
+    was, now = ("not set" if find(one, "default") is None else _text(find(one, "default")) for one in (old, new))
     yield Narrowing(CrdRule.DEFAULT, path, f"the default was {was}, and is {now}: existing objects would change")
 
 
@@ -272,7 +272,7 @@ def _items(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found
     kind, was = (find_str(one, "x-kubernetes-list-type", default="atomic") for one in (new, old))
     keys, had = (sorted(map(_text, find_list(one, "x-kubernetes-list-map-keys"))) for one in (new, old))
     if kind != "atomic" and (kind, keys) != (was, had):
-        what = f"a {kind} of items, different by {', '.join(keys)}" if keys else f"a {kind} of different items"
+        what = f"a {kind} of items with unique {', '.join(keys)}" if keys else f"a {kind} of unique items"
         yield Narrowing(CrdRule.LIST_TYPE, path, f"the list became {what}")
 
 
@@ -301,11 +301,13 @@ def _properties(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _
 def _rest(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
     """Yield what the new schema narrows for fields that the old schema did not name and kept nevertheless."""
     if find(new, _EMBEDDED) is True and find(old, _EMBEDDED) is not True:
-        yield Narrowing(CrdRule.TYPE, path, "it must be a whole object of the API now")
+        yield Narrowing(CrdRule.TYPE, path, "it must be a complete API object now")
     kept, rest = _unnamed(old), _unnamed(new)
     if find(old, _EMBEDDED) is True and find(new, _EMBEDDED) is not True and rest is None:
         for name in sorted(_IMPLIED - find_object(new, "properties").keys()):
-            yield Narrowing(CrdRule.PROPERTY, f"{path}.{name}", "it was removed: it is no whole object any more")
+            yield Narrowing(
+                CrdRule.PROPERTY, f"{path}.{name}", "it was removed: the value is not a complete API object any more"
+            )
     if kept is None or "object" not in _taken(old):
         return
     if rest is not None:

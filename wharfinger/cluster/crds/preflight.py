@@ -108,7 +108,7 @@ def _conversion(live: JsonObject, wanted: JsonObject, manager: str) -> list[CrdP
     return [
         CrdProblem(
             CrdRule.CONVERSION,
-            "objects were converted between versions by a webhook, and would only get another apiVersion now",
+            "a webhook converted objects between versions; without it only their apiVersion would change",
         )
     ]
 
@@ -127,7 +127,7 @@ def _conversion_is_others(live: JsonObject, manager: str) -> bool:
 
 def _subresources(name: str, version: JsonValue, after: JsonValue) -> list[CrdProblem]:
     return [
-        CrdProblem(CrdRule.SUBRESOURCE, f"{name}: its subresource {one} was removed, which others write")
+        CrdProblem(CrdRule.SUBRESOURCE, f"{name}: its subresource {one} was removed, but other programs write it")
         for one in ("status", "scale")
         if find(version, "subresources", one) is not None and find(after, "subresources", one) is None
     ]

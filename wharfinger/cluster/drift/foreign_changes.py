@@ -50,9 +50,9 @@ class ForeignChanges:
         try:
             goes = await namespace_goes(self._client, change.owner.namespace)
         except ClusterError as error:
-            log.info("release %s: whether its namespace is being deleted cannot be known: %s", change.owner, error)
+            log.info("release %s: cannot determine whether its namespace is being deleted: %s", change.owner, error)
             goes = False
         if goes:
-            log.info("release %s: its records are gone: the namespace is being deleted", change.owner)
+            log.info("release %s: its records are gone, because its namespace is being deleted", change.owner)
         else:
             self._told(change.owner, change.head.revision, change.by)

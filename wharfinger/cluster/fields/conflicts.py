@@ -44,7 +44,7 @@ class FieldConflictError(ConflictError):
         super().__init__(
             409,
             "Conflict",
-            f"{key}: {told}; take it out of the chart, have the other one give it up, or ignore it as drift",
+            f"{key}: {told}; remove it from the chart, have the other manager release it, or ignore it as drift",
         )
         self.transient = False
         self.conflicts = conflicts

@@ -114,4 +114,4 @@ class Fact:
 
     def certain_at(self, now: float) -> Readiness:
         """Return the readiness as of the state that was seen last, on which a wait may end."""
-        return InProgress("its health is being found out") if self.open else self.at(now)
+        return InProgress("its health is being determined") if self.open else self.at(now)

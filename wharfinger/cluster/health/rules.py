@@ -71,7 +71,7 @@ def read_health_rules(value: JsonValue, what: str) -> tuple[HealthRule, ...]:
     kinds = [(rule.api_version, rule.kind) for rule in rules]
     for at, kind in enumerate(kinds):
         if kind in kinds[:at]:
-            raise HealthRuleError(f"{what}[{at}]: there are two rules for {kind[1]} of {kind[0]}; make them one")
+            raise HealthRuleError(f"{what}[{at}]: found two rules for {kind[1]} of {kind[0]}; merge them into one")
     return rules
 
 
@@ -79,7 +79,7 @@ def _read_rule(value: JsonValue, what: str) -> HealthRule:
     said = as_object(value, what)
     known = {"apiVersion", "kind", *_EXPRESSIONS}
     if unknown := sorted(said.keys() - known):
-        raise HealthRuleError(f"{what}: {unknown[0]!r:.80} is none of {', '.join(sorted(known))}")
+        raise HealthRuleError(f"{what}: expected one of {', '.join(sorted(known))}, found {unknown[0]!r:.80}")
     texts = {name: find_str(said, name).strip() for name in known}
     for name in ("apiVersion", "kind", "current"):
         if not texts[name]:
@@ -122,7 +122,7 @@ async def judged(rule: HealthRule, obj: JsonObject, expressions: Expressions) ->
     except ProgramError as error:
         if error.transient:
             raise
-        return InProgress(f"its health rule has no answer: {error}")
+        return InProgress(f"its health rule cannot be evaluated: {error}")
     return Current() if current else InProgress(words or "not ready by its health rule")
 
 

@@ -120,15 +120,15 @@ class Fencing:
         if not theirs.lease:
             left_s = since + ABANDONED_AFTER_S - self._clock()
             if left_s <= 0:
-                return Abandoned(f"nothing was heard of {theirs} for {ABANDONED_AFTER_S / 60:g} minutes")
-            return AtWork(str(theirs), f"it is taken for abandoned in {_minutes(left_s)} if nothing is heard of it")
+                return Abandoned(f"{theirs} has not changed the record for {ABANDONED_AFTER_S / 60:g} minutes")
+            return AtWork(str(theirs), f"it counts as gone in {_minutes(left_s)} unless it changes the record")
         return await self._by_lease(theirs)
 
     async def _by_lease(self, theirs: Holder) -> Verdict:
         place, _, uid = theirs.lease.rpartition("/")
         namespace, _, name = place.partition("/")
         if not namespace or not name or "/" in name:
-            return Abandoned(f"{theirs} names no Lease but {theirs.lease!r}")
+            return Abandoned(f"{theirs} names no valid Lease: {theirs.lease!r}")
         try:
             key = ObjectKey(await self._client.resource_type(*LEASE_API), namespace, name)
             lease = read_lease(await self._client.get(key))
@@ -146,7 +146,7 @@ class Fencing:
             return Abandoned(f"{theirs} did not renew the Lease {place} for {lease.duration_s} seconds")
         return AtWork(
             str(theirs),
-            f"it is waited for until it lets go of the Lease {place}, or has not renewed it in {_minutes(left_s)}",
+            f"the wait ends when it releases the Lease {place}, or does not renew it for {_minutes(left_s)}",
         )
 
 
@@ -155,11 +155,11 @@ def judge(theirs: Holder, ours: Holder) -> Verdict | None:
     same_lease = theirs.lease == ours.lease
     if theirs.identity and theirs.identity == ours.identity:
         if same_lease and theirs.fence > ours.fence:
-            return AtWork(f"a later life of {theirs}", "it took the place of this one")
+            return AtWork(f"a later start of {theirs}", "it replaced this one")
         return Abandoned("the daemon was ended")
     if theirs.lease and same_lease:
         if theirs.fence < ours.fence:
-            return Abandoned(f"{theirs} does not hold the Lease any more: {ours.identity} does")
+            return Abandoned(f"{theirs} does not hold the Lease any more: {ours.identity} holds it")
         return AtWork(str(theirs), "it took the Lease over from this one")
     return None
 
@@ -167,12 +167,12 @@ def judge(theirs: Holder, ours: Holder) -> Verdict | None:
 def _not_held(theirs: Holder, lease: LeaseRecord, uid: str) -> str:
     """Return why a Lease is not held by ``theirs``; "" if it is."""
     if lease.uid != uid:
-        return "it was deleted and made anew"
+        return "it was deleted and created again"
     if not lease.holder:
-        return "it gave it back"
+        return "it was released"
     if lease.holder != theirs.identity:
-        return f"{lease.holder} does"
-    return "" if lease.fence == theirs.fence else "a later life of it does"
+        return f"{lease.holder} holds it"
+    return "" if lease.fence == theirs.fence else "a later start of it holds it"
 
 
 def _minutes(seconds: float) -> str:

@@ -78,7 +78,7 @@ async def open_lease(
     if lease.lost.is_set():
         raise LeaseLostError(
             f"Lease {namespace}/{name}: {identity} does not hold it any more: {keeper.reason}; "
-            "what was under way was ended, and goes on when it is held again"
+            "running work was stopped, and continues when the Lease is held again"
         )
 
 
@@ -89,7 +89,7 @@ async def _lease_type(client: ClusterClient, retry_s: float, waiting: Callable[[
         except UnknownKindError:
             raise
         except (ClusterError, ShapeError) as error:
-            waiting(f"Leases: not looked up yet: {error}")
+            waiting(f"Leases: not discovered yet: {error}")
         await trio.sleep(retry_s)
 
 
@@ -151,7 +151,7 @@ class _Keeper:
             text = event.why
         elif isinstance(self._state, core.Waiting) and self._state.seen is not None:
             record = self._state.seen.record
-            text = f"{record.holder or 'nobody'} holds it" if record else "it was deleted"
+            text = f"{record.holder or 'no daemon'} holds it" if record else "it was deleted"
         if text and text != self._told:
             self._waiting(f"Lease {self._key.namespace}/{self._key.name}: waiting for it: {text}")
         self._told = text or self._told

@@ -253,10 +253,10 @@ class LeaseMachine:
 
     def _looked(self, state: Held, record: LeaseRecord | None) -> tuple[State, Effect]:
         if record is None or record.uid != state.record.uid:
-            return Over("somebody deleted the Lease"), Stop()
+            return Over("the Lease was deleted"), Stop()
         if (record.holder, record.fence) != (self.identity, state.record.fence):
-            by = record.holder or "somebody who gave it back"
-            return Over(f"{by} has it now"), Stop()
+            why = f"{record.holder} holds it now" if record.holder else "another daemon took and released it"
+            return Over(why), Stop()
         held = replace(state, record=record, unsure=False)
         return held, Write(self._renewal(held), record)
 

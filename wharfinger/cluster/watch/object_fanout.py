@@ -161,4 +161,4 @@ def _told(listener: Listener, changes: tuple[RawChange, ...]) -> Iterator[Except
 
 def _raise(errors: list[Exception], key: ObjectKey) -> None:
     if errors:
-        raise ExceptionGroup(f"who is told of {key} raised", errors)
+        raise ExceptionGroup(f"listeners to {key} raised", errors)

@@ -127,7 +127,7 @@ class ObjectStream:
         self._subscriptions.remove(subscription)
         self._fanout.leave(subscription.listener)
         if not self._subscriptions:
-            self._life.cancel(reason="nobody is told of it any more")
+            self._life.cancel(reason="its last subscriber left")
 
     @property
     def over(self) -> bool:
