@@ -20,4 +20,4 @@ def check_replaceable(path: Path) -> None:
         known = decode_json(path.read_bytes(), max_bytes=MAX_BYTES, what="the kubeconfig")
         if find(known, "current-context") == USER:
             return
-    raise ValueError(f"{path} was not written by a control plane, and would be lost")
+    raise ValueError(f"{path} was not written by a control plane; remove it, or choose another path")
