@@ -1,5 +1,4 @@
-"""Access to an API server: the client and its errors, connections and kubeconfigs, HTTP sessions, discovery, retries of
-requests, and the events of a watch.
+"""Access to an API server: the client, connections and kubeconfigs, HTTP sessions, discovery, retries, and watch events.
 
 May import no other room of this part.
 """

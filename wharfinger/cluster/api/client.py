@@ -74,8 +74,8 @@ class ClusterClient(Protocol):
         ...
 
     async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
-        """Return the type that a user calls ``name``: a kind, plural, singular or short name in any case (``Pod``,
-        ``pods``, ``po``).
+        """Return the type that a user calls ``name``: kind, plural, singular or short name in any case (``Pod``, ``pods``,
+        ``po``).
 
         Without ``api_version`` it is of the first listed group that has it, in the version that the group prefers. A full
         name wins over a short one. Discovery is repeated (once) if the name is unknown, then UnknownKindError is raised.
@@ -105,9 +105,7 @@ class ClusterClient(Protocol):
         label_selector: str = "",
         field_selector: str = "",
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Yield the events after ``resource_version`` until the server ends the watch; after GoneError the caller lists
-        again.
-        """
+        """Yield the events after ``resource_version`` until the server ends the watch; after GoneError list again."""
         ...
 
     def raw_list(
@@ -161,13 +159,9 @@ class ClusterClient(Protocol):
         ...
 
     async def json_patch(self, key: ObjectKey, patch: Sequence[JsonValue], *, subresource: str = "") -> JsonObject:
-        """Patch the object with an RFC 6902 JSON patch, all of it or nothing. Raises InvalidError if an operation cannot be
-        done.
-        """
+        """Patch the object with an RFC 6902 JSON patch, completely or not at all. Raises InvalidError if it cannot be done."""
         ...
 
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
-        """Delete the object. Raises NotFoundError if it is gone; with ``uid``, ConflictError if another object has the
-        name.
-        """
+        """Delete the object. Raises NotFoundError if it is gone; with ``uid``, ConflictError if another one has the name."""
         ...

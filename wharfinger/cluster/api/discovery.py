@@ -134,8 +134,7 @@ def group_version_path(api_version: str) -> str:
 
 
 def plain_catalog(lists: dict[str, JsonObject | None]) -> Catalog:
-    """Return the catalog of one APIResourceList per group version, preferred ones first; None is a list that is not
-    available.
+    """Return the catalog of one APIResourceList per group version, preferred ones first; None for an unavailable list.
 
     Raises ShapeError.
     """

@@ -50,8 +50,9 @@ class HttpReader:
     # -- lists
 
     async def list(self, resource: ResourceType, namespace: str, selectors: dict[str, str]) -> ObjectList:
-        """Return all objects, read in pages. If the server forgot a list half-way, begin again; the last attempt is in one
-        piece.
+        """Return all objects, read in pages.
+
+        If the server forgets a list half-way, it is begun again; the last attempt is in one piece.
         """
         for page_size in (self._session.options.page_size, self._session.options.page_size, 0):
             listed = await self._list_paged(resource, namespace, selectors, page_size)

@@ -46,9 +46,7 @@ class ServerTransport(httpx.AsyncBaseTransport):
             tls.set_alpn_protocols(["http/1.1"])
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Return the head of the answer; its body is read from the connection, and closing the body gives the connection
-        back.
-        """
+        """Return the head of the answer, whose body is read from the connection; closing the body releases the connection."""
         content = await request.aread()
         times = _Times(request.extensions.get("timeout") or {})
         line = await self._take()

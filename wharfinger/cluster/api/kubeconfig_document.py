@@ -1,5 +1,4 @@
-"""A connection as a kubeconfig, for a program that has to reach the same cluster: hooks, and Helm if a chart queries the
-cluster.
+"""A connection as a kubeconfig for child processes that use the same cluster: hooks, and Helm if a chart queries it.
 
 The daemon's own configuration may be many files, a plugin or a pod's service account. A child process with its own
 environment, or running as another user, could use none of them. It therefore gets one document that contains the

@@ -1,5 +1,4 @@
-"""An object of the API as the bytes that were received, and the little that must be known of it: its identity and its
-state.
+"""An object of the API as the bytes that were received, with the little that must be known: its identity and its state.
 
 Hooks watch many objects and read few of them, so watched objects are never parsed here. Owners of views keep the parts of
 the text that they need (:class:`~wharfinger.formats.json.packed_json.PackedJson`).

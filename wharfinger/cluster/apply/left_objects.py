@@ -30,11 +30,11 @@ _UNWATCHED = DriftPolicy(DriftMode.OFF)
 
 
 async def find_left(client: ClusterClient, owner: Owner, manager: str) -> tuple[DesiredObject, ...]:
-    """Return the rows of all objects of a release that were applied under ``manager`` and are not being deleted, as they
-    are now.
+    """Return the rows of all objects of a release that were applied under ``manager``, as they are now.
 
-    Kinds that cannot be listed (not permitted, or their API server does not answer) are skipped, with a warning: the release
-    most probably has no objects of them, and a namespace must not wait for them. Raises the ClusterError of any other kind.
+    Objects that are being deleted are left out. Kinds that cannot be listed (not permitted, or their API server does not
+    answer) are skipped, with a warning: the release most probably has no objects of them, and a namespace must not wait for
+    them. Raises the ClusterError of any other kind.
     """
     served = await patiently(client.served_kinds)
     hidden = list(served.silent)

@@ -60,8 +60,9 @@ class Before:
 
 @dataclass(slots=True)
 class Departure:
-    """The judgement about the object of a deleted row: ``uid`` is "" if there was none. ``deleted``: the UID of the deleted
-    object.
+    """The judgement about the object of a deleted row: ``uid`` is "" if there was none.
+
+    ``deleted``: the UID of the deleted object.
     """
 
     uid: str
@@ -105,8 +106,9 @@ class ApplyOperations:
         self._sights[identity] = Sight(live, trio.current_time())
 
     def replaces(self, identity: Identity, body: PackedJson) -> None:
-        """Pass on the previously applied state. Until the row is applied, fields of that state which another manager took
-        are drift.
+        """Pass on the previously applied state.
+
+        Until the row is applied, fields of that state which another manager took are drift.
         """
         self._before[identity] = Before(body)
 
@@ -120,9 +122,7 @@ class ApplyOperations:
         return self._left.get(identity, ())
 
     def interrupt(self, identity: Identity) -> None:
-        """Stop waiting for the answer of a running apply, and discard everything passed on for the row, which is not wanted
-        any more.
-        """
+        """Stop waiting for a running apply, and discard everything passed on for the row, which is not wanted any more."""
         self._sights.pop(identity, None)
         self._before.pop(identity, None)
         self._departures.pop(identity, None)
@@ -130,16 +130,18 @@ class ApplyOperations:
             scope.cancel(reason="the row is gone")
 
     def forget(self, identity: Identity) -> None:
-        """Discard the state of an object that is deleted or not ours any more. Keep what `saw` and `replaces` passed on: it
-        is for the next row of the object, which may be there already.
+        """Discard the state of an object that is deleted or not ours any more.
+
+        Keep what `saw` and `replaces` passed on: it is for the next row of the object, which may be there already.
         """
         self._departures.pop(identity, None)
         self._left.pop(identity, None)
         self._applied.forget(identity)
 
     async def update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
-        """Apply the object. Raises OutsideNamespaceError, ForeignObjectError, FieldConflictError, GoingError, and the
-        client's errors.
+        """Apply the object.
+
+        Raises OutsideNamespaceError, ForeignObjectError, FieldConflictError, GoingError, and the client's errors.
         """
         if attempt.refreshing and self._rests(attempt.row.owner):
             await trio.lowlevel.checkpoint()  # requested, or failed, before corrections of its release were suspended
@@ -206,9 +208,7 @@ class ApplyOperations:
         return await look_up(self._client, key)
 
     async def _judge(self, row: DesiredObject, *, delete_protected: bool) -> str:
-        """Return the UID of the object to delete; "" if there is none, it is to be kept, or another writer made it
-        meanwhile.
-        """
+        """Return the UID of the object to delete; "" if there is none, it is to be kept, or another writer made it."""
         live = await look_up(self._client, row.key)
         if live is None or own_entry(live, self._writer.manager) is None:
             return ""
@@ -217,8 +217,9 @@ class ApplyOperations:
         return find_str(live, "metadata", "uid")
 
     def _check_owner(self, row: DesiredObject, live: JsonObject) -> None:
-        """Raise ForeignObjectError for a foreign object. An applied object is still ours if only its annotations were
-        removed.
+        """Raise ForeignObjectError for a foreign object.
+
+        An applied object is still ours if only its annotations were removed.
         """
         found, applied = owner_of(live), self._applied.get(row.identity)
         stripped = not found.name and not found.namespace

@@ -58,8 +58,9 @@ async def judge_leaving(
     staying: frozenset[str] = frozenset(),
     delete_protected: bool = False,
 ) -> Farewell:
-    """Read each object, and decide. ``staying``: UIDs of objects that belong to the release under another name (group) of
-    their kind.
+    """Read each object, and decide.
+
+    ``staying``: UIDs of objects that belong to the release under another name (group) of their kind.
     """
     farewell = Farewell(delete_protected=delete_protected)
 
@@ -103,8 +104,7 @@ async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
 
 
 def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
-    """Return whether a release owns an object that is not being deleted: our label and annotations are on it, and we
-    applied it.
+    """Return whether a release owns an object that is not being deleted: it has our label and annotations and our apply.
 
     The label and the annotations alone may be a copy: some tools copy whole objects, and controllers copy metadata of
     parents. A copy has no apply of ours.
@@ -119,8 +119,7 @@ def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PruneReport:
-    """The report of a prune, by release: the objects that are ``gone``, and those that could not be deleted, each with the
-    error.
+    """The report of a prune, by release: objects that are ``gone``, and objects that could not be deleted, with the error.
 
     ``cut_off``: the prune ended before it had read all kinds, so objects without an error in this report may still fail.
     """

@@ -25,10 +25,10 @@ Troubled = Callable[[Owner, tuple[str, ...]], None]
 
 @dataclass(slots=True)
 class Unattended:
-    """``tell_pruned`` is called for each prune that deleted something, ``tell_troubles`` for each change of a release's
-    troubles.
+    """The prunes and failed corrections to report.
 
-    ``count``: the number of objects that prunes deleted.
+    ``tell_pruned`` is called for each prune that deleted something, ``tell_troubles`` for each change of a release's
+    troubles. ``count``: the number of objects that prunes deleted.
     """
 
     tell_pruned: Pruned

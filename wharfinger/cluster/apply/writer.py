@@ -55,10 +55,10 @@ class ObjectWriter:
         drift: DriftPolicy,
         correcting: bool = False,
     ) -> Written:
-        """Apply the object and return it. ``live``: the present object; ``before`` returns the previously applied one, None
-        if there is none.
+        """Apply the object and return it.
 
-        ``correcting``: drift is corrected, so fields that the package's hooks wrote under our name are kept.
+        ``live``: the present object; ``before`` returns the previously applied one, None if there is none. ``correcting``:
+        drift is corrected, so fields that the package's hooks wrote under our name are kept.
 
         Raises FieldConflictError, and the client's errors.
         """

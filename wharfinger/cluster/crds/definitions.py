@@ -1,5 +1,4 @@
-"""The definitions of a chart's ``crds/``: applied before everything else, always upgraded, waited for until they are
-established.
+"""The definitions of a chart's ``crds/``: applied first, always upgraded, and waited for until they are established.
 
 Helm installs them once and never changes them again; here each upgrade brings them up to date, after a check that it loses
 no stored data (:mod:`wharfinger.cluster.releases.preflight`). They belong to no release: they carry no label of one, are no
@@ -72,11 +71,11 @@ class Definitions:
     async def apply(
         self, owner: Owner, crds: Iterable[JsonObject], lives: Mapping[str, JsonObject], progress: Progress
     ) -> tuple[ObjectKey, ...]:
-        """Apply the definitions and return their keys, once all are established. ``lives``: the existing ones, by name, as
-        a survey saw them.
+        """Apply the definitions and return their keys, once all are established.
 
-        Raises ForeignObjectError if another release than ``owner`` has the definition in its manifest and the contents
-        differ; CrdError, FieldConflictError, and the client's errors.
+        ``lives``: the existing definitions, by name, as a survey saw them. Raises ForeignObjectError if another release than
+        ``owner`` has the definition in its manifest and the contents differ; CrdError, FieldConflictError, and the client's
+        errors.
         """
 
         async def write(crd: JsonObject) -> tuple[ObjectKey, JsonObject]:
@@ -98,8 +97,9 @@ class Definitions:
         return tuple(key for key, _ in written)
 
     async def established(self, keys: Iterable[ObjectKey], progress: Progress) -> None:
-        """Wait until all are established. Raises CrdError for one that never will be, WaitInterruptedError if the wait is
-        ended.
+        """Wait until all are established.
+
+        Raises CrdError for one that never will be, WaitInterruptedError if the wait is ended.
         """
         if not (keys := tuple(keys)):
             return

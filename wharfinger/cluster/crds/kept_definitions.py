@@ -118,8 +118,9 @@ class KeptDefinitions:
         """The cancel scope of the wait for the first list of the watch."""
 
     async def keep(self, owner: Owner, step: str, crds: Collection[JsonObject], mode: DriftMode) -> None:
-        """Keep the definitions that a step of an owner applied, instead of its former ones. Those deleted already are
-        missing.
+        """Keep the definitions that a step of an owner applied, instead of its former ones.
+
+        Definitions that are deleted already count as missing.
         """
         found = [(await key_of(self._client, NOBODY, crd), crd) for crd in crds]
         before = self.missing(owner)
@@ -252,8 +253,9 @@ class KeptDefinitions:
             self._queue.succeeded(name)
 
     async def _restore(self, name: str, key: ObjectKey) -> None:
-        """Restore a missing definition if it is due. Raises ClusterError, trio.TooSlowError, and ShapeError for one without
-        names.
+        """Restore a missing definition if it is due.
+
+        Raises ClusterError, trio.TooSlowError, and ShapeError for a definition without names.
         """
         if await look_up(self._client, key) is not None:
             self._is_there(name)

@@ -1,5 +1,4 @@
-"""A comparison of two schemas of a CustomResourceDefinition's version: values that the old one accepted and the new one
-does not.
+"""A comparison of two schemas of a CustomResourceDefinition: values that only the old one accepted.
 
 Pure. The schemas are structural (apiextensions.k8s.io/v1): a field that an object's schema does not name is dropped
 ("pruned") unless the schema preserves it, so removing a property loses data as surely as a forbidden value refuses it. The
@@ -59,8 +58,9 @@ class CrdRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """One finding: ``what`` changed at ``path`` (``.spec.replicas``, ``.spec.ports[].name``, ``.spec.labels.*``; "" is the
-    object).
+    """One finding: the change ``what`` at ``path``.
+
+    Examples of paths: ``.spec.replicas``, ``.spec.ports[].name``, ``.spec.labels.*``; "" is the object.
     """
 
     rule: CrdRule
@@ -90,9 +90,7 @@ def narrowings(old: JsonObject, new: JsonObject) -> Iterator[Narrowing]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The position of a schema. ``root``: it is that of a whole object. ``condition``: it is below allOf or a similar
-    keyword.
-    """
+    """The position of a schema. ``root``: that of a whole object. ``condition``: below allOf or a similar keyword."""
 
     root: bool = False
     condition: bool = False

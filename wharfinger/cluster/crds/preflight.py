@@ -1,5 +1,4 @@
-"""The check whether a CustomResourceDefinition may be replaced without losing stored data or refusing objects accepted so
-far.
+"""The check whether a CustomResourceDefinition may be replaced without losing stored data or refusing accepted objects.
 
 Helm never upgrades definitions, since an upgrade may do unnoticed damage: an API server accepts a definition whose schema
 drops a field, and the field is removed from an object the next time the object is written. So every upgrade is checked
@@ -29,8 +28,9 @@ MAX_PROBLEMS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class CrdProblem:
-    """One reason against an upgrade. ``message`` is a clause with version and path: ``v1 .spec.size: maximum was 10, and is
-    5``.
+    """One reason against an upgrade.
+
+    ``message`` is a clause with version and path: ``v1 .spec.size: maximum was 10, and is 5``.
     """
 
     rule: CrdRule
@@ -114,8 +114,9 @@ def _conversion(live: JsonObject, wanted: JsonObject, manager: str) -> list[CrdP
 
 
 def _conversion_is_others(live: JsonObject, manager: str) -> bool:
-    """Return whether another manager set the conversion, such as a certificate injector; then it is kept unless ``wanted``
-    has one.
+    """Return whether another manager, such as a certificate injector, set the conversion.
+
+    Then it is kept unless ``wanted`` has one.
     """
     owners = [
         find_str(entry, "manager")

@@ -1,10 +1,9 @@
-"""Fields of an object that are not as we applied them, and their writers: judged by ownership, never by comparing
-documents.
+"""Fields of an object that are not as we applied them, and their writers, judged by ownership.
 
 Comparing a chart's object with the live one gives endless false alarms: the server fills in defaults, normalises quantities,
-drops nulls, and other managers rightly own fields beside ours. But the server records ownership
-(``metadata.managedFields``): a field of ours that another manager changes or removes leaves our entry at that moment. So
-drift is what our entry lacks:
+drops nulls, and other managers rightly own fields beside ours. So documents are never compared. But the server records
+ownership (``metadata.managedFields``): a field of ours that another manager changes or removes leaves our entry at that
+moment. So drift is what our entry lacks:
 
 * With a baseline (:class:`~wharfinger.cluster.objects.applied_objects.Applied`): the fields that were ours when we applied,
   and are not any more; and fields that still are, with another value than in the server's answer (another program wrote under
@@ -145,11 +144,10 @@ def _lost(applied: Applied, owners: FieldOwners, desired: JsonObject, live: Json
 
 
 def _matters(path: FieldPath, desired: JsonObject, owners: FieldOwners) -> bool:
-    """Return whether the loss of a field matters. The loss of an empty value only does if another manager replaced it as a
-    whole.
+    """Return whether the loss of a field matters.
 
-    A chart's ``annotations: {}`` is not defended against additional annotations; its ``tolerations: []`` is. A null is never
-    defended.
+    The loss of an empty value only does if another manager replaced it as a whole. A chart's ``annotations: {}`` is not
+    defended against additional annotations; its ``tolerations: []`` is. A null is never defended.
     """
     value = value_at(path, desired)
     return isinstance(value, Absent) or says_something(value) or (value is not None and owners.are_others_whole(path))

@@ -52,8 +52,9 @@ class Fight:
     delay_s: float
 
     def __str__(self) -> str:
-        """Return a sentence: ``Deployment.apps prod/web: changed again by kubectl after 5 corrections; corrected every 15 s
-        at most``.
+        """Return a sentence about the fight.
+
+        An example: ``Deployment.apps prod/web: changed again by kubectl after 5 corrections; corrected every 15 s at most``.
         """
         by = f" by {', '.join(self.by)}" if self.by else ""
         return (

@@ -20,8 +20,10 @@ log = logging.getLogger(__name__)
 
 
 class ForeignChanges:
-    """``left_alone`` is called at once with the owner of a release that is not ours any more; ``told`` with its last writer
-    and revision.
+    """The changes of releases' records by other writers.
+
+    ``left_alone`` is called at once with the owner of a release that is not ours any more; ``told`` with its last writer and
+    revision.
     """
 
     def __init__(

@@ -99,8 +99,8 @@ class _Known:
     """The monitor's knowledge apart from the baselines."""
 
     suspects: dict[Identity, str] = field(default_factory=dict)
-    """The suspected objects with the resourceVersion that seemed to have drifted; "" for a missing object or a requested
-    check.
+    """The suspected objects with the resourceVersion that seemed to have drifted; "" if missing, or if a check was
+    requested.
     """
     open: dict[Identity, _Open] = field(default_factory=dict)
     left_alone: set[Owner] = field(default_factory=set)

@@ -34,9 +34,7 @@ GRACE_S: Final = 30.0
 """The time after its creation in which an object may be without the status that its kind declares."""
 RETRY_S: Final = 5.0
 GUARD_S: Final = 30.0
-"""The time after an apply in which older states from the watch are ignored. It is limited, since a restored etcd begins
-anew.
-"""
+"""The time after an apply in which older states from the watch are ignored; limited, since a restored etcd begins anew."""
 JUDGES: Final = 4
 """The number of objects that are judged at a time."""
 CRD: Final = ResourceType(

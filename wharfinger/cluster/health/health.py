@@ -1,5 +1,4 @@
-"""The health of a release: which of its objects are as wanted, and the reasons why the others are not. The fact about one
-object.
+"""The health of a release: which objects are as wanted, and why the others are not; and the fact about one object.
 
 Pure. A few words are kept of each live object, never the object. States of one object have two sources: the watch, and the
 answers to applies. For some time after an apply the watch may still report the state before it. Such states are recognised

@@ -1,5 +1,4 @@
-"""The health of every release at all times: the rows of the desired table beside the live objects, and waits until they are
-ready.
+"""The health of every release at all times: the desired rows beside the live objects, and waits until they are ready.
 
     async with open_health_monitor(table, client, live, told=listener) as health:
         report = await health.wait_ready(owner, progress=tell)
@@ -123,8 +122,9 @@ class HealthMonitor:
         self._facts.answered(key, response)
 
     def looked_up(self, resource: ResourceType, why: str | None) -> None:
-        """Note that a kind was looked up (""), ``why`` it cannot be, or that it is not watched any more (None). For
-        `LiveObjects.listen`.
+        """Note that a kind was looked up (""), ``why`` it cannot be, or that it is not watched any more (None).
+
+        For `LiveObjects.listen`.
         """
         if why is None:
             self._looked_up.pop(resource, None)

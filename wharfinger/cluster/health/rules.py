@@ -1,5 +1,4 @@
-"""Rules of readiness for kinds whose objects do not report it the usual way: expressions in CEL, in the form that Flux
-defined.
+"""Rules of readiness for kinds that do not report it the usual way: expressions in CEL, in the form that Flux defined.
 
 ::
 
@@ -127,8 +126,9 @@ async def judged(rule: HealthRule, obj: JsonObject, expressions: Expressions) ->
 
 
 async def _holds(expression: str, obj: JsonObject, expressions: Expressions) -> bool:
-    """Return whether an expression is true. One that fails is not: often it reads a part of the status that does not exist
-    yet.
+    """Return whether an expression is true.
+
+    One that fails is not: often it reads a part of the status that does not exist yet.
     """
     try:
         return await expressions.evaluate(bound(expression), obj)

@@ -36,9 +36,7 @@ class Unready:
     moved: float
 
     def stalls_at(self, grace_s: float = GRACE_S) -> float:
-        """Return when the object counts as stalled, unless it moves before; never, if it has failed or has its own
-        deadline.
-        """
+        """Return when the object stalls, unless it moves before; never, if it has failed or has its own deadline."""
         if not isinstance(self.state, InProgress) or self.state.at_work:
             return inf
         patience_s = min(grace_s, ABSENT_S) if self.state.absent else grace_s

@@ -1,5 +1,6 @@
-"""The check whether the writer of a pending record can still be at work, so that "another operation is in progress" cannot
-last.
+"""The check whether the writer of a pending record can still be at work, so that a dead writer blocks no operation.
+
+Helm refuses such an operation with "another operation is in progress", which would never end here without this check.
 
 A daemon writes into each record its identity, its fence (:mod:`~wharfinger.cluster.lease.lease`) and the Lease that gave it
 the fence. A pending record is then over at once if its holder is provably gone:
@@ -42,9 +43,7 @@ MAX_SIGHTINGS: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A writer of records. Without a Lease ``fence`` is 0 and ``lease`` is ""; else ``lease`` is its
-    ``namespace/name/uid``.
-    """
+    """A writer of records. Without a Lease ``fence`` is 0 and ``lease`` is ""; else ``lease`` is ``namespace/name/uid``."""
 
     identity: str
     fence: int = 0

@@ -29,10 +29,10 @@ from wharfinger.cluster.lease.record import Claim, LeaseRecord, whole_seconds
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """The times of a candidate: ``duration_s`` is granted; the holder renews it each ``renew_s``, and gives up after
-    ``deadline_s``.
+    """The times of a candidate.
 
-    A candidate reads the Lease each ``retry_s``. Raises ValueError if the times are not in this order.
+    ``duration_s`` is granted; the holder renews it each ``renew_s``, and gives up after ``deadline_s`` without a renewal; a
+    candidate reads the Lease each ``retry_s``. Raises ValueError if the times are not in this order.
     """
 
     duration_s: float = 15.0

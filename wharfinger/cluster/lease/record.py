@@ -24,8 +24,9 @@ _LAST_US: Final = 253_402_214_400_000_000
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """One reading of a Lease. ``holder`` is "" if it is free; ``fence`` is ``leaseTransitions``; ``renewed_us`` is since
-    1970.
+    """One reading of a Lease.
+
+    ``holder`` is "" if it is free; ``fence`` is ``leaseTransitions``; ``renewed_us`` is since 1970.
     """
 
     uid: str
@@ -92,9 +93,7 @@ def _stamp(micros: int) -> str:
 
 
 def _micros(text: str) -> int:
-    """Return the microseconds since 1970; 0 for "" and for text that is no time, since it only has to differ from the next
-    one.
-    """
+    """Return the microseconds since 1970; 0 for text that is no time, since it only has to differ from the next one."""
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
         micros = (moment - _EPOCH) // timedelta(microseconds=1)

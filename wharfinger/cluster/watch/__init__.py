@@ -1,5 +1,4 @@
-"""Observation of the cluster: informers, shared watches, caches of objects, waits for a state of an object, and the
-readiness of workloads.
+"""Observation of the cluster: informers, shared watches, object caches, waits, and the readiness of workloads.
 
 May import ``api``.
 """

@@ -23,8 +23,9 @@ from wharfinger.kube.resource import ObjectKey
 
 
 class Listener:
-    """One listener. Made by :meth:`ObjectFanout.join`. ``covered``: a list that began after it joined is, or was, under
-    way.
+    """One listener. Made by :meth:`ObjectFanout.join`.
+
+    ``covered``: a list that began after it joined is, or was, under way.
     """
 
     __slots__ = ("covered", "left", "on_change", "told")

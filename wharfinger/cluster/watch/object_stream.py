@@ -59,11 +59,10 @@ class WatchSubscription:
         return not self.listener.fresh
 
     async def wait_first_list(self) -> None:
-        """Wait until the subscriber was notified of all objects; raise the ClusterError or ShapeError of a failed first
-        attempt.
+        """Wait until the subscriber was notified of all objects.
 
-        Only attempts that began since it subscribed count. It is for callers that would rather report the error than wait;
-        the stream continues to retry.
+        Raises the ClusterError or ShapeError of the first attempt if that failed. Only attempts that began since it
+        subscribed count. It is for callers that would rather report the error than wait; the stream continues to retry.
         """
         await self._attempted.wait()
         if self._first_error is not None:

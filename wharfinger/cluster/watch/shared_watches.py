@@ -73,10 +73,10 @@ class SharedWatches:
 async def open_shared_watches(
     client: ClusterClient, *, jitter: Callable[[], float] = random
 ) -> AsyncGenerator[SharedWatches, None]:
-    """Yield shared watches for as long as the block runs. ``jitter`` returns a number in [0, 1), for the delays after
-    failures.
+    """Yield shared watches for as long as the block runs.
 
-    Resources: a task and an open watch for each target that has subscribers.
+    ``jitter`` returns a number in [0, 1), for the delays after failures. Resources: a task and an open watch for each target
+    that has subscribers.
     """
     async with trio.open_nursery() as nursery:
         yield SharedWatches(client, jitter, nursery)
