@@ -47,9 +47,7 @@ def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> Hea
 
 
 def joined(name: str, values: str, value: str) -> str:
-    """Return the value of a repeated header: joined by commas (RFC 9110 §5.3), or by line feeds if values may contain
-    commas.
-    """
+    """Return the value of a repeated header, joined by commas (RFC 9110 §5.3), or by line feeds if values may have commas."""
     return f"{values}\n{value}" if name.startswith(_WITH_COMMAS) else f"{values}, {value}"
 
 

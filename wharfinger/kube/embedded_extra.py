@@ -1,6 +1,4 @@
-"""The check whether the libraries of the embedded control plane are installed, which are in the extra
-``wharfinger[embedded]``.
-"""
+"""The check whether the libraries of the extra ``wharfinger[embedded]`` are installed, for the embedded control plane."""
 
 from importlib.util import find_spec
 from typing import Final

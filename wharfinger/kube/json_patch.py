@@ -172,9 +172,7 @@ class _Work:
         self.add(path, self.remove(source))
 
     def copied(self, value: JsonValue, depth: int, *, free: bool) -> JsonValue:
-        """Return a deep copy for a place at that depth. Raises _Refused if it is too deep, or if it is not free and exceeds
-        the limit.
-        """
+        """Return a deep copy for a place at that depth. Raises _Refused if it is too deep, or not free and over the limit."""
         if depth > MAX_DEPTH or (depth == MAX_DEPTH and isinstance(value, dict | list)):
             raise _Refused(f"is nested deeper than {MAX_DEPTH} levels")
         if not free:

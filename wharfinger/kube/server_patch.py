@@ -56,8 +56,9 @@ def _without_nulls(value: JsonValue) -> JsonValue:
 
 @dataclass(slots=True)
 class _Work:
-    """The document being patched, which nothing else refers to. An operation's cost depends on its own size, not the
-    document's.
+    """The document being patched, which nothing else refers to.
+
+    An operation's cost depends on its own size, not the document's.
     """
 
     root: JsonValue
