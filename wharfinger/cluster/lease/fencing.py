@@ -1,6 +1,6 @@
 """The check whether the writer of a pending record can still be at work, so that a dead writer blocks no operation.
 
-Helm refuses such an operation with "another operation is in progress", which would never end here without this check.
+Without it, the refusal "another operation is in progress" could last for ever after the writer died.
 
 A daemon writes into each record its identity, its fence (:mod:`~wharfinger.cluster.lease.lease`) and the Lease that gave it
 the fence. A pending record is then over at once if its holder is provably gone:
@@ -11,8 +11,7 @@ it was written by                                      and is over
 this identity: an earlier life of it, or this one      at once: its state folder is ours now (unless its fence is greater)
 another that held the Lease we hold now                at once: its fence is smaller
 another under another Lease                            when that is deleted, has another holder or fence, or was seen
-unchanged
-                                                       for as long as it is granted
+                                                       unchanged for as long as it is granted
 a user's helm, or a daemon without a Lease             when it was seen unchanged for :data:`ABANDONED_AFTER_S`
 =====================================================  =============================================================
 
