@@ -59,7 +59,9 @@ async def test_a_name_is_asked_again_on_a_miss() -> None:
         ):
             await client.find_resource("widgets")
         assert len(transport.requests) == 4
-        with pytest.raises(UnknownKindError, match=r"^pods of apps/v1: .* serves no such kind; is its .* there\?$"):
+        with pytest.raises(
+            UnknownKindError, match=r"^pods of apps/v1: .* serves no such kind; check that its .* is installed$"
+        ):
             await client.find_resource("pods", "apps/v1")
         with pytest.raises(UnknownKindError, match=r"^nodes of metrics.example/v1beta1: the API server behind"):
             await client.find_resource("nodes", "metrics.example/v1beta1")

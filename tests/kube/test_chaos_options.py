@@ -17,4 +17,4 @@ def test_they_are_read_and_explained(capsys: pytest.CaptureFixture[str]) -> None
     }
     with pytest.raises(SystemExit):
         parser.parse_args(["--help"])
-    assert "with --embedded: let requests go wrong" in capsys.readouterr().out
+    assert "with --embedded: inject faults into requests" in capsys.readouterr().out

@@ -1,13 +1,13 @@
-"""One HTTP/1.1 connection over any trio stream: a request in, its answer out, and again.
+"""One HTTP/1.1 connection over any trio stream: requests are read and answered in turn.
 
 h11 is the protocol machine, and an ordinary request needs none (:mod:`~wharfinger.httpd.lean`); this is the trio shell of
-both. What holds:
+both. Invariants:
 
 * one request at a time: pipelined ones wait in bounded buffers, and are answered in order;
 * every wait for the client has a deadline, every size a limit;
 * after anything malformed the connection ends: nothing that follows such bytes is ever read as a request;
 * an answer that could not be sent whole ends the connection, so no client takes a part for the whole;
-* a handler is never cancelled because its client went away, a streaming producer always is.
+* a handler is never cancelled because its client disconnected, a streaming producer always is.
 """
 
 import logging
@@ -32,7 +32,7 @@ log: Final = logging.getLogger(__name__)
 
 _CHUNK: Final = 64 * 1024
 _CLOSE_S: Final = 2.0
-"""For the farewell of a connection: reading away what a refused client still sends, and closing."""
+"""The time for ending a connection: reading the rest of a refused request, and closing."""
 _LATE_BODY: Final = "the body of the request did not arrive in time"
 _LINGER_BYTES: Final = 16 * 1024 * 1024
 
@@ -46,11 +46,11 @@ class Connection:
         self._limits = limits
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.header_bytes)
         self._framing: Framing = H11Framing(self._h11)
-        self._data = b""  # received, and not given to h11 yet
+        self._data = b""  # received, and not passed to h11 yet
         self._method = ""
         self._last = False  # no request is read after this exchange
-        self._draining = False  # and no stream is begun in it
-        self._unusable = False  # the client is gone, or what was sent is not whole
+        self._draining = False  # no request is read after this exchange, and no stream is begun in it
+        self._unusable = False  # the client is gone, or an answer was sent incompletely
         self._idle = False
         self._patience = trio.CancelScope()  # ends the wait for a request, and nothing else
         self._late = False  # a request came in just when the wait for it was given up
@@ -58,12 +58,12 @@ class Connection:
 
     @property
     def idle(self) -> bool:
-        """Whether it waits for a request, so that nothing is lost by closing it."""
+        """Return whether the connection waits for a request, so that nothing is lost by closing it."""
         return self._idle
 
     @property
     def streaming(self) -> bool:
-        """Whether it sends a streamed answer, which may go on for hours."""
+        """Return whether the connection sends a streamed answer, which may last for hours."""
         return self._streaming is not None
 
     def retire(self, reason: str) -> None:
@@ -73,7 +73,7 @@ class Connection:
             self._patience.cancel(reason=reason)
 
     def drain(self, reason: str) -> None:
-        """Retire, and bring a streamed answer to its proper end."""
+        """Retire, and end a streamed answer properly."""
         self._draining = True
         self.retire(reason)
         if self._streaming is not None:
@@ -89,7 +89,7 @@ class Connection:
                 await self._stream.aclose()
 
     async def _serve(self) -> bool:
-        """Serve as long as requests come in time; whether one came just when the wait for it was given up."""
+        """Serve as long as requests come in time; return whether one came just when the wait for it was given up."""
         with self._patience:
             while await self._exchange():
                 if self._h11.our_state is h11.DONE:
@@ -98,7 +98,7 @@ class Connection:
         return False
 
     async def _exchange(self) -> bool:
-        """Read one request and answer it; whether the connection can be used again."""
+        """Read one request and answer it; return whether the connection can be used again."""
         if not await self._wait_first_byte():
             return False
         try:
@@ -121,7 +121,7 @@ class Connection:
             return False
         self._late = False
         if self._data or self._h11.trailing_data[0]:
-            await trio.lowlevel.checkpoint()  # who pipelines lets others have their turn
+            await trio.lowlevel.checkpoint()  # a client that pipelines must not block others
             return True
         self._idle, self._patience.deadline = True, trio.current_time() + self._limits.idle_s
         try:
@@ -132,7 +132,7 @@ class Connection:
         return self._data != b"" and not self._late
 
     async def _read_plain(self) -> Request | None:
-        """The request where it is an ordinary one, and all that was received; else everything is left for h11."""
+        """Return the request if it is ordinary, and everything that was received; otherwise leave all data for h11."""
         limits = self._limits
         if self._h11.trailing_data[0]:
             return None
@@ -150,7 +150,7 @@ class Connection:
         return Request(head.method, head.target.path, head.target.query, head.headers, body)
 
     async def _receive_up_to(self, size: int) -> None:
-        """Receive until there is so much, or there comes no more: that is then h11's to judge."""
+        """Receive up to ``size`` bytes, or until no more arrive; h11 judges an incomplete request."""
         pieces, missing = [self._data], size - len(self._data)
         with trio.move_on_after(self._limits.body_read_s) as patience:
             while missing > 0 and (data := await self._receive()):
@@ -161,7 +161,7 @@ class Connection:
         self._data = b"".join(pieces)
 
     async def _read_request(self) -> Request | None:
-        """The next request, whole; None when the client left instead of finishing it."""
+        """Return the next request, whole; None if the client disconnected before its end."""
         self._method, self._framing = "", H11Framing(self._h11)
         if self._data:
             self._h11.receive_data(self._data)
@@ -190,7 +190,7 @@ class Connection:
         raise RefusedRequestError(408, _LATE_BODY)
 
     async def _next_event(self) -> h11.Event | None:
-        """The client's next event, None when it is gone. Raises h11.RemoteProtocolError."""
+        """Return the client's next event, None if it disconnected. Raises h11.RemoteProtocolError."""
         while True:
             event = self._h11.next_event()
             if isinstance(event, h11.Event):
@@ -205,7 +205,7 @@ class Connection:
             self._h11.receive_data(data)
 
     async def _receive(self) -> bytes:
-        """What the client sends next; nothing when it said goodbye, and when the transport failed."""
+        """Return the client's next bytes; nothing if it closed the connection, or the transport failed."""
         try:
             return bytes(await self._stream.receive_some(_CHUNK))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -233,14 +233,14 @@ class Connection:
                 await self._stream_out(request, response)
 
     def _head(self, response: Response | StreamingResponse) -> bytes:
-        """The head of an answer; of a streamed one only a look at it, since its stream may never begin."""
+        """Return the head of an answer; only validate that of a streamed answer, since its stream may never begin."""
         if isinstance(response, Response):
             return self._framing.head(response, close=self._last)
         response_head(response, close=self._last)
         return b""
 
     async def _refuse(self, refusal: RefusedRequestError) -> None:
-        """Answer what is no proper request, then let the client read that before the connection goes."""
+        """Answer an invalid request, then let the client read the answer before the connection is closed."""
         log.debug("refused a request with %d: %s", refusal.status, refusal)
         if await self._send_whole(text_response(refusal.status, str(refusal)), close=True):
             await self._linger()
@@ -266,7 +266,7 @@ class Connection:
                     await self._send_chunks(response, chunks)
                 nursery.cancel_scope.cancel(reason="the stream ended")
         except Exception as error:
-            # Anything of the transport was caught where it happened: this is the producer's.
+            # Errors of the transport were caught where they happened, so this one is the producer's.
             if is_cut(error):
                 self._unusable = True
                 return
@@ -284,7 +284,7 @@ class Connection:
             await self._send_whole(text_response(503, "the server is shutting down"))
 
     async def _send_chunks(self, response: StreamingResponse, chunks: AsyncIterator[bytes]) -> None:
-        # Nothing of ours is raised in here: a producer's context manager may wrap what passes through it in a group.
+        # None of our errors is raised here, since a producer's context manager may wrap it in a group.
         if not await self._send(self._framing.head(response, close=self._last)):
             return
         unseen = 0
@@ -294,12 +294,12 @@ class Connection:
             unseen += len(chunk) + _CHUNK // 16
             if unseen < _CHUNK:
                 await trio.lowlevel.checkpoint_if_cancelled()
-            else:  # neither sending nor producing need have waited for anything
+            else:  # possibly neither sending nor producing has had to wait
                 await trio.lowlevel.checkpoint()
                 unseen = 0
 
     async def _watch_for_disconnect(self, stream_scope: trio.CancelScope) -> None:
-        """Take in (a bounded amount of) what the client pipelines; when it leaves, cancel the producer."""
+        """Receive (a bounded amount of) pipelined data; when the client disconnects, cancel the producer."""
         while len(self._h11.trailing_data[0]) + len(self._data) <= self._limits.header_bytes:
             data = await self._receive()
             if not data:
@@ -309,10 +309,10 @@ class Connection:
         stream_scope.cancel(reason="the client went away")
 
     async def _send(self, data: bytes) -> bool:
-        """Send in one write; False, and the connection is over, when the client did not take it (in time)."""
+        """Send in one write; return False, and end the connection, if the client did not take it (in time)."""
         if self._unusable:
             return False
-        self._unusable = True  # until it is proven otherwise: a cancelled write leaves half a message behind
+        self._unusable = True  # reset after success; a cancelled write leaves half a message behind
         try:
             sent = self._send_now(data)
             if sent < len(data):
@@ -326,7 +326,7 @@ class Connection:
         return True
 
     def _send_now(self, data: bytes) -> int:
-        """How much of it a plain socket takes at once: nearly always all, and nobody has to wait for anything."""
+        """Return how many bytes a plain socket takes at once: nearly always all, so that no wait is needed."""
         if not isinstance(self._stream, trio.SocketStream):
             return 0
         try:
@@ -337,7 +337,7 @@ class Connection:
             raise trio.BrokenResourceError(str(error)) from error
 
     async def _linger(self) -> None:
-        """Close our direction and read the rest away: closing over unread bytes would reset what was just sent."""
+        """Close our direction and discard further input: closing over unread bytes would reset what was just sent."""
         if not isinstance(self._stream, trio.abc.HalfCloseableStream):
             return
         with trio.move_on_after(_CLOSE_S):

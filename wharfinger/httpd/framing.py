@@ -1,6 +1,6 @@
-"""How the answer to one request is put into bytes: by h11, or, for an ordinary request, without it.
+"""Framing of the answer to one request: by h11, or, for an ordinary request, without it.
 
-Both say what they have done so far, so that the connection knows whether another request may follow.
+Both report their progress, so that the connection knows whether another request may follow.
 """
 
 from typing import Protocol
@@ -17,29 +17,29 @@ class Framing(Protocol):
 
     @property
     def begun(self) -> bool:
-        """Whether the head was made."""
+        """Return whether the head was made."""
         ...
 
     @property
     def over(self) -> bool:
-        """Whether the exchange came to its end, and another may follow."""
+        """Return whether the exchange is complete, so that another may follow."""
         ...
 
     def head(self, response: Response | StreamingResponse, *, close: bool) -> bytes:
-        """The head. Raises ValueError and h11.LocalProtocolError for what may not stand in one; then it is not begun."""
+        """Return the head. Raises ValueError and h11.LocalProtocolError for an invalid one; then it is not begun."""
         ...
 
     def data(self, data: bytes) -> bytes:
-        """A piece of the body."""
+        """Return a piece of the body."""
         ...
 
     def end(self) -> bytes:
-        """The end."""
+        """Return the end of the answer."""
         ...
 
 
 class H11Framing:
-    """By h11, which knows what was asked."""
+    """The framing by h11, which knows the request."""
 
     def __init__(self, connection: h11.Connection) -> None:
         self._h11 = connection
@@ -63,7 +63,7 @@ class H11Framing:
 
 
 class LeanFraming:
-    """The answer to an ordinary request: HTTP/1.1, not HEAD, of a client that keeps the connection."""
+    """The framing of the answer to an ordinary request: HTTP/1.1, not HEAD, of a client that keeps the connection."""
 
     def __init__(self) -> None:
         self.begun = False
@@ -77,7 +77,7 @@ class LeanFraming:
 
     def head(self, response: Response | StreamingResponse, *, close: bool) -> bytes:
         head = write_head(response, close=close)
-        if head is None:  # h11 says what is wrong with it, or how it is written
+        if head is None:  # h11 raises its error, or writes it
             made = response_head(response, close=close)
             machine = h11.Connection(h11.SERVER)
             machine.receive_data(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")

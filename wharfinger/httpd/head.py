@@ -1,8 +1,8 @@
-"""The head of a request, checked: what h11 lets through and this server still refuses.
+"""The head of a request, with the checks that h11 does not make.
 
-Pure. h11 refuses malformed lines, conflicting lengths, unknown transfer codings and a missing or doubled Host. Left to
-refuse here are heads over the limits, two framings at once (the classic smuggling shape, RFC 9112 §6.3), control bytes
-in values, and protocols other than HTTP/1.x.
+Pure. h11 refuses malformed lines, conflicting lengths, unknown transfer codings and a missing or doubled Host. Heads over
+the limits, two framings at once (the classic smuggling shape, RFC 9112 §6.3), control bytes in values, and protocols other
+than HTTP/1.x are refused here.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> Head:
-    """The head of ``event``. Raises RefusedRequestError: 400, 413, 417, 431, 501 (CONNECT) or 505."""
+    """Return the head of ``event``. Raises RefusedRequestError: 400, 413, 417, 431, 501 (CONNECT) or 505."""
     method = event.method.decode("ascii")
     if not event.http_version.startswith(b"1."):
         raise RefusedRequestError(505, "this server speaks HTTP/1.1")
@@ -47,12 +47,12 @@ def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> Hea
 
 
 def joined(name: str, values: str, value: str) -> str:
-    """The value of a repeated header: by commas (RFC 9110 §5.3), by line feeds where values may have commas themselves."""
+    """Return the value of a repeated header, joined by commas (RFC 9110 §5.3), or by line feeds if values may have commas."""
     return f"{values}\n{value}" if name.startswith(_WITH_COMMAS) else f"{values}, {value}"
 
 
 def _join(event: h11.Request, header_bytes: int) -> dict[str, str]:
-    """Lower-case names to values."""
+    """Return the headers by lower-case name."""
     size = len(event.method) + len(event.target)
     if len(event.headers) > MAX_HEADERS:
         raise RefusedRequestError(431, f"more than {MAX_HEADERS} headers")

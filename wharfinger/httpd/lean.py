@@ -1,9 +1,9 @@
-"""The plain case, without a protocol machine: one ordinary request that arrived by itself, and its answer.
+"""The ordinary case, without a protocol machine: one ordinary request that arrived by itself, and its answer.
 
-Nearly every request is a line, a few headers in visible ASCII, and a body of a declared length. Such a one is read here by
-two regular expressions. Whatever is out of the ordinary in any way (another version, chunks, an expectation, a repeated
-header, odd white space, more bytes than the request) is not judged here: it is h11's, which sees it from its first byte.
-So nothing is let through that h11 refuses or reads otherwise (``tests/httpd/test_lean.py`` holds the two together).
+Nearly every request is a line, a few headers in visible ASCII, and a body of a declared length. Such a request is read here
+by two regular expressions. A request that differs in any way (another version, chunks, an expectation, a repeated header,
+odd white space, more bytes than the request) is not judged here: it is left to h11 from its first byte. So no request is
+accepted that h11 refuses or reads differently (``tests/httpd/test_lean.py`` checks that both agree).
 """
 
 import re
@@ -27,11 +27,11 @@ _VALUE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _NOT_PLAIN: Final = frozenset({"transfer-encoding", "expect", "upgrade", "trailer", "te"})
 _NOT_PLAIN_METHODS: Final = frozenset({b"HEAD", b"CONNECT"})
 _MOST_REMEMBERED: Final = 2048
-"""Bytes of headers that are kept as read."""
+"""The largest number of bytes of headers that are cached with their parsed form."""
 
 
 def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[Head, int] | None:
-    """The head that ``data`` begins with, and where its body begins; None where it is not whole, or not ordinary."""
+    """Return the head at the beginning of ``data``, and the start of its body; None if it is incomplete, or not ordinary."""
     end = data.find(b"\r\n\r\n", 0, header_bytes)
     line = _LINE.match(data)
     if end < 0 or line is None or line[1] in _NOT_PLAIN_METHODS:
@@ -52,7 +52,7 @@ def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[Head,
 
 
 def _headers(block: bytes) -> tuple[Mapping[str, str], int] | None:
-    """The headers of an ordinary request, and the length of its body."""
+    """Return the headers of an ordinary request, and the length of its body."""
     if _BLOCK.fullmatch(block) is None:
         return None
     found = _HEADER.findall(block)
@@ -66,11 +66,11 @@ def _headers(block: bytes) -> tuple[Mapping[str, str], int] | None:
 
 
 _read_headers: Final = lru_cache(maxsize=256)(_headers)
-"""A client says the same with every request, but for the length."""
+"""The cached parser; a client sends the same headers with every request, except for the length."""
 
 
 def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes | None:
-    """The head of an answer to such a request; None where there is something to judge about it."""
+    """Return the head of an answer to such a request; None if it needs h11's judgement."""
     status = response.status
     if not 200 <= status <= 599 or not _VALUE.fullmatch(response.content_type):
         return None
@@ -93,12 +93,12 @@ def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes 
 
 @lru_cache(maxsize=64)
 def _may_be_said(name: str) -> bool:
-    """Whether a handler may say a header of this name."""
+    """Return whether a handler may set a header of this name."""
     return name.lower() not in OURS and _NAME.fullmatch(name) is not None
 
 
 def write_chunk(data: bytes) -> bytes:
-    """A piece of a streamed answer (RFC 9112 §7.1); of one that many streams send, the frame is made once."""
+    """Return a piece of a streamed answer (RFC 9112 §7.1); if many streams send the same piece, its frame is made once."""
     if data is _latest[0]:
         return _latest[1]
     frame = b"%x\r\n%b\r\n" % (len(data), data)
@@ -109,7 +109,7 @@ def write_chunk(data: bytes) -> bytes:
 
 _WORTH_KEEPING: Final = 4096
 _latest: Final = [b"", b"0\r\n\r\n"]
-"""A long piece and its frame."""
+"""The latest long piece and its frame."""
 
 
 LAST_CHUNK: Final = b"0\r\n\r\n"

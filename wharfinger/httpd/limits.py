@@ -1,29 +1,29 @@
-"""What one server grants its clients: sizes in bytes, times in seconds."""
+"""The limits of a server: sizes in bytes, times in seconds."""
 
 from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """The bounds of a server; ValueError unless all are positive (a body limit of 0 is one too).
+    """The bounds of a server. Raises ValueError unless all are positive (a body limit of 0 is allowed too).
 
-    At worst it holds ``connections * (header_bytes + body_bytes)`` of requests in memory.
+    In the worst case a server holds ``connections * (header_bytes + body_bytes)`` of requests in memory.
     """
 
     header_bytes: int = 32 * 1024
-    """Request line and headers together; more is answered with 431."""
+    """The size of request line and headers together; a larger head is answered with 431."""
     body_bytes: int = 4 * 1024 * 1024
-    """A request body; more is answered with 413."""
+    """The size of a request body; a larger one is answered with 413."""
     idle_s: float = 120.0
-    """How long a connection may wait for its next request to begin."""
+    """The time in which the next request on a connection has to begin."""
     header_read_s: float = 10.0
-    """From the first byte of a request to the end of its head; then 408."""
+    """The time from the first byte of a request to the end of its head; then the answer is 408."""
     body_read_s: float = 60.0
-    """From the end of a request's head to the end of its body; then 408."""
+    """The time from the end of a request's head to the end of its body; then the answer is 408."""
     write_s: float = 30.0
-    """For the client to take one whole response, or one chunk of a streamed one; then the connection is dropped."""
+    """The time in which a client has to take one whole response, or one streamed chunk; then the connection is dropped."""
     connections: int = 256
-    """Connections served at once. The next ones displace idle ones, or wait to be served."""
+    """The number of connections served at once. The next ones displace idle ones, or wait to be served."""
 
     def __post_init__(self) -> None:
         for limit in fields(self):

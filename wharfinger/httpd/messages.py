@@ -17,7 +17,7 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes
 
     def arg(self, name: str, default: str = "") -> str:
-        """The last value of a query parameter."""
+        """Return the last value of a query parameter."""
         values = self.query.get(name)
         return values[-1] if values else default
 
@@ -43,18 +43,21 @@ class StreamingResponse:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Nothing: the connection is closed without a word, as if this side were gone. For faults that are made on purpose."""
+    """The absence of an answer: the connection is closed without one, as if this side were gone. For intentional faults."""
 
 
 class CutError(Exception):
-    """Raised by the chunks of a streamed response: the connection is closed in the middle, on purpose."""
+    """The chunks of a streamed response raise this to close the connection in the middle, intentionally."""
 
 
 def is_cut(error: Exception) -> bool:
-    """Whether an exception, or all of a group, is a :class:`CutError`."""
+    """Return whether an exception, or all of a group, is a :class:`CutError`."""
     return isinstance(error, CutError) or (isinstance(error, ExceptionGroup) and error.split(CutError)[1] is None)
 
 
 Answer = Response | StreamingResponse | NoAnswer
 Handler = Callable[[Request], Awaitable[Answer]]
-"""Answers one request. Expected failures are responses; an exception is a bug: it is logged and answered with 500."""
+"""A function that answers one request.
+
+Expected failures are responses; an exception is a bug: it is logged and answered with 500.
+"""

@@ -1,6 +1,7 @@
-"""Responses as h11 events: one place that decides about framing, so that no handler can get it wrong.
+"""Responses as h11 events. Framing is decided only here, so that no handler can do it wrong.
 
-Pure but for the Date header. A handler says what it answers; lengths, chunking and connection persistence are ours.
+Pure but for the Date header. A handler only supplies the answer; lengths, chunking and connection persistence are decided
+here.
 """
 
 from email.utils import formatdate
@@ -16,15 +17,15 @@ REASONS: Final = {int(status): status.phrase for status in HTTPStatus}
 
 
 def text_response(status: int, message: str) -> Response:
-    """A plain-text answer of one line."""
+    """Return a plain-text answer of one line."""
     return Response(status=status, body=message.encode() + b"\n", content_type="text/plain; charset=utf-8")
 
 
 def response_head(response: Response | StreamingResponse, *, close: bool) -> h11.Response:
-    """The head of a response, its headers in UTF-8; ``close`` says that the connection ends with it.
+    """Return the head of a response, its headers in UTF-8; ``close`` announces the end of the connection.
 
-    Raises ValueError for a status that ends no exchange or a header that is the server's own, and
-    h11.LocalProtocolError for text that may not stand in a header: all of them bugs of a handler.
+    Raises ValueError for a status that ends no exchange or a header that only the server may set, and h11.LocalProtocolError
+    for text that is not allowed in a header: all of them bugs of a handler.
     """
     if not 200 <= response.status <= 599:
         raise ValueError(f"a response cannot have the status {response.status}")
@@ -43,5 +44,5 @@ def response_head(response: Response | StreamingResponse, *, close: bool) -> h11
 
 
 def may_have_body(status: int) -> bool:
-    """Whether responses of this status have a body at all (RFC 9110 §15)."""
+    """Return whether responses of this status have a body at all (RFC 9110 §15)."""
     return status not in {204, 304}

@@ -1,8 +1,8 @@
-"""The one HTTP server of the project: small, bounded, and over any trio listener (TCP, TLS, Unix socket, memory).
+"""The HTTP server of the project: small, bounded, and over any trio listener (TCP, TLS, Unix socket, memory).
 
-The debug socket and the embedded control plane answer through it. Leaving :func:`open_server` stops it in this order:
-no more connections, idle connections and streamed answers end, requests in flight are answered, then it is over. How
-long that may take is the caller's deadline around it.
+The debug socket and the embedded control plane use it. Leaving :func:`open_server` stops it in this order: it accepts no
+more connections, idle connections and streamed answers end, requests in flight are answered. The caller limits the time for
+that by a deadline around it.
 """
 
 import errno
@@ -14,7 +14,7 @@ from typing import Final
 import trio
 
 from wharfinger.httpd.connection import Connection
-from wharfinger.httpd.limits import HttpLimits as HttpLimits  # noqa: PLC0414 - offered from here too
+from wharfinger.httpd.limits import HttpLimits as HttpLimits  # noqa: PLC0414 - also exported here
 from wharfinger.httpd.messages import Handler
 
 log: Final = logging.getLogger(__name__)
@@ -52,12 +52,12 @@ class _Server:
         self._open: dict[Connection, None] = {}
 
     def new_intake(self) -> trio.CancelScope:
-        """The scope of one accept loop; made before its task runs, so that an early drain reaches it."""
+        """Return the scope of one accept loop; it is made before its task runs, so that an early drain reaches it."""
         self._intakes.append(trio.CancelScope())
         return self._intakes[-1]
 
     def drain(self) -> None:
-        """Accept no more, and let every open connection end as soon as it properly can."""
+        """Accept no more connections, and let every open connection end as soon as it properly can."""
         for intake in self._intakes:
             intake.cancel(reason="the server is shutting down")
         for connection in self._open:
@@ -66,7 +66,7 @@ class _Server:
     async def accept(
         self, listener: trio.abc.Listener[trio.abc.Stream], intake: trio.CancelScope, connections: trio.Nursery
     ) -> None:
-        """Accept on one listener until drained; ``connections`` is the server's own nursery."""
+        """Accept on one listener until drained; ``connections`` is the nursery of the server."""
         with intake:
             async with listener:
                 while True:
@@ -86,7 +86,7 @@ class _Server:
             raise
 
     def _make_room(self) -> None:
-        """Let go of the oldest idle connection, or of the oldest that will be idle soon."""
+        """End the oldest idle connection, or the oldest that will be idle soon."""
         idle = next((connection for connection in self._open if connection.idle), None)
         chosen = idle or next((connection for connection in self._open if not connection.streaming), None)
         if chosen is not None:
@@ -101,7 +101,7 @@ class _Server:
 
 
 async def _accept_one(listener: trio.abc.Listener[trio.abc.Stream]) -> trio.abc.Stream:
-    """The next connection; waits out a shortage of descriptors or memory, as trio.serve_listeners does."""
+    """Return the next connection; wait out a shortage of descriptors or memory, as trio.serve_listeners does."""
     while True:
         try:
             return await listener.accept()

@@ -1,8 +1,7 @@
-"""The target of a request line, read strictly: bytes of a stranger in, a path and a query out, or a refusal.
+"""The target of a request line, read strictly: foreign bytes are converted to a path and a query, or refused.
 
-Pure. What is not exactly understood is refused with 400 rather than guessed at, because two readers that guess
-differently are how a request comes to mean one thing to a proxy and another to the server behind it (RFC 9112 §3.2,
-RFC 3986 §2.1).
+Pure. A target that is not exactly understood is refused with 400 rather than guessed at, because two readers that guess
+differently are how a request means one thing to a proxy and another to the server behind it (RFC 9112 §3.2, RFC 3986 §2.1).
 """
 
 import re
@@ -14,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 MAX_PARAMETERS: Final = 256
-"""Query parameters of one request."""
+"""The largest number of query parameters of one request."""
 
 _PLAIN_PATH: Final = re.compile(rb"/[A-Za-z0-9/._~-]*")
 _NO_QUERY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
@@ -22,7 +21,7 @@ _HEX: Final = frozenset(b"0123456789abcdefABCDEF")
 
 
 class RefusedRequestError(Exception):
-    """A request is refused before any handler sees it; ``status`` is the answer, the message its plain-text body."""
+    """The request is refused before a handler sees it; ``status`` is the answer, the message its plain-text body."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -56,7 +55,7 @@ def parse_target(raw: bytes) -> Target:
 
 
 def parse_query(raw: bytes) -> dict[str, tuple[str, ...]]:
-    """The parameters of ``a=1&b&a=2``: every value of a key, in order; a key without ``=`` has the value ``""``.
+    """Return the parameters of ``a=1&b&a=2``: every value of a key, in order; a key without ``=`` has the value ``""``.
 
     ``+`` reads as a space, as in forms (and as Kubernetes' clients send it). Empty pieces are skipped.
     """
@@ -72,7 +71,7 @@ def parse_query(raw: bytes) -> dict[str, tuple[str, ...]]:
 
 
 def decode_percent(raw: bytes) -> str:
-    """Percent-decoded UTF-8 text. Raises RefusedRequestError (400) unless every ``%`` has two hex digits after it."""
+    """Return percent-decoded UTF-8 text. Raises RefusedRequestError (400) unless two hex digits follow every ``%``."""
     for after in raw.split(b"%")[1:]:
         if len(after) < 2 or not _HEX.issuperset(after[:2]):
             raise RefusedRequestError(400, "bad percent-encoding in the request target")

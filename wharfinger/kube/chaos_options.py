@@ -4,13 +4,13 @@ import argparse
 
 
 def add_chaos(parser: argparse.ArgumentParser, condition: str) -> None:
-    """``--chaos`` and its seed, for whoever starts a control plane; ``condition`` is said in their help."""
-    group = parser.add_argument_group("chaos", "faults on purpose, by rules (docs/chaos.md)")
+    """Add ``--chaos``, whose help begins with ``condition``, and its seed to a command that starts a control plane."""
+    group = parser.add_argument_group("chaos", "intentional faults, by rules (docs/chaos.md)")
     group.add_argument(
         "--chaos",
         metavar="RULES",
-        help=f"{condition}let requests go wrong: a YAML file of rules, or rules as in 'latency verb=list delay=200ms; error "
-        "code=503 verb=patch times=2'; faults: latency, drop-before, drop-after, error, throttle, cut-watch, stale-read, "
+        help=f"{condition}inject faults into requests: a YAML file of rules, or rules as in 'latency verb=list delay=200ms; "
+        "error code=503 verb=patch times=2'; faults: latency, drop-before, drop-after, error, throttle, cut-watch, stale-read, "
         "slow-list, partition",
     )
     group.add_argument(
@@ -18,5 +18,5 @@ def add_chaos(parser: argparse.ArgumentParser, condition: str) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="what rules with a chance draw from (default: %(default)s)",
+        help="the random seed for rules with a chance (default: %(default)s)",
     )

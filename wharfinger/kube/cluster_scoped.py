@@ -1,4 +1,4 @@
-"""Which built-in kinds are of the whole cluster: for whoever judges manifests without a server.
+"""The built-in kinds that are cluster-scoped, for checks of manifests without a server.
 
 Source: discovery of kube-apiserver 1.36. A kind that is not here may be custom, and of either scope.
 """
@@ -61,4 +61,4 @@ _KINDS: Final = {
 }
 
 CLUSTER_SCOPED: Final = frozenset((group, kind) for group, kinds in _KINDS.items() for kind in kinds)
-"""Group ("" for the core one) and kind."""
+"""The kinds as pairs of group ("" for the core one) and kind."""

@@ -1,14 +1,14 @@
-"""Whether the libraries of the embedded control plane are installed, which the extra ``wharfinger[embedded]`` brings."""
+"""The check whether the libraries of the extra ``wharfinger[embedded]`` are installed, for the embedded control plane."""
 
 from importlib.util import find_spec
 from typing import Final
 
 LIBRARIES: Final = ("cryptography", "re2")
-"""By their import names."""
+"""The import names of the libraries."""
 
 
 def missing_libraries() -> str:
-    """Return which libraries are missing and the command that brings them, as one sentence; "" where all are there."""
+    """Return the missing libraries and the command that installs them, as one sentence; "" if none is missing."""
     missing = [name for name in LIBRARIES if find_spec(name) is None]
     if not missing:
         return ""

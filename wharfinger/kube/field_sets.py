@@ -1,13 +1,13 @@
 """Sets of fields, as managers own them: a trie of path elements, and its algebra.
 
-A path element is written as FieldsV1 writes it (``f:name`` a member, ``k:{"name":"a"}`` an item of a keyed list,
-``v:"x"`` an item of a set, ``i:0`` an index), so two elements are equal exactly when their texts are: keys and values
-are kept as canonical JSON. A :class:`FieldSet` holds the elements that are in the set themselves (``members``) and
-the sets below elements (``children``); an element may be both, which FieldsV1 writes as ``"."``.
+A path element is written as in FieldsV1 (``f:name`` a member, ``k:{"name":"a"}`` an item of a keyed list, ``v:"x"`` an item
+of a set, ``i:0`` an index), so two elements are equal exactly when their texts are: keys and values are kept as canonical
+JSON. A :class:`FieldSet` holds the elements that are in the set themselves (``members``) and the sets below elements
+(``children``); an element may be both, which FieldsV1 writes as ``"."``.
 
-Invariants: sets are immutable, children are never empty, and every operation is set algebra over whole paths: taking
-away ``.spec`` says nothing of ``.spec.replicas``. Which lists are keyed, and by what, is known to the server alone
-(:mod:`wharfinger.control_plane.merging.typed_fields`); here a set says it of itself.
+Invariants: sets are immutable, children are never empty, and every operation is set algebra over whole paths: removing
+``.spec`` does not affect ``.spec.replicas``. Which lists are keyed, and by which keys, is only known to the server
+(:mod:`wharfinger.control_plane.merging.typed_fields`); here the set itself shows it.
 
 Sources: KEP-555, and FieldsV1 in the API reference of ``meta/v1``.
 """
@@ -20,15 +20,15 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonError, JsonObject, JsonValue, canonical_json, decode_json, encode_json
 
 FieldPath: TypeAlias = tuple[str, ...]
-"""Path elements from the root on; the root itself is ()."""
+"""The path elements from the root on; the root itself is ()."""
 
 _KINDS: Final = ("f:", "k:", "v:", "i:")
 MAX_ELEMENT_BYTES: Final = 8 * 1024 * 1024
-"""Of a key or an item of a list in a path: what an object may hold, escaped."""
+"""The limit of a list key or item in a path: the size limit of an object, escaped."""
 
 
 class FieldSetError(FormatError):
-    """A FieldsV1 that is none."""
+    """The value is no valid FieldsV1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class FieldSet:
         return path[-1] in here.members
 
     def below(self, element: str) -> "FieldSet":
-        """The paths below one element, without it; empty where there are none."""
+        """Return the paths below one element, without it; empty if there are none."""
         return self.children.get(element, EMPTY)
 
     def union(self, other: "FieldSet") -> "FieldSet":
-        """The paths in either; this very set where the other adds nothing."""
+        """Return the paths in either set; this very set if the other adds nothing."""
         if not other:
             return self
         if not self:
@@ -73,7 +73,7 @@ class FieldSet:
         return FieldSet(members, children) if grown or len(members) != len(self.members) else self
 
     def difference(self, other: "FieldSet") -> "FieldSet":
-        """The paths in this and not in the other; this very set where that takes nothing away."""
+        """Return the paths in this set and not in the other; this very set if nothing is removed."""
         members, children = self.members - other.members, dict(self.children)
         changed = len(members) != len(self.members)
         for element in self.children.keys() & other.children.keys():
@@ -87,12 +87,12 @@ class FieldSet:
         return FieldSet(members, children) if changed else self
 
     def intersection(self, other: "FieldSet") -> "FieldSet":
-        """The paths in both."""
+        """Return the paths in both sets."""
         children = {element: child.intersection(other.below(element)) for element, child in self.children.items()}
         return FieldSet(self.members & other.members, {element: child for element, child in children.items() if child})
 
     def paths(self) -> Iterator[FieldPath]:
-        """Every path, parents before what is below them, otherwise in order of their texts by kind."""
+        """Yield every path, parents before the paths below them, otherwise in order of their texts by kind."""
         for element in sorted(self.members, key=_order):
             yield (element,)
         for element in sorted(self.children, key=_order):
@@ -100,7 +100,7 @@ class FieldSet:
                 yield (element, *path)
 
     def to_fields_v1(self) -> JsonObject:
-        """FieldsV1, sorted; written once, and not to be altered."""
+        """Return FieldsV1, sorted; it is cached, and must not be altered."""
         if self._written is not None:
             return self._written
         written: JsonObject = {}
@@ -132,7 +132,7 @@ class FieldSet:
 
     @staticmethod
     def of_paths(paths: Iterable[FieldPath]) -> "FieldSet":
-        """The set of these paths; the root () is in no set and left out."""
+        """Return the set of these paths; the root () is in no set and left out."""
         members: set[str] = set()
         below: dict[str, list[FieldPath]] = {}
         for path in paths:
@@ -147,7 +147,7 @@ EMPTY: Final = FieldSet()
 
 
 def same_value(left: JsonValue, right: JsonValue) -> bool:
-    """Equality of JSON: unlike Python's, ``true`` is not 1; 1 and 1.0 are the same number."""
+    """Return whether JSON values are equal: unlike in Python, ``true`` is not 1; 1 and 1.0 are the same number."""
     if isinstance(left, str) or left is right:
         return left == right
     if left != right:
@@ -155,7 +155,7 @@ def same_value(left: JsonValue, right: JsonValue) -> bool:
     if isinstance(left, dict) and isinstance(right, dict) and _are_texts(left):
         return True
     if isinstance(left, dict | list) and encode_json(left) == encode_json(right):
-        return True  # what is alike to Python, and in its text too, is the same
+        return True  # equal for Python and in their texts
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
@@ -166,7 +166,7 @@ def same_value(left: JsonValue, right: JsonValue) -> bool:
 
 
 def _are_texts(members: JsonObject) -> bool:
-    """Whether all members are texts, or objects of texts, of which there is but one kind of equality."""
+    """Return whether all members are texts, or objects of texts, for which Python's equality is right."""
     for value in members.values():  # noqa: SIM110 - a generator takes longer
         if type(value) is not str and not (type(value) is dict and _are_texts(value)):
             return False
@@ -174,7 +174,7 @@ def _are_texts(members: JsonObject) -> bool:
 
 
 def path_text(path: FieldPath) -> str:
-    """A path as the API server prints it: ``.spec.containers[name="a"].image``, ``.metadata.finalizers[="x"]``."""
+    """Return a path as the API server prints it: ``.spec.containers[name="a"].image``, ``.metadata.finalizers[="x"]``."""
     return "".join(_element_text(element) for element in path)
 
 
@@ -194,7 +194,7 @@ def _element_text(element: str) -> str:
 
 
 def _value_text(value: JsonValue) -> str:
-    """A value in a key as the API server prints it: the members of an object stand without anything between or around."""
+    """Return a value in a key as the API server prints it: an object's members without anything between or around them."""
     if isinstance(value, dict):
         return "".join(f"{name}={_value_text(inner)}" for name, inner in value.items())
     if isinstance(value, list):
@@ -203,7 +203,7 @@ def _value_text(value: JsonValue) -> str:
 
 
 def _checked(text: str) -> str:
-    """A path element with its JSON in canonical form."""
+    """Return a path element with its JSON in canonical form."""
     kind, rest = text[:2], text[2:]
     if kind not in _KINDS:
         raise FieldSetError(f"fieldsV1: {text!r} is no path element")

@@ -1,7 +1,7 @@
-"""Texts that Go's standard library reads in a way of its own, with its complaints: numbers, times, base64, quantities.
+"""Texts that Go's standard library reads in its own way, with its error messages: numbers, times, base64, quantities.
 
-What clients send as a time, bytes or a quantity is read here as the kube-apiserver reads it, and comes back in its canonical
-form. A :class:`GoFormatError` says what Go says (package time, encoding/base64, apimachinery's resource.Quantity).
+A time, bytes or a quantity from a client is read here as the kube-apiserver reads it, and returned in its canonical form. A
+:class:`GoFormatError` has Go's message (package time, encoding/base64, apimachinery's resource.Quantity).
 """
 
 import base64
@@ -35,15 +35,15 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*")
 _NUMBER: Final = re.compile(r"[0-9]+")
 _SIGNED_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _NUMBER_DIGITS: Final = 20
-"""Of a number of 64 bits."""
+"""The largest number of digits of a 64-bit number."""
 
 
 class GoFormatError(FormatError):
-    """The text is none of its kind; the message is Go's."""
+    """The text does not have the expected form; the message is Go's."""
 
 
 def read_number(text: str, *, signed: bool = False) -> tuple[int, str]:
-    """A number of 64 bits, however many zeros it begins with, and what strconv says is wrong with it, or ""."""
+    """Return a 64-bit number, with any number of leading zeros, and strconv's error or ""."""
     if not (_SIGNED_NUMBER if signed else _NUMBER).fullmatch(text):
         return 0, "invalid syntax"
     digits = text.lstrip("+-").lstrip("0")[: _NUMBER_DIGITS + 1]
@@ -53,7 +53,7 @@ def read_number(text: str, *, signed: bool = False) -> tuple[int, str]:
 
 
 def read_time(text: str, *, micro: bool = False) -> str:
-    """A time in the form that is stored: UTC, in whole seconds or in microseconds. Raises GoFormatError."""
+    """Return a time in the stored form: UTC, in whole seconds or in microseconds. Raises GoFormatError."""
     if _USUAL_TIME.fullmatch(text) and micro == ("." in text):
         return text
     year, month, day, hour, minute, second, fraction, offset = _parsed_time(
@@ -70,7 +70,7 @@ def read_time(text: str, *, micro: bool = False) -> str:
 
 
 def _parsed_time(text: str, layout: str) -> tuple[int, ...]:
-    """Year, month, day, hour, minute, second, microseconds, minutes east of UTC."""
+    """Return year, month, day, hour, minute, second, microseconds, minutes east of UTC."""
     values: dict[str, int] = {}
     rest = text
     for step in _STEPS.findall(layout):
@@ -96,7 +96,7 @@ def _parsed_time(text: str, layout: str) -> tuple[int, ...]:
 
 
 def _time_step(step: str, rest: str) -> tuple[int | None, str]:
-    """The value of one step of a layout and what is left; None where it is not there."""
+    """Return the value of one step of a layout and the rest of the text; None if the value is missing."""
     match step:
         case "-" | "T" | ":":
             return (0, rest[1:]) if rest.startswith(step) else (None, rest)
@@ -129,7 +129,7 @@ def _zone(rest: str) -> tuple[int | None, str]:
 
 
 def _quoted(text: str) -> str:
-    """As package time quotes: bytes that are not ASCII as ``\\xNN``."""
+    r"""Quote a text like package time: bytes that are not ASCII become ``\xNN``."""
     shown = "".join(
         f"\\{chr(byte)}" if byte in b'"\\' else chr(byte) if 32 <= byte < 128 else f"\\x{byte:02x}"
         for byte in text.encode(errors="surrogatepass")
@@ -138,7 +138,7 @@ def _quoted(text: str) -> str:
 
 
 def read_base64(text: str) -> str:
-    """Bytes in base64, in canonical form; line breaks do not count. Raises GoFormatError."""
+    """Return bytes in base64 in canonical form; line breaks are ignored. Raises GoFormatError."""
     plain = text.replace("\n", "").replace("\r", "")
     try:
         data = binascii.a2b_base64(plain, strict_mode=True)
@@ -150,7 +150,7 @@ def read_base64(text: str) -> str:
 
 
 def _bad_byte(text: str) -> int:
-    """Where Go's decoder gives up."""
+    """Return the position at which Go's decoder fails."""
     data = text.encode(errors="surrogatepass")
     places = [(index, chr(byte)) for index, byte in enumerate(data) if byte not in b"\r\n"]
     for at, (index, char) in enumerate(places):
@@ -172,7 +172,7 @@ def _bad_byte(text: str) -> int:
 
 
 def read_quantity(text: str) -> str:
-    """A quantity in canonical form (``0.5Gi`` → ``512Mi``). Raises GoFormatError."""
+    """Return a quantity in canonical form (``0.5Gi`` → ``512Mi``). Raises GoFormatError."""
     text = text.strip()
     found = _QUANTITY.fullmatch(text)
     if not text or found is None:

@@ -1,8 +1,8 @@
 """JSON Patch (RFC 6902) over JSON Pointers (RFC 6901). Pure: the document is never altered, the result shares nothing.
 
-A patch is done whole or not at all. Its work is bounded, since it comes from hooks and from clients: the number of
-operations as in the kube-apiserver, what ``copy`` adds up to (a list copied into itself twenty times over is a million
-lists), and the depth of what comes out, which every other reader relies on.
+A patch is applied completely or not at all. Its work is bounded, since it comes from hooks and from clients: the number of
+operations as in the kube-apiserver, the total size of copies (a list copied into itself twenty times over is a million
+lists), and the depth of the result, which every other reader relies on.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, Shap
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED: Final = 3 * 1024 * 1024
-"""What copying (and moving to a deeper place) may add up to, in characters of JSON, roughly; as in the kube-apiserver."""
+"""The limit of all copies (and moves to a deeper place) together, in characters of JSON, roughly; as in the kube-apiserver."""
 
 _SHOWN: Final = 200
 
@@ -24,9 +24,9 @@ class JsonPatchError(FormatError):
 
 
 class JsonPatchFailedError(JsonPatchError):
-    """An operation is none, or does not fit the document as the operations before it left it.
+    """An operation is not valid, or does not fit the document as the operations before it left it.
 
-    ``index`` is its place in the patch, from 0; ``missing`` says that it needs something which is not there.
+    ``index`` is its place in the patch, from 0; ``missing`` is True if it needs a value that does not exist.
     """
 
     def __init__(self, message: str, *, index: int, missing: bool) -> None:
@@ -36,7 +36,7 @@ class JsonPatchFailedError(JsonPatchError):
 
 
 class _Refused(Exception):  # noqa: N818 - never leaves this module
-    """Why an operation cannot be done."""
+    """The reason why an operation cannot be done."""
 
     missing = False
 
@@ -46,10 +46,10 @@ class _Missing(_Refused):
 
 
 def apply_json_patch(document: JsonValue, patch: Sequence[JsonValue]) -> JsonValue:
-    """A new document with every operation done in order: add, remove, replace, move, copy, test.
+    """Return a new document with every operation done in order: add, remove, replace, move, copy, test.
 
-    Whatever cannot be done, a ``remove`` of what is not there included, is a JsonPatchFailedError; its message names the
-    operation and its pointer. Removing the root leaves null. Raises JsonPatchError for more than MAX_OPERATIONS.
+    Any operation that cannot be done, including a ``remove`` of an absent value, raises a JsonPatchFailedError; its message
+    names the operation and its pointer. Removing the root leaves null. Raises JsonPatchError for more than MAX_OPERATIONS.
     """
     if len(patch) > MAX_OPERATIONS:
         raise JsonPatchError(f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}")
@@ -68,24 +68,24 @@ def apply_json_patch(document: JsonValue, patch: Sequence[JsonValue]) -> JsonVal
 
 
 def pointer_steps(pointer: str) -> tuple[str, ...]:
-    """The steps of a JSON pointer (RFC 6901) that begins with ``/``; () for the whole document, ``""``."""
+    """Return the steps of a JSON pointer (RFC 6901) that begins with ``/``; () for the whole document, ``""``."""
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
 
 
 def pointer_of(path: Sequence[str]) -> str:
-    """The JSON pointer with these steps."""
+    """Return the JSON pointer with these steps."""
     return "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
 def list_index(step: str, most: int) -> int | None:
-    """The index that a step means in a list, up to ``most``; None where it is none: ``-``, ``01``, ``+1``, too large."""
+    """Return the list index of a step, up to ``most``; None for a step that is no index: ``-``, ``01``, ``+1``, too large."""
     if not step.isascii() or not step.isdigit() or len(step) > 9 or (len(step) > 1 and step.startswith("0")):
         return None
     return int(step) if int(step) <= most else None
 
 
 def value_at(document: JsonValue, path: Sequence[str]) -> tuple[bool, JsonValue]:
-    """Whether there is something at the path, and what."""
+    """Return whether there is a value at the path, and the value."""
     for step in path:
         if isinstance(document, dict) and step in document:
             document = document[step]
@@ -97,7 +97,7 @@ def value_at(document: JsonValue, path: Sequence[str]) -> tuple[bool, JsonValue]
 
 
 def _called(index: int, item: JsonValue) -> str:
-    """``operation 3 (remove /spec/a)``, as far as it can be told."""
+    """Return the name of an operation, as far as it can be read: ``operation 3 (remove /spec/a)``."""
     words = [item.get("op"), item.get("path")] if isinstance(item, dict) else []
     said = " ".join(word for word in words if isinstance(word, str) and word)
     return f"operation {index} ({said[:_SHOWN]})" if said else f"operation {index}"
@@ -105,7 +105,7 @@ def _called(index: int, item: JsonValue) -> str:
 
 @dataclass(slots=True)
 class _Work:
-    """The document being patched, which is nobody else's, and what copying has cost so far."""
+    """The document being patched, which nothing else refers to, and the cost of copies so far."""
 
     root: JsonValue = None
     spent: int = 0
@@ -125,9 +125,9 @@ class _Work:
                 self.add(path, self.copied(_get(self.root, _pointer(operation, "from")), len(path), free=False))
             case "test":
                 if not _equal(_get(self.root, path), _value(operation)):
-                    raise _Refused("the value there is another one")
+                    raise _Refused("the value differs")
             case _:
-                raise _Refused(f"{name[:_SHOWN]!r} is no operation: add, remove, replace, move, copy, test are")
+                raise _Refused(f"{name[:_SHOWN]!r} is no operation; expected add, remove, replace, move, copy or test")
 
     def add(self, path: tuple[str, ...], value: JsonValue) -> None:
         if not path:
@@ -172,7 +172,7 @@ class _Work:
         self.add(path, self.remove(source))
 
     def copied(self, value: JsonValue, depth: int, *, free: bool) -> JsonValue:
-        """A deep copy for a place at that depth. Raises _Refused where it is too deep, or not free and too much."""
+        """Return a deep copy for a place at that depth. Raises _Refused if it is too deep, or not free and over the limit."""
         if depth > MAX_DEPTH or (depth == MAX_DEPTH and isinstance(value, dict | list)):
             raise _Refused(f"is nested deeper than {MAX_DEPTH} levels")
         if not free:
@@ -199,7 +199,7 @@ def _pointer(operation: JsonObject, name: str) -> tuple[str, ...]:
     if name not in operation:
         raise _Refused(f"it has no {name!r}")
     if text and not text.startswith("/"):
-        raise _Refused(f"{name}: {text[:_SHOWN]!r} is no JSON pointer: one starts with /")
+        raise _Refused(f"{name}: {text[:_SHOWN]!r} is no JSON pointer; expected a leading /")
     if text.count("/") > MAX_DEPTH:
         raise _Refused(f"{name} is deeper than {MAX_DEPTH} levels")
     return pointer_steps(text)

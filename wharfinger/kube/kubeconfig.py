@@ -1,4 +1,4 @@
-"""Which kubeconfig files a control plane has written, which another start of it may replace."""
+"""The check whether a kubeconfig file was written by a control plane, so that another start of it may replace the file."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -9,15 +9,15 @@ from wharfinger.formats.json.value import decode_json, find
 
 USER: Final = "wharfinger"
 MAX_BYTES: Final = 64 * 1024
-"""Of a file that may have been written here."""
+"""The size limit of a file that may have been written by a control plane."""
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse to replace what was not written here. Raises ValueError for it, and OSError where it cannot be read."""
+    """Raise ValueError for a file that no control plane wrote, and OSError if the file cannot be read."""
     if not path.is_file() or not path.stat().st_size:
         return
     with suppress(FormatError):
         known = decode_json(path.read_bytes(), max_bytes=MAX_BYTES, what="the kubeconfig")
         if find(known, "current-context") == USER:
             return
-    raise ValueError(f"{path} was not written by a control plane, and would be lost")
+    raise ValueError(f"{path} was not written by a control plane; remove it, or choose another path")

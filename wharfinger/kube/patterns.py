@@ -1,8 +1,8 @@
-"""Patterns as Go's ``regexp`` has them: whether one compiles and what Go says if not, and where a text matches.
+"""Patterns of Go's ``regexp``: whether one compiles, Go's error if it does not, and its matches in a text.
 
-What Go says names the part of the pattern that is wrong, so its parser is followed here as far as its refusals go. What the
-parts mean is left to RE2 (:mod:`~wharfinger.kube.re2_library`), from which Go's package descends; only what the two spell
-differently is brought into its form here.
+Go's error names the wrong part of the pattern, so its parser is reimplemented here as far as its errors are concerned. The
+meaning of the parts is left to RE2 (:mod:`~wharfinger.kube.re2_library`), from which Go's package descends; only parts that
+the two spell differently are converted here.
 """
 
 import re
@@ -31,7 +31,7 @@ _LARGEST_RUNE: Final = 0x10FFFF
 
 
 class GoPatternError(ValueError):
-    """What Go says of a pattern: ``error parsing regexp: missing closing ): `(```."""
+    """The error that Go reports for a pattern: ``error parsing regexp: missing closing ): `(```."""
 
     def __init__(self, why: str, part: str) -> None:
         super().__init__(f"error parsing regexp: {why}: `{part}`")
@@ -39,7 +39,7 @@ class GoPatternError(ValueError):
 
 @lru_cache(maxsize=512)
 def pattern_problem(pattern: str) -> str:
-    """What Go says of a pattern that it refuses, "" where it compiles."""
+    """Return Go's error for a pattern, "" if it compiles."""
     try:
         spelled = _spelled(pattern)
     except GoPatternError as error:
@@ -48,25 +48,26 @@ def pattern_problem(pattern: str) -> str:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a pattern matches anywhere in a text; one that does not compile matches everything."""
+    """Return whether a pattern matches anywhere in a text; one that does not compile matches everything."""
     return pattern_problem(pattern) != "" or matching.matches(_spelled(pattern), text)
 
 
 def found(pattern: str, text: str) -> Iterator[str]:
-    """What matches, from left to right, as Go's ``FindAllString``. Raises GoPatternError, matching.TooLongError."""
+    """Yield the matches from left to right, as Go's ``FindAllString``. Raises GoPatternError, matching.TooLongError."""
     return matching.found(_spelled(pattern), text)
 
 
 @lru_cache(maxsize=512)
 def _spelled(pattern: str) -> str:
-    """The pattern as RE2 reads it. Raises GoPatternError."""
+    """Return the pattern in RE2's spelling. Raises GoPatternError."""
     return _Reader(pattern).read()
 
 
 class _Reader:
-    """Follows a pattern for what is wrong in it, and spells it for RE2 on the way.
+    """A parser that finds errors in a pattern, and converts its spelling to RE2's on the way.
 
-    ``_stack`` holds for each operand how often its parts are repeated, None a parenthesis, 0 what cannot be repeated.
+    ``_stack`` holds for each operand how often its parts are repeated; None stands for a parenthesis, 0 for an operand that
+    cannot be repeated.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -79,7 +80,7 @@ class _Reader:
         self._last_name = pattern.rfind(":]")
 
     def read(self) -> str:
-        """The pattern as RE2 reads it. Raises GoPatternError."""
+        """Return the pattern in RE2's spelling. Raises GoPatternError."""
         pattern = self._pattern
         last = -1
         while self._at < len(pattern):
@@ -114,7 +115,7 @@ class _Reader:
         return "".join((*self._spelled, pattern[self._copied :]))
 
     def _replace(self, start: int, end: int, spelled: str) -> None:
-        """What stands there is spelled otherwise."""
+        """Spell this part of the pattern differently."""
         self._spelled += (self._pattern[self._copied : start], spelled)
         self._copied = end
 
@@ -129,7 +130,7 @@ class _Reader:
                 raise GoPatternError("expression nests too deeply", self._pattern)
 
     def _flags(self, start: int) -> bool:
-        """Reads ``(?…``; whether a group was opened."""
+        """Read ``(?…``; return whether a group was opened."""
         pattern = self._pattern
         for prefix, shortest in (("(?P<", 5), ("(?<", 4)):
             if pattern.startswith(prefix, start) and len(pattern) - start >= shortest:
@@ -139,7 +140,7 @@ class _Reader:
                 if not _NAME.fullmatch(pattern, start + len(prefix), end):
                     raise GoPatternError("invalid named capture", pattern[start : end + 1])
                 self._at = end + 1
-                self._replace(start, end + 1, "(")  # a name may be there twice
+                self._replace(start, end + 1, "(")  # a pattern may use the same name twice
                 return True
         negated = seen = False
         for index in range(start + 2, len(pattern)):
@@ -166,7 +167,7 @@ class _Reader:
         self._at += 1
 
     def _repeat(self, start: int, last: int, times: int) -> None:
-        """The operand on top is repeated; the operator begins at ``start``, the one before it at ``last``."""
+        """Repeat the operand on top; the operator begins at ``start``, the one before it at ``last``."""
         if self._pattern.startswith("?", self._at):
             self._at += 1
         operator = self._pattern[start : self._at]
@@ -207,14 +208,14 @@ class _Reader:
         self._stack.append(1)
 
     def _property(self, at: int, shape: str = "%s") -> int:
-        """``\\pL``, ``\\p{Greek}``: where it ends."""
+        r"""Return the end of a property, such as ``\pL`` or ``\p{Greek}``."""
         pattern = self._pattern
         name = pattern[at + 2 : at + 3]
         end = at + 3
         if name == "{":
             end = pattern.find("}", at) + 1
             name = pattern[at + 3 : end - 1] if end else ""
-        if not name and end != at + 4:  # it does not end
+        if not name and end != at + 4:  # it has no end
             raise GoPatternError("invalid character class range", pattern[at:])
         inverted = name.startswith("^")
         found = unicode_class(name.removeprefix("^"), negated=(pattern[at + 1] == "P") is not inverted)
@@ -224,7 +225,7 @@ class _Reader:
         return end
 
     def _escape(self, at: int) -> tuple[int, int]:
-        """One escaped character, and where it ends."""
+        """Return one escaped character, and its end."""
         pattern = self._pattern
         char = pattern[at + 1 : at + 2]
         if not char:
@@ -261,7 +262,7 @@ class _Reader:
         raise GoPatternError("invalid escape sequence", pattern[at : end + wrong])
 
     def _class(self, start: int) -> int:
-        """``[a-z]``: where it ends."""
+        """Return the end of a class, such as ``[a-z]``."""
         pattern = self._pattern
         at = start + (2 if pattern.startswith("[^", start) else 1)
         first = True

@@ -10,9 +10,9 @@ from wharfinger.formats.json.value import JsonValue
 QUANTITY: Final = re.compile(
     r"([+-]?)([0-9]{0,400})(?:\.([0-9]{0,400}))?(?:[eE]([+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i)?)"
 )
-"""Sign, digits before and behind the point, exponent, unit: one that has no digits says 0."""
+"""The pattern of a quantity: sign, digits before and after the point, exponent, unit; without any digit it is 0."""
 DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-"""The unit's power of ten."""
+"""The power of ten of each unit."""
 BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _EXPONENT: Final = re.compile("[eE][+-]?[0-9]")
 _INT64: Final = range(-(2**63), 2**63)
@@ -20,14 +20,14 @@ ZERO: Final = Fraction(0)
 _NANO: Final = Fraction(1, 10**9)
 MILLI: Final = Fraction(1, 10**3)
 _MOST: Final = 2**63 - 1
-"""The largest amount in a unit of the binary ones."""
+"""The largest amount with a binary unit."""
 _FAST_DIGITS: Final = 18
-"""Of a number that is held as 64 bits, and as it was spelled where that is canonical enough."""
+"""The largest number of digits for which the server uses 64 bits, and keeps a spelling that is canonical enough."""
 _FAST_BINARY_DIGITS: Final = 14
 
 
 def parse_quantity(value: JsonValue) -> Fraction | None:
-    """The number that a quantity says; None for what is none."""
+    """Return the number of a quantity; None for a value that is no quantity."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     match = QUANTITY.fullmatch(str(value))
@@ -43,19 +43,19 @@ def parse_quantity(value: JsonValue) -> Fraction | None:
 
 
 def amount(value: JsonValue) -> Fraction:
-    """The number that a quantity says; 0 for what is none."""
+    """Return the number of a quantity; 0 for a value that is no quantity."""
     return parse_quantity(value) or ZERO
 
 
 def whole(value: JsonValue) -> int:
-    """A quantity as an integer, rounded up (Go's ``Value``)."""
+    """Return a quantity as an integer, rounded up (Go's ``Value``)."""
     return math.ceil(amount(value))
 
 
 def is_whole(value: JsonValue) -> bool:
-    """Whether a quantity, rounded up to thousandths, is an integer (Go's ``MilliValue() % 1000 == 0``).
+    """Return whether a quantity, rounded up to thousandths, is an integer (Go's ``MilliValue() % 1000 == 0``).
 
-    Beyond 64 bits of thousandths, a binary one wraps around and seldom is, a decimal one counts as 0.
+    Beyond 64 bits of thousandths, a binary one wraps around and seldom is an integer; a decimal one counts as 0.
     """
     thousandths = math.ceil(amount(value) * 1000)
     if thousandths not in _INT64:
@@ -64,7 +64,7 @@ def is_whole(value: JsonValue) -> bool:
 
 
 def format_quantity(number: Fraction, like: JsonValue) -> str:
-    """A number as a canonical quantity, in the format (binary, decimal or with an exponent) of another quantity."""
+    """Return a number as a canonical quantity, in the format (binary, decimal or with an exponent) of another quantity."""
     sign, number = ("-", -number) if number < 0 else ("", number)
     power = 0
     if str(like).endswith("i") and number.denominator == 1 and number >= 1024:
@@ -82,10 +82,10 @@ def format_quantity(number: Fraction, like: JsonValue) -> str:
 
 
 def canonical_quantity(value: JsonValue, *, finest: Fraction = _NANO) -> JsonValue:
-    """``0.5Gi`` → ``512Mi``, ``1000m`` → ``1``, ``1000`` → ``1k``, 2 → ``2``; what is no quantity comes back as it is.
+    """Return a quantity in canonical form: ``0.5Gi`` → ``512Mi``, ``1000m`` → ``1``, ``1000`` → ``1k``, 2 → ``2``.
 
-    The format (binary, decimal, exponent) stays, the largest unit that leaves a whole number is taken, and what is
-    finer than a nano (or what is said) is rounded up.
+    A value that is no quantity is returned unchanged. The format (binary, decimal, exponent) is kept, the largest unit that
+    leaves a whole number is used, and any part finer than a nano (or than ``finest``) is rounded up.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return value
@@ -108,7 +108,7 @@ def canonical_quantity(value: JsonValue, *, finest: Fraction = _NANO) -> JsonVal
 
 
 def _stays(whole: str, part: str, power: int, *, binary: bool, finest: Fraction) -> bool:
-    """Whether a quantity stays as it is spelled, sign, leading zeros and exponent included, as ParseQuantity has it."""
+    """Return whether a quantity keeps its spelling, sign, leading zeros and exponent included, as in ParseQuantity."""
     digits = (whole or "0") + part
     if binary:
         return not part and len(digits) + 3 * power <= _FAST_BINARY_DIGITS and int(digits) % 8 != 0
@@ -119,7 +119,7 @@ def _stays(whole: str, part: str, power: int, *, binary: bool, finest: Fraction)
 
 
 def _rounded_up(amount: Fraction, unit: Fraction) -> Fraction:
-    """Rounded up to a whole number of units."""
+    """Return the amount rounded up to a whole number of units."""
     units = amount / unit
     return -(-units.numerator // units.denominator) * unit
 
@@ -141,4 +141,4 @@ def _decimal(amount: Fraction, exponent: str | None) -> str:
     mantissa = amount / Fraction(10) ** power
     if exponent is not None:
         return f"{mantissa}e{power}" if power else str(mantissa)
-    return f"{mantissa}{next((unit for unit, at in DECIMAL.items() if at == power), '')}"  # beyond E none, as in Go
+    return f"{mantissa}{next((unit for unit, at in DECIMAL.items() if at == power), '')}"  # no unit beyond E, as in Go

@@ -1,8 +1,8 @@
-"""RE2, the library: programs of patterns and where they match. The one module that knows it.
+"""The RE2 library: programs of patterns and their matches. The only module that uses it.
 
-A program is linear in the text and bounded in memory, whatever its pattern. Only looking for all matches can cost more, since
-each one may look ahead to the end of the text in vain; so the characters that all searches may see are bounded together.
-Patterns are RE2's own here; :mod:`~wharfinger.kube.patterns` brings Go's into that form.
+A program is linear in the text and bounded in memory, whatever its pattern. Only a search for all matches can cost more,
+since each search may read ahead to the end of the text in vain; so the characters that all searches together may read are
+bounded. Patterns are RE2's own here; :mod:`~wharfinger.kube.patterns` converts Go's into that form.
 """
 
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from typing import Final, Protocol
 import re2
 
 USUAL_BYTES: Final = 8 * 1024 * 1024
-"""Memory of a program with all that it remembers while it runs; 64 of them are kept."""
+"""The memory of a program with its caches while it runs; 64 programs are kept."""
 LARGEST_BYTES: Final = 64 * 1024 * 1024
-"""The same for patterns that need more; four of them are kept."""
+"""The memory of programs for patterns that need more; four of them are kept."""
 MAX_SEEN: Final = 2**32
-"""Bytes of text that all searches of one ``found`` may look at together: several seconds of them."""
+"""The bytes of text that all searches of one ``found`` may read together: several seconds of work."""
 
 
 class TooLongError(ValueError):
-    """All matches in a text are more work than anybody waits for."""
+    """The search for all matches in a text exceeds MAX_SEEN."""
 
 
 class _Match(Protocol):
@@ -32,21 +32,21 @@ class _Program(Protocol):
 
 
 def compiles(pattern: str) -> bool:
-    """Whether there is a program for a pattern."""
+    """Return whether a program can be made for a pattern."""
     return _program(pattern) is not None
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a pattern matches somewhere in a text; one without a program matches everywhere."""
+    """Return whether a pattern matches somewhere in a text; one without a program matches everywhere."""
     program = _program(pattern)
     try:
         return program is None or next(_spans(program, _encoded(text)), None) is not None
-    except TooLongError:  # so far only inside of characters
+    except TooLongError:  # all matches so far were inside characters
         return False
 
 
 def found(pattern: str, text: str) -> Iterator[str]:
-    """What matches, from left to right, no two of them overlapping, none that is empty right behind another.
+    """Yield the matches from left to right; none overlap, and none is empty directly after another.
 
     Raises TooLongError.
     """
@@ -75,7 +75,7 @@ def _spans(program: _Program, data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _continues(byte: int) -> bool:
-    """Whether a byte of UTF-8 is not the first of its character."""
+    """Return whether a byte of UTF-8 is not the first of its character."""
     return byte & 0xC0 == 0x80
 
 
@@ -106,5 +106,5 @@ def _compiled(pattern: str, most_bytes: int) -> _Program | None:
         program: _Program = re2.compile(_encoded(pattern), options)
     except re2.error:
         return None
-    re2.purge()  # its cache bounds the number of programs only
+    re2.purge()  # its cache only bounds the number of programs
     return program

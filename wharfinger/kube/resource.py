@@ -1,4 +1,4 @@
-"""Names of things in a Kubernetes API: a kind as discovery gives it, and one object of it."""
+"""Names in a Kubernetes API: a kind from discovery, and one object of it."""
 
 from dataclasses import dataclass
 
@@ -17,16 +17,16 @@ class ResourceType:
 
     @property
     def api_version(self) -> str:
-        """``v1`` or ``apps/v1``, as in an object's ``apiVersion``."""
+        """Return ``v1`` or ``apps/v1``, as in an object's ``apiVersion``."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_kind(self) -> str:
-        """``Deployment.apps``, or ``Pod`` for the core group."""
+        """Return ``Deployment.apps``, or ``Pod`` for the core group."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The URL path of the collection or of one object."""
+        """Return the URL path of the collection or of one object."""
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if self.namespaced and namespace:
             parts += ["namespaces", namespace]
@@ -40,39 +40,39 @@ class ResourceType:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ObjectKey:
-    """One object: its kind, namespace ("" for cluster-scoped) and name."""
+    """The key of one object: its kind, namespace ("" for cluster-scoped) and name."""
 
     resource: ResourceType
     namespace: str
     name: str
 
     def __str__(self) -> str:
-        """``Deployment.apps prod/web``, as used in messages."""
+        """Return the key as messages show it: ``Deployment.apps prod/web``."""
         place = f"{self.namespace}/{self.name}" if self.namespace else self.name
         return f"{self.resource.group_kind} {place}"
 
     @property
     def path(self) -> str:
-        """The URL path of the object."""
+        """Return the URL path of the object."""
         return self.resource.path(self.namespace, self.name)
 
 
 def name_of(obj: JsonObject) -> str:
-    """``metadata.name``, or "" where there is none."""
+    """Return ``metadata.name``, or "" if there is none."""
     return find_str(obj, "metadata", "name")
 
 
 def namespace_of(obj: JsonObject) -> str:
-    """``metadata.namespace``, or "" where there is none."""
+    """Return ``metadata.namespace``, or "" if there is none."""
     return find_str(obj, "metadata", "namespace")
 
 
 def kind_of(obj: JsonObject) -> tuple[str, str]:
-    """``(apiVersion, kind)``; empty strings where they are missing."""
+    """Return ``(apiVersion, kind)``; empty strings if they are missing."""
     return find_str(obj, "apiVersion"), find_str(obj, "kind")
 
 
 def split_api_version(api_version: str) -> tuple[str, str]:
-    """``"apps/v1"`` → ``("apps", "v1")``; ``"v1"`` → ``("", "v1")``."""
+    """Split an apiVersion: ``"apps/v1"`` → ``("apps", "v1")``; ``"v1"`` → ``("", "v1")``."""
     group, _, version = api_version.rpartition("/")
     return group, version

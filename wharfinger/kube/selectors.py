@@ -1,6 +1,6 @@
-"""Label and field selectors: parsed once, then asked of each object (apimachinery's ``labels`` and ``fields``).
+"""Label and field selectors: parsed once, then matched against each object (apimachinery's ``labels`` and ``fields``).
 
-Errors are worded as the kube-apiserver's, since a selector is usually typed by a person.
+Errors have the words of the kube-apiserver, since a selector is usually typed by a user.
 """
 
 import re
@@ -34,7 +34,7 @@ VALUE_PART: Final = (
 
 
 _LONGEST_REMEMBERED: Final = 317
-"""The longest key there may be: a domain, a slash and a name."""
+"""The length of the longest valid key, a domain, a slash and a name; longer ones are not cached."""
 
 
 class SelectorError(Exception):
@@ -42,7 +42,7 @@ class SelectorError(Exception):
 
 
 class Operator(StrEnum):
-    """What a requirement asks of a label."""
+    """The operator of a requirement on a label."""
 
     EXISTS = "exists"
     ABSENT = "!"
@@ -54,14 +54,14 @@ class Operator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One term: a label and what is asked of it."""
+    """One term: a label and the requirement on it."""
 
     key: str
     operator: Operator
     values: frozenset[str] = frozenset()
 
     def holds(self, labels: Mapping[str, JsonValue]) -> bool:
-        """Whether labels meet it; ``notin`` and ``!=`` hold where the label is absent."""
+        """Return whether labels meet the requirement; ``notin`` and ``!=`` hold if the label is absent."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.EXISTS:
@@ -85,40 +85,40 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """All requirements together; the empty selector takes everything."""
+    """A conjunction of requirements; the empty selector matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, obj: JsonObject) -> bool:
-        """Whether an object's labels meet all of it."""
+        """Return whether an object's labels meet all requirements."""
         labels = find(obj, "metadata", "labels")
         return all(term.holds(labels if isinstance(labels, dict) else {}) for term in self.requirements)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldTerm:
-    """``spec.nodeName=a`` or ``!=``."""
+    """A term of a field selector: ``spec.nodeName=a`` or ``!=``."""
 
     path: str
     value: str
     equal: bool
     absent: str = ""
-    """What it reads as where it is not there."""
+    """The value of an absent field."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    """All terms together."""
+    """A conjunction of terms."""
 
     terms: tuple[FieldTerm, ...] = ()
 
     def matches(self, obj: JsonObject) -> bool:
-        """Whether an object's fields meet all of it."""
+        """Return whether an object's fields meet all terms."""
         return all(((_field(obj, term.path) or term.absent) == term.value) == term.equal for term in self.terms)
 
     @property
     def name(self) -> str:
-        """The one name it asks for, or ""."""
+        """Return the one name that the selector requires, or ""."""
         return next((term.value for term in self.terms if term.equal and term.path == "metadata.name"), "")
 
 
@@ -136,7 +136,7 @@ _END: Final = ""
 
 
 class _Tokens:
-    """The lexer: symbols, words, and "" at the end, which a NUL is too unless it follows a word."""
+    """The lexer: symbols, words, and "" at the end; a NUL is the end too unless it follows a word."""
 
     def __init__(self, text: str) -> None:
         self._items: list[str] = []
@@ -156,7 +156,7 @@ _SYMBOLS: Final = frozenset({"!=", "==", "=", "!", "<", ">", "(", ")", ",", _END
 
 
 def parse_label_selector(text: str) -> LabelSelector:
-    """``a=b,env in (x,y),!c,n>3``. Raises SelectorError."""
+    """Parse a selector such as ``a=b,env in (x,y),!c,n>3``. Raises SelectorError."""
     tokens = _Tokens(text)
     requirements: list[Requirement] = []
     if tokens.peek() == _END:
@@ -246,13 +246,13 @@ def _values(tokens: _Tokens) -> list[str]:
 
 
 def key_problems(key: str) -> list[str]:
-    """What is wrong with a label's key, as the server words it (``validation.IsQualifiedName``)."""
+    """Return the errors of a label's key in the server's words (``validation.IsQualifiedName``)."""
     return list(_key_problems(key)) if len(key) <= _LONGEST_REMEMBERED else _found_in_key(key)
 
 
 @lru_cache(maxsize=1024)
 def _key_problems(key: str) -> tuple[str, ...]:
-    """The same keys come again and again."""
+    """Return the cached errors of a key, since the same keys are checked again and again."""
     return tuple(_found_in_key(key))
 
 
@@ -280,7 +280,7 @@ def _found_in_key(key: str) -> list[str]:
 
 
 def value_problems(value: str) -> list[str]:
-    """What is wrong with a label's value."""
+    """Return the errors of a label's value."""
     problems = ["must be no more than 63 bytes"] if len(value.encode()) > 63 else []
     if not LABEL_VALUE.fullmatch(value):
         problems.append(VALUE_PART)
@@ -308,9 +308,9 @@ def _unsupported(path: str) -> str:
 def parse_field_selector(
     text: str, supported: Callable[[str], bool], refusal: Callable[[str], str] = _unsupported
 ) -> FieldSelector:
-    r"""``metadata.name=a,spec.nodeName!=b``; ``\`` escapes ``\``, ``,`` and ``=`` in values. Raises SelectorError.
+    r"""Parse a selector such as ``metadata.name=a,spec.nodeName!=b``. Raises SelectorError.
 
-    ``refusal`` words what is said of a field that cannot be selected by.
+    ``\`` escapes ``\``, ``,`` and ``=`` in values. ``refusal`` returns the error for a field that cannot be selected by.
     """
     terms = []
     for term in _split_terms(text):

@@ -1,8 +1,9 @@
-"""JSON patches and merge patches of objects, as the library of the kube-apiserver does them, and the text of what comes out.
+"""JSON patches and merge patches of objects, as the library of the kube-apiserver applies them, and the text of the result.
 
 JSON patches here are laxer than RFC 6902, which :mod:`wharfinger.kube.json_patch` follows: a ``replace`` of an absent member
-adds it, an absent value is null, a test of an absent member against null holds, indexes count from the end where they are
-negative. The text of a patched object shows in errors: members of what a patch walked through are sorted, all else is as it was.
+adds it, an absent value is null, a test of an absent member against null holds, negative indexes count from the end. The
+text of a patched object is part of errors: members of objects that a patch walked through are sorted, everything else keeps
+its order.
 
 Source: evanphx/json-patch v4.
 """
@@ -21,11 +22,11 @@ _INDEX: Final = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 class OperationError(FormatError):
-    """An operation that cannot be done."""
+    """The operation cannot be done."""
 
 
 def json_patched(document: JsonObject, operations: Sequence[JsonObject]) -> JsonValue:
-    """The document with all operations done, as a new value. Raises OperationError."""
+    """Return the document with all operations done, as a new value. Raises OperationError."""
     work = _Work(_copy(document, 0))
     for operation in operations:
         work.operate(operation)
@@ -33,7 +34,7 @@ def json_patched(document: JsonObject, operations: Sequence[JsonObject]) -> Json
 
 
 def merge_patched(document: JsonObject, patch: JsonObject) -> JsonObject:
-    """The document with a merge patch on it, as a new value; the members of every object on the way are sorted."""
+    """Return the document with a merge patch applied, as a new value; the members of every object on the way are sorted."""
     merged = {name: value for name, value in document.items() if patch.get(name, 0) is not None}
     for name, value in patch.items():
         before = merged.get(name)
@@ -47,7 +48,7 @@ def merge_patched(document: JsonObject, patch: JsonObject) -> JsonObject:
 
 
 def _without_nulls(value: JsonValue) -> JsonValue:
-    """A new value: without null members, at any depth; nulls in lists stay."""
+    """Return a new value without null members, at any depth; nulls in lists are kept."""
     if isinstance(value, dict):
         return {name: _without_nulls(item) for name, item in sorted(value.items()) if item is not None}
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
@@ -55,21 +56,24 @@ def _without_nulls(value: JsonValue) -> JsonValue:
 
 @dataclass(slots=True)
 class _Work:
-    """The document being patched, which is nobody else's. An operation costs what it names, not what the document holds."""
+    """The document being patched, which nothing else refers to.
+
+    An operation's cost depends on its own size, not the document's.
+    """
 
     root: JsonValue
     copied: int = 0
     walked: dict[int, JsonObject] = field(default_factory=dict)
     """The objects that were walked through, by their ``id``: their members are sorted in the end."""
     moved: bool = False
-    """Whether something that was there stands elsewhere too, or instead, by which the document may have become too deep."""
+    """True if a value was copied or moved, by which the document may have become too deep."""
 
     def copy(self, value: JsonValue) -> JsonValue:
-        """A copy with the members of what was walked through sorted. Raises OperationError where it is too deep."""
+        """Return a copy; members of objects that were walked through are sorted. Raises OperationError if it is too deep."""
         return _copy(value, 0, self.walked)
 
     def in_order(self) -> JsonValue:
-        """The document, with the members of what was walked through sorted."""
+        """Return the document; members of objects that were walked through are sorted."""
         for obj in self.walked.values():
             members = sorted(obj.items())
             obj.clear()
@@ -93,7 +97,7 @@ class _Work:
                 self.add(_pointer(operation, "path"), value)
             case "copy":
                 value = self.get(_pointer(operation, "from"))
-                self.holder(_pointer(operation, "path"))  # walked through before the copy is made
+                self.holder(_pointer(operation, "path"))  # walk through the target before the copy is made
                 self.copied += len(encode_json(value))
                 if self.copied > MAX_COPIED:
                     raise OperationError("copies add up to too much")
@@ -105,7 +109,7 @@ class _Work:
                 raise OperationError(f"Unexpected kind: {other}")
 
     def holder(self, path: str) -> tuple[JsonObject | list[JsonValue], str]:
-        """What the last step of a path is in, and that step; what is walked through has its members sorted."""
+        """Return the container of a path's last step, and that step; objects on the way get sorted members."""
         steps = path.split("/")
         if len(steps) < 2 or len(steps) > MAX_DEPTH:
             raise OperationError(f"doc is missing path: {path[:200]}")
@@ -124,7 +128,7 @@ class _Work:
             self.walked[id(here)] = here
 
     def _walk_all(self, here: JsonValue) -> None:
-        """What was compared has been walked through."""
+        """Mark all objects in a compared value as walked through."""
         self._walk(here)
         for inner in here.values() if isinstance(here, dict) else here if isinstance(here, list) else ():
             self._walk_all(inner)
@@ -180,7 +184,7 @@ def _inside(here: JsonValue, step: str) -> JsonValue:
 
 
 def _index(step: str, size: int, *, end: bool = False) -> int:
-    """A place in a list of that size; negative ones count from its end."""
+    """Return a position in a list of that size; negative ones count from its end."""
     if step == "-" and end:
         return size - 1
     if not _INDEX.fullmatch(step):
@@ -219,7 +223,7 @@ def _copy(value: JsonValue, depth: int, walked: Container[int] = ()) -> JsonValu
 
 
 def _equal(left: JsonValue, right: JsonValue) -> bool:
-    """Equality by the text of numbers: 1 is not 1.0."""
+    """Return whether values are equal; numbers are compared by their text: 1 is not 1.0."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):

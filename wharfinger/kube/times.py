@@ -6,22 +6,22 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _ZONE_CHARS: Final = 255
-"""No zone of the tz database has a longer name; looking for one that has does not come to an end."""
+"""The longest accepted name of a zone; the tz database has no longer one, and a search for a longer name may not end."""
 
 
 def format_time(moment: datetime) -> str:
-    """``2026-11-21T04:03:00Z``."""
+    """Return a time as ``2026-11-21T04:03:00Z``."""
     return _formatted(moment.astimezone(UTC).replace(microsecond=0))
 
 
 @lru_cache(maxsize=16)
 def _formatted(second: datetime) -> str:
-    """Many ask within one second."""
+    """Return a cached text, since many calls fall into one second."""
     return second.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_time(text: str) -> datetime | None:
-    """An RFC 3339 time with or without fraction, or None where it is something else."""
+    """Return an RFC 3339 time with or without fraction, or None for other text."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -30,7 +30,7 @@ def parse_time(text: str) -> datetime | None:
 
 
 def zone_of(name: str) -> ZoneInfo | None:
-    """The zone of that name in the tz database, or None where it has none."""
+    """Return the zone of that name in the tz database, or None if there is none."""
     if not 0 < len(name) <= _ZONE_CHARS:
         return None
     try:
@@ -40,7 +40,7 @@ def zone_of(name: str) -> ZoneInfo | None:
 
 
 def human_duration(span: timedelta) -> str:
-    """``17s``, ``4m12s``, ``3d``: the two largest units while they are small (apimachinery's HumanDuration)."""
+    """Return ``17s``, ``4m12s``, ``3d``: the two largest units while they are small (apimachinery's HumanDuration)."""
     seconds = int(span.total_seconds())
     if seconds < -1:
         return "<invalid>"
@@ -70,6 +70,6 @@ def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
 
 
 def age(text: str, now: datetime) -> str:
-    """The age of a timestamp in a table, ``<unknown>`` where there is none."""
+    """Return the age of a timestamp as shown in a table, ``<unknown>`` if there is none."""
     moment = parse_time(text) if text else None
     return "<unknown>" if moment is None else human_duration(now - moment)

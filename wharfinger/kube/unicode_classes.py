@@ -1,7 +1,8 @@
-r"""The names in ``\p{…}`` as Go knows them, and each as what stands in a character class of RE2.
+r"""The names in ``\p{…}`` that Go knows, and the equivalent parts of RE2's character classes.
 
-Go folds case and leaves spaces, hyphens and underscores out of a name, and then looks it up among names that may have them:
-``\p{letter}`` is one, ``\p{Old_Italic}`` is none. Categories of RE2 lack what is not assigned, which is in Go's ``C``.
+Go folds case and removes spaces, hyphens and underscores from a name, and then searches for it among names that may contain
+them: ``\p{letter}`` is valid, ``\p{Old_Italic}`` is not. Categories of RE2 lack unassigned characters, which are in Go's
+``C``.
 """
 
 import re
@@ -59,11 +60,11 @@ _ASSIGNED: Final = r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}"
 _MADE_OF: Final = {"Ascii": r"\x00-\x7F", "Assigned": rf"{_ASSIGNED}\p{{C}}", "Lc": r"\p{Lu}\p{Ll}\p{Lt}"}
 _NOT: Final = {"C": _ASSIGNED, "Cn": _MADE_OF["Assigned"]}
 _CODES: Final = (range(0xD800), range(0xE000, 0x10000), range(0x10000, 0x40000), range(0x40000, 0x110000))
-"""All characters that a text can have, in parts that are quick to look through."""
+"""All characters that a text can have, in ranges that are quick to search."""
 
 
 def unicode_class(name: str, *, negated: bool) -> str | None:
-    """What stands between the brackets of a class for a name, None where Go does not know it."""
+    """Return the part between the brackets of a class for a name, None if Go does not know it."""
     name = _UNFOLDED.sub("", name)
     if not (name.isascii() and name.isalpha()):
         return None
@@ -78,7 +79,7 @@ def unicode_class(name: str, *, negated: bool) -> str | None:
 
 @lru_cache(maxsize=8)
 def _ranges(inner: str, *, negated: bool) -> str:
-    """The characters of a class as ranges: where a class is inside another, ``^`` is no way to say it."""
+    """Return the characters of a class as ranges, because ``^`` cannot be used for a class inside another."""
     pattern = f"[{'^' if negated else ''}{inner}]+"
     runs = (run for codes in _CODES for run in matching.found(pattern, "".join(map(chr, codes))))
     return "".join(rf"\x{{{ord(run[0]):X}}}-\x{{{ord(run[-1]):X}}}" for run in runs)

@@ -34,7 +34,7 @@ def kept_back(how: str = "true") -> JsonObject:
 
 async def test_a_wait_ends_with_what_was_waited_for(autojump_clock: MockClock) -> None:
     interruption = Interruption()
-    said = "interrupted while waiting for the tide: the daemon stops; the next start goes on"
+    said = "interrupted while waiting for the tide: the daemon stops; the next start continues"
 
     async def wait() -> None:
         with pytest.raises(WaitInterruptedError, match=said), interruption.waiting("the tide"):
@@ -87,7 +87,7 @@ async def test_a_definition_of_crds_that_is_never_established(autojump_clock: Mo
         (record,) = await at.statuses()
         assert record == (
             "1 failed Install interrupted while waiting for the API server to establish widgets.example.test: "
-            "the daemon stops; the next start goes on"
+            "the daemon stops; the next start continues"
         )
 
 

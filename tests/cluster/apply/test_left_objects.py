@@ -92,7 +92,7 @@ async def test_what_a_namespace_left_when_nobody_looked_goes(autojump_clock: Moc
                 ["ClusterRole.rbac.authorization.k8s.io web-admin", "ConfigMap default/outside"],
                 {
                     "CustomResourceDefinition.apiextensions.k8s.io widgets.example.test": (
-                        "CustomResourceDefinition objects are only deleted when asked to"
+                        "CustomResourceDefinition objects are only deleted on request"
                     )
                 },
             )

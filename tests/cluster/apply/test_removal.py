@@ -64,7 +64,7 @@ CLAIM = ObjectKey(
             config_map("a"),
             owned(config_map("a"), OWNER),
             False,
-            "PersistentVolumeClaim objects are only deleted when asked to",
+            "PersistentVolumeClaim objects are only deleted on request",
         ),
         (CLAIM, config_map("a"), owned(config_map("a"), OWNER), True, ""),
     ],

@@ -163,6 +163,6 @@ async def test_one_that_is_never_established_is_named_with_a_remedy(autojump_clo
     assert state.overdue
     assert state.message == (
         "the API server has not established it for 20 s (the initial names have been accepted); `kubectl annotate crd "
-        "widgets.example.test --overwrite look=again` makes it look again, and its log says why it does not"
+        "widgets.example.test --overwrite look=again` makes it try again; if it still does not, its log has the reason"
     )
     assert find_str(live, "metadata", "annotations", "wharfinger.dev/establish-asked-at")

@@ -85,7 +85,8 @@ async def test_one_that_is_deleted_comes_back_and_its_objects_with_it(
         assert told.drifts[-1] == []
         assert at.engine.drifts(WEB) == ()
         assert (
-            "CustomResourceDefinition.apiextensions.k8s.io widgets.example.test was deleted by somebody" in caplog.text
+            "CustomResourceDefinition.apiextensions.k8s.io widgets.example.test was deleted by another writer"
+            in caplog.text
         )
         assert at.engine.unchanged(asked) is not None
 
@@ -212,7 +213,7 @@ async def test_what_fails_is_tried_again(autojump_clock: MockClock, caplog: pyte
         await at.client.delete(WIDGETS)
         with caplog.at_level(logging.WARNING):
             await trio.sleep(5)
-        assert "cannot be brought back yet" in caplog.text
+        assert "cannot be restored yet" in caplog.text
         at.transport.fault = lambda _: None
         await trio.sleep(60)
         assert await is_there(at, WIDGETS)

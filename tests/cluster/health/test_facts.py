@@ -270,7 +270,7 @@ async def test_a_worker_that_dies_is_asked_again_and_meanwhile_nothing_is_certai
         phases.failing = True
         one.facts.saw(A, await client.merge_patch(A, {"metadata": {"labels": {"x": "y"}}}))
         await trio.sleep(1)
-        assert one.state() == InProgress("its health is being found out")
+        assert one.state() == InProgress("its health is being determined")
         assert one.fact().at(trio.current_time()) == Current()  # what was known stands
         phases.failing = False
         await trio.sleep(2 * RETRY_S)

@@ -76,12 +76,15 @@ def test_rules_are_read_as_flux_has_them() -> None:
     [
         ({}, "x: expected a list of rules, found an object"),
         ([5], r"x\[0\]: expected an object"),
-        ([{**WRITTEN, "degraded": "true"}], r"x\[0\]: 'degraded' is none of apiVersion, current, failed"),
+        (
+            [{**WRITTEN, "degraded": "true"}],
+            r"x\[0\]: expected one of apiVersion, current, failed, inProgress, kind, found 'degraded'",
+        ),
         ([{**WRITTEN, "kind": ""}], r"x\[0\].kind: required"),
         ([{**WRITTEN, "current": "  "}], r"x\[0\].current: required"),
         ([{**WRITTEN, "failed": 5}], "failed: expected a string"),
         ([{**WRITTEN, "failed": "a" * (MAX_EXPRESSION + 1)}], r"x\[0\].failed: over the limit"),
-        ([WRITTEN, WRITTEN], r"x\[1\]: there are two rules for Backup of example.test/v1"),
+        ([WRITTEN, WRITTEN], r"x\[1\]: found two rules for Backup of example.test/v1"),
         ([WRITTEN] * (MAX_RULES + 1), "over the limit of 100"),
     ],
 )
@@ -105,7 +108,7 @@ def test_a_rule_is_about_one_kind_of_one_version() -> None:
         (backup(phase="Done", error="x"), Failed("failed by its health rule")),
         (backup("bad"), Failed("failed by its health rule")),
         (backup(phase="Waiting"), InProgress("not ready by its health rule")),
-        (backup(), InProgress("its health rule has no answer: no such key: phase")),
+        (backup(), InProgress("its health rule cannot be evaluated: no such key: phase")),
         (backup(phase="Done", observedGeneration=1), InProgress("generation 2 is not observed yet")),
         (backup(phase="Done", observedGeneration=2), Current()),
     ],
@@ -139,7 +142,7 @@ async def test_what_has_nothing_to_do_with_the_rule_is_raised(rule: HealthRule) 
 async def test_a_rule_that_is_no_expression_is_never_current() -> None:
     state = await judged(HealthRule("v1", "A", "status.("), backup(phase="Done"), CelHere())
     assert isinstance(state, InProgress)
-    assert "its health rule has no answer" in state.message
+    assert "its health rule cannot be evaluated" in state.message
 
 
 @pytest.mark.parametrize("name", ["metadata", "spec", "status"])

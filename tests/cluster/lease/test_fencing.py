@@ -42,10 +42,10 @@ def now() -> datetime:
         (Holder("us", 4, LEASE), Abandoned("the daemon was ended")),
         (Holder("us", 9, "default/wharfinger/uid-0"), Abandoned("the daemon was ended")),
         (Holder("us"), Abandoned("the daemon was ended")),
-        (Holder("us", 6, LEASE), AtWork("a later life of the Wharfinger daemon us", "it took the place of this one")),
+        (Holder("us", 6, LEASE), AtWork("a later start of the Wharfinger daemon us", "it replaced this one")),
         (
             Holder("them", 4, LEASE),
-            Abandoned("the Wharfinger daemon them does not hold the Lease any more: us does"),
+            Abandoned("the Wharfinger daemon them does not hold the Lease any more: us holds it"),
         ),
         (Holder("them", 6, LEASE), AtWork("the Wharfinger daemon them", "it took the Lease over from this one")),
         (Holder("them", 9, LOG), None),
@@ -75,17 +75,19 @@ async def test_a_person_is_waited_for_as_long_as_we_saw_nothing_happen(autojump_
     async with memory_cluster() as client:
         fencing = Fencing(client, US)
         assert await verdict(fencing, NOBODY) == AtWork(
-            "a helm command", "it is taken for abandoned in 10 minutes if nothing is heard of it"
+            "a helm command", "it counts as gone in 10 minutes unless it changes the record"
         )
         await trio.sleep(ABANDONED_AFTER_S - 30)
         assert await verdict(fencing, NOBODY) == AtWork(
-            "a helm command", "it is taken for abandoned in 30 seconds if nothing is heard of it"
+            "a helm command", "it counts as gone in 30 seconds unless it changes the record"
         )
         assert isinstance(await verdict(fencing, NOBODY, "2"), AtWork), "it was written meanwhile"
         await trio.sleep(ABANDONED_AFTER_S - 1)
         assert isinstance(await verdict(fencing, NOBODY, "2"), AtWork)
         await trio.sleep(1)
-        assert await verdict(fencing, NOBODY, "2") == Abandoned("nothing was heard of a helm command for 10 minutes")
+        assert await verdict(fencing, NOBODY, "2") == Abandoned(
+            "a helm command has not changed the record for 10 minutes"
+        )
         assert isinstance(await verdict(fencing, Holder("them")), AtWork), "one without a Lease likewise"
 
 
@@ -117,7 +119,7 @@ async def test_another_that_holds_its_lease_is_at_work_whatever_its_clock_says(a
         theirs = await taken(client, HELD)
         assert await verdict(fencing, theirs) == AtWork(
             "the Wharfinger daemon them",
-            "it is waited for until it lets go of the Lease default/other, or has not renewed it in 20 seconds",
+            "the wait ends when it releases the Lease default/other, or does not renew it for 20 seconds",
         )
         for minute in range(1, 30):  # its clock is 55 years behind, and it renews
             await trio.sleep(19)
@@ -141,9 +143,9 @@ async def test_another_whose_lease_expired_is_gone(autojump_clock: MockClock) ->
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        ({"holderIdentity": None}, "it gave it back"),
-        ({"holderIdentity": "third", "leaseTransitions": 10}, "third does"),
-        ({"leaseTransitions": 10}, "a later life of it does"),
+        ({"holderIdentity": None}, "it was released"),
+        ({"holderIdentity": "third", "leaseTransitions": 10}, "third holds it"),
+        ({"leaseTransitions": 10}, "a later start of it holds it"),
     ],
 )
 async def test_another_that_lost_its_lease_is_gone(spec: JsonObject, why: str, autojump_clock: MockClock) -> None:
@@ -163,12 +165,12 @@ async def test_a_lease_that_is_not_there_any_more(autojump_clock: MockClock) -> 
         )
         await taken(client, HELD)
         assert await verdict(fencing, Holder("them", 9, LOG)) == Abandoned(
-            "the Wharfinger daemon them does not hold the Lease default/other any more: it was deleted and made anew"
+            "the Wharfinger daemon them does not hold the Lease default/other any more: it was deleted and created again"
         )
         for lease in ("x", "a/b", "a//c", "/b/c", "a/b/c/d"):
             found = await verdict(fencing, Holder("them", 9, lease))
             assert isinstance(found, Abandoned)
-            assert "names no Lease" in found.why
+            assert "names no valid Lease" in found.why
 
 
 async def test_the_lease_that_is_held_here_settles_it(autojump_clock: MockClock) -> None:

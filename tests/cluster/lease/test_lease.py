@@ -53,7 +53,7 @@ async def test_a_server_that_is_away_at_the_start_is_waited_for(autojump_clock: 
         at.faulty.fault = lambda request: away.pop() if away and request.url.path in {"/api", "/apis"} else None
         async with open_lease(at.broken, "default", "wharfinger", "us", now=now, waiting=said.append) as lease:
             assert lease.fence == 1
-        assert "Leases: not looked up yet" in said[0]
+        assert "Leases: not discovered yet" in said[0]
 
 
 async def test_what_others_wrote_on_it_stays_and_does_not_end_it(autojump_clock: MockClock) -> None:
@@ -147,8 +147,8 @@ async def test_a_request_that_hangs_does_not_outlast_the_deadline(autojump_clock
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"spec": {"holderIdentity": "thief", "leaseTransitions": 9}}, "thief has it now"),
-        (None, "somebody deleted the Lease"),
+        ({"spec": {"holderIdentity": "thief", "leaseTransitions": 9}}, "thief holds it now"),
+        (None, "the Lease was deleted"),
     ],
 )
 async def test_it_is_taken_or_deleted(change: JsonObject | None, reason: str, autojump_clock: MockClock) -> None:

@@ -144,11 +144,11 @@ def test_what_became_of_a_renewal_is_looked_at(event: Event) -> None:
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        (None, "somebody deleted the Lease"),
-        (replace(OURS, uid="another"), "somebody deleted the Lease"),
-        (replace(OURS, holder="other", fence=5), "other has it now"),
-        (replace(OURS, fence=5), "us has it now"),
-        (replace(OURS, holder=""), "somebody who gave it back has it now"),
+        (None, "the Lease was deleted"),
+        (replace(OURS, uid="another"), "the Lease was deleted"),
+        (replace(OURS, holder="other", fence=5), "other holds it now"),
+        (replace(OURS, fence=5), "us holds it now"),
+        (replace(OURS, holder=""), "another daemon took and released it"),
     ],
 )
 def test_it_was_taken(record: LeaseRecord | None, reason: str) -> None:

@@ -316,7 +316,7 @@ async def test_another_daemon_that_held_the_lease_before(autojump_clock: MockClo
         async with open_lease(client, "default", "wharfinger", "us", now=lambda: NOW) as lease:
             assert await settled(client, lease.holder) == (
                 "failed: interrupted while pending-upgrade: the Wharfinger daemon them does not hold the Lease any more: "
-                "us does"
+                "us holds it"
             )
 
 
@@ -332,7 +332,7 @@ async def test_another_daemon_that_holds_its_lease_and_then_is_killed(autojump_c
                     with pytest.raises(
                         ReleaseBusyError,
                         match="release default/web: the Wharfinger daemon them is at work on revision 2 "
-                        r"\(pending-upgrade\); it is waited for until it lets go of the Lease default/wharfinger",
+                        r"\(pending-upgrade\); the wait ends when it releases the Lease default/wharfinger",
                     ) as caught:
                         await store.settled("web", "default")
                     assert caught.value.transient
@@ -356,7 +356,7 @@ async def test_a_persons_helm(autojump_clock: MockClock) -> None:
             await trio.sleep(60)
         history = await at.store.settled("web", "default")
         assert history[-1].release.description == (
-            "interrupted while pending-upgrade: nothing was heard of a helm command for 10 minutes"
+            "interrupted while pending-upgrade: a helm command has not changed the record for 10 minutes"
         )
         newest = at.heads.newest(Owner("web", "default"))
         assert newest is not None

@@ -170,7 +170,7 @@ async def test_upgrade_prunes_what_left(autojump_clock: MockClock) -> None:
         assert [str(one) for one in result.pruned] == ["ConfigMap default/b"]
         assert {str(one): why for one, why in result.kept.items()} == {
             "ConfigMap default/kept": "helm.sh/resource-policy: keep",
-            "PersistentVolumeClaim default/data": "PersistentVolumeClaim objects are only deleted when asked to",
+            "PersistentVolumeClaim default/data": "PersistentVolumeClaim objects are only deleted on request",
         }
 
 

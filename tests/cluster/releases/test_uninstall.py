@@ -90,7 +90,7 @@ async def test_protected_kinds_go_only_when_asked(autojump_clock: MockClock) -> 
     async with bench() as at:
         await at.engine.upgrade(replace(wanted, manifest=manifest))
         done = await at.engine.uninstall("web", "default")
-        assert list(done.kept.values()) == ["CustomResourceDefinition objects are only deleted when asked to"]
+        assert list(done.kept.values()) == ["CustomResourceDefinition objects are only deleted on request"]
         await at.engine.upgrade(replace(wanted, manifest=manifest))
         done = await at.engine.uninstall("web", "default", delete_protected=True)
         assert done.kept == {}

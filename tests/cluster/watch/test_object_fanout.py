@@ -131,7 +131,7 @@ def test_one_that_raises_does_not_keep_the_others_from_being_told() -> None:
     fanout.join(broken)
     fanout.join(two)
     fanout.begin_list()
-    with pytest.raises(ExceptionGroup, match=r"who is told of ConfigMap default/a raised") as caught:
+    with pytest.raises(ExceptionGroup, match=r"listeners to ConfigMap default/a raised") as caught:
         fanout.take_listed([obj("a")])
     assert caught.value.exceptions == (bug,)
     assert two.take() == ["ADDED a"]

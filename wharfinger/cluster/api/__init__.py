@@ -1,5 +1,4 @@
-"""Talking to an API server: the client and its errors, connections and kubeconfigs, HTTP sessions, discovery, requests that
-are tried again, and what a watch sends.
+"""Access to an API server: the client, connections and kubeconfigs, HTTP sessions, discovery, retries, and watch events.
 
 May import no other room of this part.
 """

@@ -1,4 +1,4 @@
-"""Do the same for many things, a few at a time, and fail like one call would."""
+"""Calls of one function for many items, a few at a time, which fail like a single call."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TypeVar
@@ -12,9 +12,10 @@ Result = TypeVar("Result")
 
 
 async def each(items: Iterable[Item], act: Callable[[Item], Awaitable[Result]], *, limit: int) -> list[Result]:
-    """Results in the order of the items, at most ``limit`` under way.
+    """Return the results in the order of the items, with at most ``limit`` calls under way.
 
-    The first ClusterError cancels the rest and is raised as it is; anything else is a bug and comes out as a group.
+    The first ClusterError cancels the remaining calls and is raised unchanged; any other exception is a bug and is raised in
+    a group.
     """
     numbered = list(enumerate(items))
     results: dict[int, Result] = {}

@@ -1,7 +1,7 @@
-"""The seam to a Kubernetes API: what the rest of Wharfinger may ask of a cluster, and nothing more.
+"""The interface to a Kubernetes API: every request that the rest of Wharfinger may make to a cluster, and nothing more.
 
-Implementations: :mod:`wharfinger.cluster.api.http_client` (httpx; real clusters, the embedded control plane over loopback, and
-the same in memory for simulations). Each passes ``tests/cluster/support/client_contract.py``.
+Implementations: :mod:`wharfinger.cluster.api.http_client` (httpx; real clusters, the embedded control plane over loopback,
+and the same in memory for simulations). Each passes ``tests/cluster/support/client_contract.py``.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 REVIEWS: Final = "authorization.k8s.io"
-"""The group of questions about rights, which are created and never kept."""
+"""The group of the reviews, which ask about permissions: they are created and never stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True)
 class ObjectList:
-    """A consistent list: the objects (each with apiVersion and kind) and the revision they were read at."""
+    """A consistent list: the objects (each with apiVersion and kind) and the revision at which they were read."""
 
     items: tuple[JsonObject, ...]
     resource_version: str
@@ -37,7 +37,7 @@ class ObjectList:
 
 @dataclass(frozen=True, slots=True)
 class ServedKinds:
-    """``kinds`` whose objects can be listed and deleted, each once, in its preferred version.
+    """The served ``kinds`` whose objects can be listed and deleted, each once, in its preferred version.
 
     ``silent``: group versions whose API server does not answer, so their kinds are not known.
     """
@@ -47,7 +47,7 @@ class ServedKinds:
 
 
 class Propagation(StrEnum):
-    """`propagationPolicy` of a delete."""
+    """The `propagationPolicy` of a delete."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -55,42 +55,44 @@ class Propagation(StrEnum):
 
 
 class ClusterClient(Protocol):
-    """A Kubernetes API. Every method raises a ClusterError; none waits longer than the client's own request limit."""
+    """A Kubernetes API. Every method raises only ClusterErrors, and none waits longer than the client's own request limit."""
 
     async def server_version(self) -> str:
-        """The server's ``gitVersion``, such as ``v1.36.2``."""
+        """Return the server's ``gitVersion``, such as ``v1.36.2``."""
         ...
 
     async def api_versions(self) -> tuple[str, ...]:
-        """Sorted ``group/version`` and ``group/version/Kind`` of all that is served (Helm's ``.Capabilities.APIVersions``)."""
+        """Return all served ``group/version`` and ``group/version/Kind``, sorted (Helm's ``.Capabilities.APIVersions``)."""
         ...
 
     async def served_kinds(self) -> ServedKinds:
-        """All kinds whose objects can be listed and deleted, asked for anew."""
+        """Return all kinds whose objects can be listed and deleted, discovered anew."""
         ...
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
-        """Discovery of one kind; looked up again (once) when unknown, then UnknownKindError."""
+        """Return the type of one kind; discovery is repeated (once) if it is unknown, then UnknownKindError is raised."""
         ...
 
     async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
-        """What a person calls ``name``: a kind, plural, singular or short name in any case (``Pod``, ``pods``, ``po``).
+        """Return the type that a user calls ``name``: kind, plural, singular or short name in any case (``Pod``, ``pods``,
+        ``po``).
 
-        Without ``api_version`` the group listed first that has it, in the version that group prefers. A name of its own wins
-        over a short one. Looked up again (once) when unknown, then UnknownKindError.
+        Without ``api_version`` it is of the first listed group that has it, in the version that the group prefers. A full
+        name wins over a short one. Discovery is repeated (once) if the name is unknown, then UnknownKindError is raised.
         """
         ...
 
     async def get(self, key: ObjectKey) -> JsonObject:
-        """One object, or NotFoundError."""
+        """Return one object. Raises NotFoundError."""
         ...
 
     async def list(
         self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> ObjectList:
-        """All objects of a kind ("" for all namespaces) that both selectors take, page by page.
+        """Return all objects of a kind ("" for all namespaces) that both selectors match, read page by page.
 
-        Every kind has the fields ``metadata.name`` and ``metadata.namespace``; another than the kind's is an InvalidError.
+        Every kind has the fields ``metadata.name`` and ``metadata.namespace``; a field that the kind does not support is an
+        InvalidError.
         """
         ...
 
@@ -103,7 +105,7 @@ class ClusterClient(Protocol):
         label_selector: str = "",
         field_selector: str = "",
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Events after ``resource_version``; ends when the server ends it; GoneError means list again."""
+        """Yield the events after ``resource_version`` until the server ends the watch; after GoneError list again."""
         ...
 
     def raw_list(
@@ -115,10 +117,11 @@ class ClusterClient(Protocol):
         field_selector: str = "",
         paged: bool = True,
     ) -> AbstractAsyncContextManager[AsyncIterator[RawPage]]:
-        """As `list`, unparsed and page by page; a list has at least one page.
+        """Yield the objects that `list` would return, unparsed and page by page; a list has at least one page.
 
-        A page may raise GoneError: the server forgot the list that was begun. Its pages so far are to be thrown away, or
-        compared with those of the next list; beginning that is the caller's, with ``paged=False`` where it happens again.
+        A page may raise GoneError: the server forgot the list that was begun. The caller then discards the pages so far, or
+        compares them with those of the next list. The caller begins that next list itself, with ``paged=False`` if GoneError
+        is raised again.
         """
         ...
 
@@ -131,31 +134,34 @@ class ClusterClient(Protocol):
         label_selector: str = "",
         field_selector: str = "",
     ) -> AbstractAsyncContextManager[AsyncIterator[RawEvent]]:
-        """As `watch`, unparsed."""
+        """Yield the events that `watch` would yield, unparsed."""
         ...
 
     async def create(self, obj: JsonObject) -> JsonObject:
-        """POST; ConflictError (reason AlreadyExists) where it exists. A review of REVIEWS has no name; the result answers it."""
+        """Create the object (POST) and return it. A review of REVIEWS has no name; the result contains its answer.
+
+        Raises ConflictError (reason AlreadyExists) if the object exists.
+        """
         ...
 
     async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
-        """PUT of the object or one of its subresources, under its own resourceVersion; ConflictError where it changed."""
+        """Replace the object or a subresource (PUT) under its own resourceVersion. Raises ConflictError if it changed."""
         ...
 
     async def apply(
         self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
     ) -> JsonObject:
-        """Server-side apply; ConflictError names the other managers."""
+        """Apply the object (server-side apply). Raises ConflictError, which names the other managers."""
         ...
 
     async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
-        """RFC 7396 merge patch of the object or one of its subresources (``status``)."""
+        """Patch the object or one of its subresources (``status``) with an RFC 7396 merge patch."""
         ...
 
     async def json_patch(self, key: ObjectKey, patch: Sequence[JsonValue], *, subresource: str = "") -> JsonObject:
-        """RFC 6902 JSON patch, all of it or nothing; InvalidError where an operation cannot be done."""
+        """Patch the object with an RFC 6902 JSON patch, completely or not at all. Raises InvalidError if it cannot be done."""
         ...
 
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
-        """Delete; NotFoundError where it is gone; with ``uid``, ConflictError where another object has the name."""
+        """Delete the object. Raises NotFoundError if it is gone; with ``uid``, ConflictError if another one has the name."""
         ...

@@ -1,15 +1,15 @@
-"""How to reach and convince an API server: what a kubeconfig, or the files of a pod, say about it.
+"""The address of an API server and the credentials for it, read from a kubeconfig or from the files of a pod.
 
 The ``kubernetes`` package reads both, exec plugins and token refresh included; its API classes are never made (80 MB), and
 it is imported only inside :func:`load_connection` (half a second, 50 MB), which blocks and belongs in a thread.
 
-What this module adds to it:
+This module adds:
 
-* a plugin that fails is an error here (the package logs it and goes on without credentials);
-* credentials that a file holds are read again when they may have rotated, and everything is loaded again on demand
+* a plugin that fails is an error here (the package logs it and continues without credentials);
+* credentials in a file are read again when they may have rotated, and everything is loaded again on demand
   (``renew=True``), which is what a client asks for after a 401;
 * ``as`` (impersonation) is honoured: ignoring it would silently act with more rights than the user asked for;
-* certificates are not checked only where the kubeconfig says ``insecure-skip-tls-verify``;
+* certificates are left unchecked only if the kubeconfig contains ``insecure-skip-tls-verify``;
 * no token is ever part of a ``repr`` or of an error.
 """
 
@@ -28,20 +28,20 @@ from wharfinger.cluster.api.errors import ClusterError
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, find_list, find_object, find_str
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a pod finds its token, CA and namespace."""
+"""The folder of a pod's token, CA and namespace."""
 
 
 class ConnectionConfigError(ClusterError):
-    """The configuration does not say how to reach the cluster; permanent until it is changed."""
+    """The configuration is not sufficient to reach the cluster; permanent until it is changed."""
 
     transient = False
 
 
 class Authorization(Protocol):
-    """Gives the value of the Authorization header ("" for none). May block: call it in a thread unless it is static."""
+    """The source of the Authorization header ("" for none). It may block: call it in a thread unless it is static."""
 
     def header(self, *, renew: bool) -> str:
-        """The header; with ``renew`` whatever was cached is thrown away first. Raises ConnectionConfigError."""
+        """Return the header; with ``renew``, discard every cached value first. Raises ConnectionConfigError."""
         ...
 
 
@@ -52,7 +52,7 @@ class StaticAuthorization:
     value: str = field(default="", repr=False)
 
     def header(self, *, renew: bool) -> str:  # noqa: ARG002 - part of the protocol
-        """The same header each time."""
+        """Return the same header each time."""
         return self.value
 
 
@@ -70,22 +70,22 @@ class Connection:
     tls_server_name: str = ""
     proxy: str = field(default="", repr=False)
     headers: tuple[tuple[str, str], ...] = ()
-    """Sent with every request: impersonation."""
+    """The headers of every request: impersonation."""
     in_cluster: bool = False
-    """Made of a pod's service account."""
+    """True if the connection was made from a pod's service account."""
 
 
 def bearer(token: str) -> StaticAuthorization:
-    """Authorization by a token that does not expire (the embedded control plane's)."""
+    """Return the authorization by a token that does not expire (the embedded control plane's)."""
     return StaticAuthorization(f"Bearer {token}" if token else "")
 
 
 def load_connection(kubeconfig: Path | None, context: str = "", certificates: Path | None = None) -> Connection:
-    """Read how to reach the cluster. Blocks (files, exec plugins): run it in a thread.
+    """Read the connection to the cluster. Blocks (files, exec plugins): run it in a thread.
 
-    With ``kubeconfig`` None: the files of ``$KUBECONFIG``, else ``~/.kube/config``, else a pod's service account.
-    ``context`` "" is the file's current one. ``certificates`` is the folder for those that stand in the file as data, which a
-    process that is killed leaves there (default: the system's temporary folder). Raises ConnectionConfigError with a remedy.
+    If ``kubeconfig`` is None, the files of ``$KUBECONFIG`` are read, else ``~/.kube/config``, else a pod's service account.
+    ``context`` "" is the file's current one. ``certificates`` is the folder for certificates that the file contains as data,
+    which a killed process leaves there (default: the system's temporary folder). Raises ConnectionConfigError with a remedy.
     """
     if kubeconfig is not None:
         if not kubeconfig.is_file():
@@ -109,7 +109,7 @@ def load_connection(kubeconfig: Path | None, context: str = "", certificates: Pa
 
 
 def load_service_account(folder: Path, environ: Mapping[str, str]) -> Connection:
-    """A pod's own connection; its token file is rotated by the kubelet and read again at each :meth:`header`."""
+    """Return a pod's own connection; the kubelet rotates its token file, which is read again at each :meth:`header`."""
     package = _kubernetes("kubernetes.config.incluster_config")
     configuration = _new_configuration()
     loader = cast("_InClusterFactory", package.InClusterConfigLoader)(
@@ -133,12 +133,12 @@ def load_service_account(folder: Path, environ: Mapping[str, str]) -> Connection
 
 @dataclass(frozen=True, slots=True)
 class TokenFileAuthorization:
-    """A bearer token in a file that something else rotates; read at every call (the caller caches for a while)."""
+    """A bearer token in a file that another process rotates; it is read at every call (the caller caches for a while)."""
 
     path: Path
 
     def header(self, *, renew: bool) -> str:  # noqa: ARG002 - it is always read anew
-        """The header with the file's token of now."""
+        """Return the header with the file's current token."""
         token = _read_text(self.path)
         if not token:
             raise ConnectionConfigError(f"token file {self.path}: missing or empty; it has to hold a bearer token")
@@ -179,8 +179,11 @@ def _from_kubeconfig(paths: str, context: str, certificates: Path | None) -> Con
 
 
 def without_userinfo(url: str) -> tuple[str, str]:
-    """``http://user:password@host`` → (``http://host``, the Basic Authorization header or ""): an address is shown, and
-    written to logs, so what opens the door must not be in it."""
+    """Return a URL without its user info, and the Basic Authorization header of that or "".
+
+    ``http://user:password@host`` becomes ``http://host`` and a header. An address is shown and logged, so it must not
+    contain credentials.
+    """
     parts = urllib.parse.urlsplit(url)
     userinfo, at, place = parts.netloc.rpartition("@")
     if not at:
@@ -190,7 +193,7 @@ def without_userinfo(url: str) -> tuple[str, str]:
 
 
 class KubeconfigAuthorization:
-    """Credentials that the ``kubernetes`` package obtains and refreshes (exec plugins, OIDC). Blocks; one at a time."""
+    """Credentials that the ``kubernetes`` package obtains and refreshes (exec plugins, OIDC). Blocks; one call at a time."""
 
     def __init__(self, loaded: "_Kubeconfig", reload: Callable[[], "_Kubeconfig"]) -> None:
         self._lock = threading.Lock()
@@ -198,11 +201,11 @@ class KubeconfigAuthorization:
         self._reload = reload
 
     def __repr__(self) -> str:
-        """Without anything secret."""
+        """Return a text without any secret."""
         return "KubeconfigAuthorization()"
 
     def header(self, *, renew: bool) -> str:
-        """The header of now; expired credentials are renewed by the package, ``renew`` loads everything again."""
+        """Return the current header; the package renews expired credentials, and ``renew`` loads everything again."""
         with self._lock:
             if renew:
                 self._loaded = self._reload()
@@ -220,7 +223,7 @@ class _Kubeconfig:
     proxy: str = field(repr=False)
 
     def token(self) -> str:
-        """The Authorization header; refreshes it where the package knows that it expired."""
+        """Return the Authorization header; refresh it if the package knows that it expired."""
         hook = self.configuration.refresh_api_key_hook
         if hook is not None:
             hook(self.configuration)
@@ -267,7 +270,7 @@ def _load_kubeconfig(paths: str, context: str, certificates: Path | None) -> _Ku
 
 
 def _check_plugin(paths: str, user: JsonObject, configuration: "_Configuration") -> None:
-    """The package only logs a plugin's failure."""
+    """Raise ConnectionConfigError if an exec plugin failed; the package only logs that."""
     command = find_str(user, "exec", "command")
     if command and not configuration.api_key.get("BearerToken") and not configuration.cert_file:
         raise ConnectionConfigError(
@@ -277,7 +280,7 @@ def _check_plugin(paths: str, user: JsonObject, configuration: "_Configuration")
 
 
 def _impersonation(user: JsonObject) -> tuple[tuple[str, str], ...]:
-    """``as``, ``as-uid``, ``as-groups``, ``as-user-extra`` as request headers."""
+    """Return ``as``, ``as-uid``, ``as-groups``, ``as-user-extra`` as request headers."""
     headers: list[tuple[str, str]] = []
     if name := find_str(user, "as"):
         headers.append(("Impersonate-User", name))
@@ -294,7 +297,7 @@ def _named(items: list[JsonObject], name: str) -> JsonObject:
 
 
 def _plain(value: object) -> JsonObject:
-    """An entry of the package's tree without its path-remembering wrappers."""
+    """Return an entry of the package's tree without its path-remembering wrappers."""
     return as_object(_unwrap(value), "kubeconfig entry")
 
 
@@ -306,7 +309,7 @@ def _unwrap(value: object) -> JsonValue:
         return [_unwrap(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise ShapeError(f"kubeconfig entry: a {type(value).__name__} has no place there")
+    raise ShapeError(f"kubeconfig entry: unexpected value of type {type(value).__name__}")
 
 
 def _first_line(error: Exception) -> str:
@@ -320,7 +323,7 @@ def _read_text(path: Path) -> str:
         return ""
 
 
-# -- the package, seen through the few things used of it ---------------------------------------------------------------
+# -- types for the parts of the package that are used ------------------------------------------------------------------
 
 
 class _Configuration(Protocol):
@@ -374,7 +377,7 @@ class _InClusterFactory(Protocol):
 
 
 class _Namespace(Protocol):
-    """A module of the package; attribute access is all that is done with it."""
+    """A module of the package; only its attributes are used."""
 
     def __getattr__(self, name: str) -> object: ...
 

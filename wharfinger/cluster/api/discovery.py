@@ -1,7 +1,8 @@
-"""What a server serves, as discovery tells it (KEP-3352 "aggregated discovery", and the older document per group).
+"""The kinds that a server serves, by discovery (KEP-3352 "aggregated discovery", and the older document per group).
 
-Pure: documents in, a :class:`Catalog` out. Which requests are made for them is :mod:`wharfinger.cluster.api.http_client`'s.
-A group whose own API server is down is left out and named in :attr:`Catalog.unavailable`: the rest must not suffer.
+Pure: it turns documents into a :class:`Catalog`. The requests for those documents are made in
+:mod:`wharfinger.cluster.api.http_client`. A group whose own API server is down is left out and named in
+:attr:`Catalog.unavailable`, so that the other groups can still be used.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,31 +17,31 @@ AGGREGATED_ACCEPT: Final = (
     "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
     "application/json"
 )
-"""Accept header for ``/api`` and ``/apis``: the aggregated form where it is known, else the plain one."""
+"""The Accept header for ``/api`` and ``/apis``: the aggregated form if the server knows it, else the plain one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Every served kind, by its apiVersion and kind, and by what else it is called."""
+    """All served kinds, by apiVersion and kind, and by their other names."""
 
     types: dict[tuple[str, str], ResourceType] = field(default_factory=dict)
     names: dict[str, tuple[ResourceType, ...]] = field(default_factory=dict)
-    """By kind, plural and singular in lower case; preferred versions first, groups in the server's order."""
+    """The types by kind, plural and singular in lower case; preferred versions first, groups in the server's order."""
     short_names: dict[str, tuple[ResourceType, ...]] = field(default_factory=dict)
     versions: frozenset[str] = frozenset()
     unavailable: tuple[str, ...] = ()
-    """Group versions whose resources could not be learned."""
+    """The group versions whose resources could not be discovered."""
     kinds: tuple[ResourceType, ...] = ()
     """Each kind that can be listed and deleted, once, in its preferred version; in the server's order."""
 
     def find(self, api_version: str, kind: str) -> ResourceType | None:
-        """The type, or None where it is not served."""
+        """Return the type, or None if it is not served."""
         return self.types.get((api_version, kind))
 
     def named(self, name: str, api_version: str = "") -> ResourceType | None:
-        """The first type called so (kind, plural, singular, else short name; in any case), or None.
+        """Return the first type of that name (kind, plural, singular, else short name; in any case), or None.
 
-        With ``api_version`` only a type of it.
+        With ``api_version`` only a type of that apiVersion is returned.
         """
         wanted = name.lower()
         for names in (self.names, self.short_names):
@@ -50,18 +51,18 @@ class Catalog:
         return None
 
     def api_versions(self) -> tuple[str, ...]:
-        """Sorted ``group/version`` and ``group/version/Kind`` of all (Helm's ``.Capabilities.APIVersions``)."""
+        """Return all ``group/version`` and ``group/version/Kind``, sorted (Helm's ``.Capabilities.APIVersions``)."""
         kinds = {f"{api_version}/{kind}" for api_version, kind in self.types}
         return tuple(sorted(self.versions | kinds))
 
 
 def is_aggregated(document: JsonObject) -> bool:
-    """Whether a server answered ``/api`` or ``/apis`` in the aggregated form."""
+    """Return whether a server answered ``/api`` or ``/apis`` in the aggregated form."""
     return find_str(document, "kind") == "APIGroupDiscoveryList"
 
 
 class _Draft:
-    """A catalog while documents are read, the preferred ones first."""
+    """A catalog under construction; the preferred documents are read first."""
 
     def __init__(self) -> None:
         self.types: dict[tuple[str, str], ResourceType] = {}
@@ -72,7 +73,7 @@ class _Draft:
     def add(
         self, found: ResourceType, singular: str, short_names: Iterable[JsonValue], verbs: Collection[JsonValue]
     ) -> None:
-        """Keep the first resource of a kind; a kind without a name is a resource that is only a parent of subresources."""
+        """Keep the first resource of a kind; skip a resource without a kind, which is only the parent of subresources."""
         if not found.kind or not found.plural or (found.api_version, found.kind) in self.types:
             return
         self.types[(found.api_version, found.kind)] = found
@@ -84,7 +85,7 @@ class _Draft:
             self._kinds.setdefault(found.group_kind, found)
 
     def catalog(self, versions: Iterable[str], unavailable: Iterable[str]) -> Catalog:
-        """What was read."""
+        """Return the catalog of everything that was read."""
         return Catalog(
             self.types,
             {name: tuple(found) for name, found in self._names.items()},
@@ -96,7 +97,7 @@ class _Draft:
 
 
 def aggregated_catalog(documents: Iterable[JsonObject]) -> Catalog:
-    """The catalog of aggregated documents, which name the preferred version of a group first. Raises ShapeError."""
+    """Return the catalog of aggregated documents, which name the preferred version of a group first. Raises ShapeError."""
     draft = _Draft()
     versions: set[str] = set()
     unavailable: list[str] = []
@@ -119,7 +120,7 @@ def aggregated_catalog(documents: Iterable[JsonObject]) -> Catalog:
 
 
 def group_versions(api: JsonObject, apis: JsonObject) -> tuple[str, ...]:
-    """All ``group/version`` that the plain documents of ``/api`` and ``/apis`` name, preferred ones of a group first."""
+    """Return all ``group/version`` in the plain documents of ``/api`` and ``/apis``, preferred ones of a group first."""
     result: list[str] = [version for version in find_list(api, "versions") if isinstance(version, str)]
     for group in find_list(apis, "groups"):
         result.append(find_str(group, "preferredVersion", "groupVersion"))
@@ -128,12 +129,12 @@ def group_versions(api: JsonObject, apis: JsonObject) -> tuple[str, ...]:
 
 
 def group_version_path(api_version: str) -> str:
-    """Where the APIResourceList of a group version is: ``/api/v1``, ``/apis/apps/v1``."""
+    """Return the path of the APIResourceList of a group version: ``/api/v1``, ``/apis/apps/v1``."""
     return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
 
 
 def plain_catalog(lists: dict[str, JsonObject | None]) -> Catalog:
-    """The catalog of one APIResourceList per group version, preferred ones first; None for one that could not be had.
+    """Return the catalog of one APIResourceList per group version, preferred ones first; None for an unavailable list.
 
     Raises ShapeError.
     """

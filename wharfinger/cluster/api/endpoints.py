@@ -1,14 +1,16 @@
-"""Where a release can be reached: the URLs of its Ingresses and Gateway-API routes (spec runtime §8.9).
+"""The URLs at which a release can be reached: those of its Ingresses and Gateway-API routes (spec runtime §8.9).
 
-Only what its author marked is told, with the annotation :data:`ENDPOINT` on the Ingress, the route, or the Gateway: most hosts of
-a chart are not for people. The annotation's value is the description; ``"true"`` is none, ``"false"`` takes the mark back.
+Only endpoints that the chart's author marked are reported, with the annotation :data:`ENDPOINT` on the Ingress, the route,
+or the Gateway, because most hosts of a chart are not for users. The annotation's value is the description; ``"true"`` is no
+description, ``"false"`` removes the mark.
 
-An Ingress gives a URL for each host and path: https where its ``tls`` names the host (or no hosts at all). A route gives one for
-each of its hostnames and paths; scheme and port are those of the listeners that it is attached to, where its Gateway is among the
-objects, else https. A Gateway that is marked itself gives one for each listener with a hostname. A host without a name (no host,
-a wildcard) is no address anybody can open, unless the status knows where it is served (``loadBalancer.ingress``, ``addresses``).
+An Ingress gives a URL for each host and path: https if its ``tls`` names the host (or no hosts at all). A route gives one
+for each of its hostnames and paths; scheme and port are those of the listeners that it is attached to, if its Gateway is
+among the objects, else https. A Gateway that is marked itself gives one for each listener with a hostname. A host without a
+name (no host, a wildcard) is no address that can be opened, unless the status contains the address
+(``loadBalancer.ingress``, ``addresses``).
 
-Pure. What is rendered has no status; with the live objects beside it there may be an address where there is no host.
+Pure. Rendered objects have no status; the live objects may supply an address for a rendered object without a host.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,9 +22,9 @@ from wharfinger.kube.resource import kind_of, name_of, namespace_of, split_api_v
 
 ENDPOINT: Final = "wharfinger.dev/application-endpoint"
 MAX_ENDPOINTS: Final = 50
-"""Of one release; more do not fit into a status."""
+"""The largest number of endpoints of one release; more do not fit into a status."""
 MAX_CHARS: Final = 500
-"""Of a URL, and of a description."""
+"""The longest URL, and the longest description, in characters."""
 
 _GATEWAY: Final = "gateway.networking.k8s.io"
 _ROUTES: Final = frozenset({"HTTPRoute", "GRPCRoute"})
@@ -33,16 +35,16 @@ _Name: TypeAlias = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Endpoint:
-    """A URL for people, and what is there; "" where its author did not say."""
+    """A URL for users, and its description; "" if the author gave none."""
 
     url: str
     description: str = ""
 
 
 def endpoint_urls(objects: Iterable[JsonObject], live: Iterable[JsonObject] = ()) -> tuple[Endpoint, ...]:
-    """The endpoints of the objects of a release, in their order, each URL once; at most MAX_ENDPOINTS.
+    """Return the endpoints of the objects of a release, in their order, each URL once; at most MAX_ENDPOINTS.
 
-    ``live`` are the same objects as they are in the cluster, as far as they are known. What is of a strange shape is passed over.
+    ``live`` are the same objects in the cluster, as far as they are known. Parts with an unexpected shape are skipped.
     """
     known = {_name(obj): obj for obj in live}
     own = tuple(objects)
@@ -92,7 +94,7 @@ def _of_ingress(obj: JsonObject, live: JsonObject | None) -> Iterator[str]:
 
 
 def _paths(entries: list[JsonValue]) -> list[str]:
-    """The paths people can open; a pattern is not one of them, what is before it is."""
+    """Return the paths that users can open; of a pattern, the part before it."""
     paths = [find_str(entry, "path").split("*")[0].split("(")[0] or "/" for entry in entries]
     return list(dict.fromkeys(path if path.startswith("/") else f"/{path}" for path in paths)) or ["/"]
 
@@ -129,7 +131,7 @@ def _of_gateway(obj: JsonObject, live: JsonObject | None) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Listener:
-    """``host`` is "" for any; ``address`` is where its Gateway is served, "" where that is not known."""
+    """A listener of a Gateway. ``host`` is "" for any; ``address`` is the Gateway's own, "" if it is not known."""
 
     scheme: str
     port: int | None
@@ -138,7 +140,7 @@ class _Listener:
 
 
 def _listeners(gateway: JsonObject, live: JsonObject | None, section: str) -> list[_Listener]:
-    """Those that speak HTTP; only the one that is called ``section``, where that is given."""
+    """Return the listeners that speak HTTP; if ``section`` is given, only the listener of that name."""
     address = _address(find_list(live, "status", "addresses")) if live is not None else ""
     return [
         _Listener(
@@ -157,7 +159,7 @@ def _parent(parent: JsonValue, namespace: str) -> _Name:
 
 
 def _url(scheme: str, host: str, port: int | None, path: str) -> Iterator[str]:
-    """None where there is no host that could be opened."""
+    """Yield the URL, or nothing if there is no host that can be opened."""
     if not host or "*" in host or any(char.isspace() for char in host + path):
         return
     place = f"[{host}]" if ":" in host else host
@@ -170,12 +172,12 @@ def _reachable(host: str) -> str:
 
 
 def _covers(pattern: str, host: str) -> bool:
-    """Whether a name that may begin with ``*.`` is about this host."""
+    """Return whether a name that may begin with ``*.`` covers this host."""
     return pattern == host or (pattern.startswith("*.") and host.endswith(pattern[1:]))
 
 
 def _address(entries: list[JsonValue]) -> str:
-    """The first host name or address that a status names."""
+    """Return the first host name or address in a status."""
     for entry in entries:
         if found := find_str(entry, "hostname") or find_str(entry, "ip") or find_str(entry, "value"):
             return found
@@ -191,7 +193,7 @@ def _is(obj: JsonObject, group: str, kind: str) -> bool:
 
 
 def _name(obj: JsonObject) -> _Name:
-    """Kind with group, namespace and name; empty where it has a strange shape."""
+    """Return kind with group, namespace and name; empty if the object has an unexpected shape."""
     try:
         api_version, kind = kind_of(obj)
         return f"{kind}.{split_api_version(api_version)[0]}", namespace_of(obj), name_of(obj)

@@ -1,8 +1,8 @@
-"""What talking to a Kubernetes API can raise.
+"""The errors that requests to a Kubernetes API can raise.
 
 ::
 
-    ClusterError                 base; .transient says whether trying again without a change can help, .retry_after_s when
+    ClusterError                 base; .transient: a retry without a change can help; .retry_after_s: the delay asked for
     ├── ApiError                 the server answered with a Status: .code, .reason, .message
     │   ├── NotFoundError        404
     │   ├── ConflictError        409: an optimistic lock lost, AlreadyExists, or an apply conflict
@@ -11,22 +11,22 @@
     │   └── SchemaMismatchError  500 of an apply: the object does not fit the schema of its kind
     ├── UnreachableError         no answer: connection refused, reset, timed out
     ├── UnknownKindError         discovery knows no such kind (its CRD may not be there yet)
-    │   └── SilentKindError      nor can it: the API server behind the group does not answer
-    ├── ConnectionConfigError    the kubeconfig, or a pod's service account, does not say how to connect (connection)
+    │   └── SilentKindError      the kind is unknown because the API server behind its group does not answer
+    ├── ConnectionConfigError    the kubeconfig, or a pod's service account, is no usable configuration (connection)
     ├── MalformedAnswerError     the answer is not what the API promises (http_errors)
     ├── ResponseTooLargeError    the answer is over the limit (http_session)
-    └── ReleaseError             a release cannot be done as asked (its kinds are with what raises them)
+    └── ReleaseError             a release cannot be done as asked (its kinds are defined where they are raised)
 """
 
 from typing import Final
 
 
 class ClusterError(Exception):
-    """Base of all errors of this part."""
+    """The base of all errors of this part."""
 
     transient: bool = True
     retry_after_s: float | None = None
-    """Seconds after which the server asked to be tried again; None where it did not say."""
+    """The delay in seconds after which the server asked for a retry; None if it did not ask for one."""
 
 
 class UnreachableError(ClusterError):
@@ -34,11 +34,11 @@ class UnreachableError(ClusterError):
 
 
 class UnknownKindError(ClusterError):
-    """The server does not serve this kind; transient, since a CRD may yet arrive."""
+    """The server does not serve this kind; transient, since its CRD may still be created."""
 
 
 class SilentKindError(UnknownKindError):
-    """The API server behind this kind does not answer: its objects may well be there."""
+    """The API server behind this kind does not answer, so objects of the kind may exist."""
 
 
 class ApiError(ClusterError):
@@ -53,42 +53,42 @@ class ApiError(ClusterError):
 
 
 class NotFoundError(ApiError):
-    """404."""
+    """The server answered 404: the object does not exist."""
 
 
 class ConflictError(ApiError):
-    """409."""
+    """The server answered 409: an optimistic lock was lost, the object exists already, or an apply conflicts."""
 
 
 class GoneError(ApiError):
-    """410."""
+    """The server answered 410: the resourceVersion or the continue token is too old."""
 
 
 class InvalidError(ApiError):
-    """400 or 422: permanent until the object changes."""
+    """The server answered 400 or 422; permanent until the object changes."""
 
 
 class SchemaMismatchError(ApiError):
-    """500 of a server-side apply whose object has a field that its schema does not declare, or an item twice.
+    """The server answered 500 to an apply: a field is not in the object's schema, or an item is there twice.
 
-    Only a change of the object or of the schema helps. It is transient nevertheless: a server whose definition was upgraded a
-    moment ago answers by the old schema for a while, so the request is worth some more attempts.
+    Only a change of the object or of the schema helps. The error is transient nevertheless: a server whose definition was
+    upgraded a moment ago answers by the old schema for a while, so the request is worth some more attempts.
     """
 
 
 _UNFIT: Final = "failed to create typed patch object"
 _UNKNOWN_TYPE: Final = "no corresponding type for"
-"""The server has no schema of the kind yet."""
+"""A part of the server's message if it has no schema of the kind yet."""
 
 
 class ReleaseError(ClusterError):
-    """A release cannot be done as asked; permanent until something is changed."""
+    """The release cannot be done as asked; permanent until something is changed."""
 
     transient = False
 
 
 def api_error(code: int, reason: str, message: str, *, retry_after_s: float | None = None) -> ApiError:
-    """The error type that fits an HTTP status code."""
+    """Return the error of the type that fits an HTTP status code."""
     kind = {404: NotFoundError, 409: ConflictError, 410: GoneError, 400: InvalidError, 422: InvalidError}.get(
         code, ApiError
     )

@@ -1,9 +1,9 @@
 """The ClusterClient over HTTP: Kubernetes' REST conventions, on httpx and trio.
 
-What callers may rely on: every method ends in bounded time and raises nothing but ClusterErrors; a list is consistent
-(paged at one revision, begun again where the server forgot that revision); a watch yields whole events or raises;
-discovery is remembered, looked up again once when a kind is missing, and thrown away after this client wrote a
-CustomResourceDefinition or an APIService.
+Callers may rely on these properties: every method ends in bounded time and raises nothing but ClusterErrors; a list is
+consistent (paged at one revision, begun again if the server forgot that revision); a watch yields whole events or raises;
+discovery is cached, repeated once when a kind is missing, and discarded after this client wrote a CustomResourceDefinition
+or an APIService.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, enc
 from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
 
 _REDEFINING: Final = frozenset({"CustomResourceDefinition.apiextensions.k8s.io", "APIService.apiregistration.k8s.io"})
-"""Writing one of these changes what is served."""
+"""The kinds whose objects change what the server serves."""
 
 
 class HttpClusterClient:
@@ -46,13 +46,13 @@ class HttpClusterClient:
         self._catalog_until = 0.0
         self._discovering = trio.Lock()
         self._version = "", 0.0
-        """The server's, and until when it is believed."""
+        """The server's version, and the time until which it is cached."""
         self._reader = HttpReader(session)
 
     # -- about the server
 
     async def server_version(self) -> str:
-        """``gitVersion`` of ``/version``; at most a minute old."""
+        """Return ``gitVersion`` of ``/version``; it is at most a minute old."""
         now, (version, until) = trio.current_time(), self._version
         if version and now < until:
             await trio.lowlevel.checkpoint()
@@ -63,22 +63,22 @@ class HttpClusterClient:
         return version
 
     async def api_versions(self) -> tuple[str, ...]:
-        """All that is served; at most a minute old."""
+        """Return all served API versions; the answer is at most a minute old."""
         return (await self._current_catalog(trio.current_time())).api_versions()
 
     async def served_kinds(self) -> ServedKinds:
-        """All kinds whose objects can be listed and deleted, asked for anew."""
+        """Return all kinds whose objects can be listed and deleted, discovered anew."""
         catalog = await self._discover(self._catalog_number)
         return ServedKinds(catalog.kinds, catalog.unavailable)
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
-        """Discovery of one kind, remembered; a miss asks the server once more."""
+        """Return the type of one kind from the cache; a miss asks the server once more."""
         return await self._look_up(
             f"{kind} of {api_version}", api_version, lambda catalog: catalog.find(api_version, kind)
         )
 
     async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
-        """A kind, plural, singular or short name in any case; a miss asks the server once more."""
+        """Return the type of a kind, plural, singular or short name in any case; a miss asks the server once more."""
         what = f"{name} of {api_version}" if api_version else name
         return await self._look_up(what, api_version, lambda catalog: catalog.named(name, api_version))
 
@@ -97,20 +97,20 @@ class HttpClusterClient:
         if api_version and silent:
             raise SilentKindError(f"{what}: the API server behind {api_version} does not answer")
         raise UnknownKindError(
-            f"{what}: {self._session.server} serves no such kind; is its CustomResourceDefinition there?"
+            f"{what}: {self._session.server} serves no such kind; check that its CustomResourceDefinition is installed"
             + (f" (the API servers behind {', '.join(silent)} do not answer)" if silent else "")
         )
 
     # -- reading
 
     async def get(self, key: ObjectKey) -> JsonObject:
-        """One object."""
+        """Return one object."""
         return await self._json(Call("GET", _path(key), f"get {key}"), key.resource)
 
     async def list(
         self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> ObjectList:
-        """All objects."""
+        """Return all objects that the selectors match."""
         with self._noticing():
             return await self._reader.list(resource, namespace, selectors(label_selector, field_selector))
 
@@ -124,7 +124,7 @@ class HttpClusterClient:
         field_selector: str = "",
         paged: bool = True,
     ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
-        """All objects, unparsed, page by page."""
+        """Yield all objects, unparsed, page by page."""
         chosen = selectors(label_selector, field_selector)
         with self._noticing():
             async with self._reader.raw_list(resource, namespace, chosen, paged=paged) as pages:
@@ -140,7 +140,7 @@ class HttpClusterClient:
         label_selector: str = "",
         field_selector: str = "",
     ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
-        """Events after ``resource_version``, bookmarks included."""
+        """Yield the events after ``resource_version``, bookmarks included."""
         chosen = selectors(label_selector, field_selector)
         with self._noticing():
             async with self._reader.watch(resource, namespace, resource_version, chosen) as events:
@@ -156,7 +156,7 @@ class HttpClusterClient:
         label_selector: str = "",
         field_selector: str = "",
     ) -> AsyncGenerator[AsyncIterator[RawEvent], None]:
-        """Events after ``resource_version``, unparsed, bookmarks included."""
+        """Yield the events after ``resource_version``, unparsed, bookmarks included."""
         chosen = selectors(label_selector, field_selector)
         with self._noticing():
             async with self._reader.raw_watch(resource, namespace, resource_version, chosen) as events:
@@ -165,7 +165,7 @@ class HttpClusterClient:
     # -- writing
 
     async def create(self, obj: JsonObject) -> JsonObject:
-        """POST."""
+        """Create an object with POST."""
         resource, namespace, name = await self._address(obj, "create", generated=True)
         key = ObjectKey(resource, namespace, name)
         if name:
@@ -175,7 +175,7 @@ class HttpClusterClient:
         )
 
     async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
-        """PUT."""
+        """Replace an object with PUT."""
         key = ObjectKey(*await self._address(obj, "replace"))
         what = f"replace {key}" + (f" ({subresource})" if subresource else "")
         return await self._write(Call("PUT", _path(key, subresource), what, body=encode_json(obj)), key.resource)
@@ -183,7 +183,7 @@ class HttpClusterClient:
     async def apply(
         self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
     ) -> JsonObject:
-        """Server-side apply; JSON is sent as the YAML that it is."""
+        """Apply an object (server-side apply). The body is JSON, which is also YAML."""
         key = ObjectKey(*await self._address(obj, "apply"))
         params = {"fieldManager": field_manager, "force": "true" if force else "false"}
         if dry_run:
@@ -194,11 +194,11 @@ class HttpClusterClient:
         )
 
     async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
-        """RFC 7396."""
+        """Patch an object with an RFC 7396 merge patch."""
         return await self._patch(key, patch, "merge-patch", subresource)
 
     async def json_patch(self, key: ObjectKey, patch: Sequence[JsonValue], *, subresource: str = "") -> JsonObject:
-        """RFC 6902."""
+        """Patch an object with an RFC 6902 JSON patch."""
         return await self._patch(key, [*patch], "json-patch", subresource)
 
     async def _patch(self, key: ObjectKey, patch: JsonValue, kind: str, subresource: str) -> JsonObject:
@@ -209,16 +209,16 @@ class HttpClusterClient:
         return await self._write(call, key.resource)
 
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
-        """DELETE, under a UID precondition where one is given."""
+        """Delete an object with DELETE, under a UID precondition if ``uid`` is given."""
         options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": str(propagation)}
         if uid:
             options["preconditions"] = {"uid": uid}
         await self._write(Call("DELETE", _path(key), f"delete {key}", body=encode_json(options)), key.resource)
 
-    # -- about itself
+    # -- statistics
 
     def statistics(self) -> dict[str, int]:
-        """Requests under way and waiting, open watches, kinds known."""
+        """Return the number of requests under way and waiting, of open watches, and of known kinds."""
         kinds = 0 if self._catalog is None else len(self._catalog.types)
         return {**self._session.statistics(), "watches": self._reader.watches, "kinds": kinds}
 
@@ -241,7 +241,7 @@ class HttpClusterClient:
 
     @contextmanager
     def _noticing(self) -> Iterator[None]:
-        """Where a kind turns out not to be served, what is remembered of discovery is wrong."""
+        """Discard the cached discovery if a kind turns out not to be served."""
         try:
             yield
         except NotServedError:
@@ -249,13 +249,13 @@ class HttpClusterClient:
             raise
 
     async def _address(self, obj: JsonObject, verb: str, *, generated: bool = False) -> tuple[ResourceType, str, str]:
-        """Type, namespace and name of an object to be written. Raises InvalidError, UnknownKindError."""
+        """Return type, namespace and name of an object to be written. Raises InvalidError, UnknownKindError."""
         try:
             (api_version, kind), namespace, name = kind_of(obj), namespace_of(obj), name_of(obj)
             name = name or (find_str(obj, "metadata", "generateName") if generated else "")
         except ShapeError as error:
             raise api_error(422, "Invalid", f"{verb}: {error}") from error
-        question = generated and api_version.partition("/")[0] == REVIEWS  # which is no object, and must have no name
+        question = generated and api_version.partition("/")[0] == REVIEWS  # a review must have no name
         if not api_version or not kind or not (name or question):
             raise api_error(422, "Invalid", f"{verb} {kind or 'object'} {name}: apiVersion, kind and name are needed")
         resource = await self.resource_type(api_version, kind)
@@ -269,7 +269,7 @@ class HttpClusterClient:
         self._catalog_until = -1.0
 
     async def _current_catalog(self, fresh_at: float | None = None) -> Catalog:
-        """The remembered catalog; asked for anew where it was forgotten, or is too old at ``fresh_at``."""
+        """Return the cached catalog; ask for it anew if it was discarded, or if it is too old at ``fresh_at``."""
         number = self._catalog_number
         stale = self._catalog_until < 0 or (fresh_at is not None and fresh_at >= self._catalog_until)
         if self._catalog is None or stale:
@@ -277,7 +277,7 @@ class HttpClusterClient:
         return self._catalog
 
     async def _discover(self, number: int) -> Catalog:
-        """Ask the server, unless another task did since the catalog ``number``."""
+        """Ask the server, unless another task did so since the catalog ``number``."""
         async with self._discovering:
             if self._catalog is None or self._catalog_number == number:
                 self._catalog_until = 0.0
@@ -303,7 +303,7 @@ class HttpClusterClient:
             raise MalformedAnswerError(f"{what}: {error}") from error
 
     async def _group_version(self, api_version: str) -> JsonObject | None:
-        """None where the server behind a group does not answer."""
+        """Return the resources of a group version; None if the server behind the group does not answer."""
         try:
             return await self._json(Call("GET", group_version_path(api_version), f"discover {api_version}"))
         except ApiError as error:
@@ -319,13 +319,13 @@ async def open_client(
     transport: httpx.AsyncBaseTransport | None = None,
     options: ClientOptions | None = None,
 ) -> AsyncGenerator[HttpClusterClient, None]:
-    """A client for as long as the block runs. With ``transport`` nothing is opened (in-memory servers, tests)."""
+    """Yield a client for as long as the block runs. With ``transport`` nothing is opened (in-memory servers, tests)."""
     async with open_session(connection, options or ClientOptions(), transport) as session:
         yield HttpClusterClient(session)
 
 
 def _path(key: ObjectKey, subresource: str = "") -> str:
-    """The path of an object; a name that would change the path is refused."""
+    """Return the path of an object; refuse a name that would change the path."""
     for part in (key.namespace, key.name, subresource):
         if part in {".", ".."} or "/" in part or "%" in part:
             raise api_error(422, "Invalid", f"{key}: {part!r} cannot be part of a path")

@@ -1,10 +1,10 @@
-"""From an HTTP answer, or none, to a ClusterError that says what was asked of which server.
+"""The ClusterError for a failed HTTP request; it names the request and the server.
 
-An API server answers a failure with a `Status` object (API conventions, "Response Status Kind"); proxies and load balancers
-in front of it answer with whatever they like, which is quoted, shortened.
+An API server answers a failure with a `Status` object (API conventions, "Response Status Kind"). Proxies and load balancers
+in front of it answer with any text, which is quoted, shortened.
 
-When a server asks to be tried again later (`Retry-After`, RFC 9110 §10.2.3), the error carries for how long. A date among
-headers is measured against the same answer's `Date`, so that it does not matter what this machine takes the time to be.
+If a server asks for a later retry (`Retry-After`, RFC 9110 §10.2.3), the error carries the delay. A date in that header is
+compared with the `Date` of the same answer, so this machine's clock does not matter.
 """
 
 from datetime import UTC, datetime
@@ -18,10 +18,10 @@ from wharfinger.cluster.api.errors import ApiError, ClusterError, NotFoundError,
 from wharfinger.formats.json.value import JsonObject, find
 
 QUOTED_CHARS: Final = 300
-"""How much of an answer that is no Status is quoted."""
+"""The largest number of characters quoted from an answer that is no Status."""
 MIN_RETRY_AFTER_S: Final = 1.0
 MAX_RETRY_AFTER_S: Final = 300.0
-"""Whatever a server asks for lies between these."""
+"""The longest delay that a server may ask for; MIN_RETRY_AFTER_S is the shortest. Other values are moved to these bounds."""
 
 _REASONS: Final = {
     400: "BadRequest",
@@ -39,11 +39,11 @@ _REASONS: Final = {
 
 
 class NotServedError(NotFoundError):
-    """A 404 of the server's router: the resource itself, not one object of it, is not (or no longer) there."""
+    """A 404 of the server's router: the resource itself, not one object of it, is not (or no longer) served."""
 
 
 class MalformedAnswerError(ClusterError):
-    """The server's answer is not what the API promises; perhaps something else answers at that address."""
+    """The server's answer is not what the API promises; another program may be answering at that address."""
 
 
 class _Status(msgspec.Struct):
@@ -54,9 +54,9 @@ class _Status(msgspec.Struct):
 
 
 def retry_after(value: str, date: str = "") -> float | None:
-    """Seconds that a ``Retry-After`` header asks for, within bounds; None where it says nothing that can be understood.
+    """Return the seconds that a ``Retry-After`` header asks for, within bounds; None if the header cannot be understood.
 
-    ``date`` is the answer's ``Date``, without which a Retry-After that is a date says nothing.
+    ``date`` is the answer's ``Date``. Without it, a Retry-After that is a date cannot be understood.
     """
     if value.isascii() and value.isdigit():
         return _bounded(float(value))
@@ -65,9 +65,9 @@ def retry_after(value: str, date: str = "") -> float | None:
 
 
 def error_of_response(status: int, body: bytes, what: str, *, retry_after_s: float | None = None) -> ApiError:
-    """The error for an answer with a status of 400 or more; ``what`` is the request in words (``get Pod a/b``).
+    """Return the error for an answer with a status of 400 or more; ``what`` is the request in words (``get Pod a/b``).
 
-    ``retry_after_s`` is what its headers ask for; only an overloaded server (429, 5xx) is taken at its word.
+    ``retry_after_s`` is the delay that the answer's headers ask for; it is only used if the server is overloaded (429, 5xx).
     """
     error = _error_of_response(status, body, what)
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -87,7 +87,7 @@ def _error_of_response(status: int, body: bytes, what: str) -> ApiError:
 
 
 def error_of_status(status: JsonObject, what: str) -> ApiError:
-    """The error for a Status that came inside a stream (a watch's ERROR event)."""
+    """Return the error for a Status that came inside a stream (a watch's ERROR event)."""
     code, reason, message = status.get("code"), status.get("reason"), status.get("message")
     number = code if isinstance(code, int) and code >= 400 else 500
     words = reason if isinstance(reason, str) and reason else _REASONS.get(number, "Unknown")
@@ -101,7 +101,7 @@ def error_of_status(status: JsonObject, what: str) -> ApiError:
 
 
 def unreachable(server: str, what: str, error: Exception) -> UnreachableError:
-    """No answer: the server, what was asked, and the transport's own words (or those of what caused its silence)."""
+    """Return the error for a missing answer; it has the server, the request, and the transport's message or that of its cause."""
     words = str(error) or _TIMEOUTS.get(type(error).__name__, "")
     cause: BaseException | None = error
     for _ in range(8):
@@ -122,7 +122,7 @@ def _bounded(seconds: float) -> float:
 
 
 def _http_date(text: str) -> datetime | None:
-    """An HTTP date; None for anything else. One without a zone is in UTC, as HTTP has it."""
+    """Return an HTTP date, or None for any other text. A date without a zone is in UTC, as HTTP defines."""
     try:
         found = parsedate_to_datetime(text)
     except (ValueError, OverflowError, IndexError):

@@ -1,7 +1,7 @@
-"""Lists and watches over an HTTP session: parsed for those who look into objects, as text for those who pass them on.
+"""Lists and watches over an HTTP session: parsed for readers of objects, as text for readers that pass objects on.
 
-A list is consistent: its pages are read at one revision. A parsed one comes whole, and is begun again where the server forgot
-that revision half-way; an unparsed one comes page by page, so beginning again is its reader's.
+A list is consistent: its pages are read at one revision. A parsed list is returned whole, and is begun again if the server
+forgot that revision half-way. An unparsed list is returned page by page, so its reader has to begin it again.
 """
 
 import math
@@ -23,12 +23,12 @@ from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
 from wharfinger.kube.resource import ResourceType
 
 MAX_LIST_BYTES: Final = 1024 * 1024 * 1024
-"""Of one list, over all its pages."""
+"""The size limit of one list, over all its pages."""
 
 WAITED_S: Final = 0.0001
-"""What takes longer to come was waited for."""
+"""The delay after which a chunk counts as waited for, in seconds."""
 BUSY_S: Final = 0.02
-"""A stream that is waited for again so soon is busy."""
+"""A stream is busy if it is waited for again within this time, in seconds."""
 REST_S: Final = 0.005
 MUCH_BYTES: Final = 128 * 1024
 
@@ -36,7 +36,7 @@ _Event = TypeVar("_Event")
 
 
 class HttpReader:
-    """Reads through a session. Every method raises ClusterErrors only; NotServedError where the kind is not served."""
+    """A reader through a session. Every method raises ClusterErrors only; NotServedError if the kind is not served."""
 
     def __init__(self, session: HttpSession) -> None:
         self._session = session
@@ -44,25 +44,28 @@ class HttpReader:
 
     @property
     def watches(self) -> int:
-        """How many are open."""
+        """Return the number of open watches."""
         return self._watches
 
     # -- lists
 
     async def list(self, resource: ResourceType, namespace: str, selectors: dict[str, str]) -> ObjectList:
-        """All objects, in pages; where the server forgot a list half-way it is begun again, at last in one piece."""
+        """Return all objects, read in pages.
+
+        If the server forgets a list half-way, it is begun again; the last attempt is in one piece.
+        """
         for page_size in (self._session.options.page_size, self._session.options.page_size, 0):
             listed = await self._list_paged(resource, namespace, selectors, page_size)
             if listed is not None:
                 return listed
         raise GoneError(
-            410, "Expired", f"list {resource.group_kind}: the server forgets lists faster than they are read"
+            410, "Expired", f"list {resource.group_kind}: the server's lists expire before all their pages are read"
         )
 
     async def _list_paged(
         self, resource: ResourceType, namespace: str, selectors: dict[str, str], page_size: int
     ) -> ObjectList | None:
-        """None where a continue token had expired."""
+        """Return the list, or None if a continue token had expired."""
         what = _where("list", resource, namespace)
         items: list[JsonObject] = []
         token, size = "", 0
@@ -84,7 +87,7 @@ class HttpReader:
     async def raw_list(
         self, resource: ResourceType, namespace: str, selectors: dict[str, str], *, paged: bool
     ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
-        """All objects as text, page by page, or in one page. Pages that are too large are asked for anew, smaller."""
+        """Yield all objects as text, page by page, or in one page. Pages that are too large are requested anew, smaller."""
         async with aclosing(self._raw_pages(resource, namespace, selectors, paged=paged)) as pages:
             yield pages
 
@@ -104,7 +107,7 @@ class HttpReader:
                 continue
             size = _room(size + len(body), what)
             answer = read_list_answer(body, resource, what)
-            del body  # while the reader is at the page, it is there once
+            del body  # only one copy of the page is kept while the reader uses it
             yield answer.page
             token = answer.token
             if not token:
@@ -124,7 +127,7 @@ class HttpReader:
     async def watch(
         self, resource: ResourceType, namespace: str, resource_version: str, selectors: dict[str, str]
     ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
-        """Events, bookmarks included; ends when the server ends it, after about five minutes."""
+        """Yield the events, bookmarks included, until the server ends the watch, after about five minutes."""
         what = _where("watch", resource, namespace)
         async with (
             self._stream(resource, namespace, resource_version, selectors) as chunks,
@@ -136,7 +139,7 @@ class HttpReader:
     async def raw_watch(
         self, resource: ResourceType, namespace: str, resource_version: str, selectors: dict[str, str]
     ) -> AsyncGenerator[AsyncIterator[RawEvent], None]:
-        """As `watch`, the objects as text."""
+        """Yield the events like `watch`, the objects as text."""
         what = _where("watch", resource, namespace)
         async with (
             self._stream(resource, namespace, resource_version, selectors) as chunks,
@@ -168,10 +171,10 @@ class HttpReader:
 
 
 async def gathered(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """The chunks of a stream, with a rest after one that was waited for while the stream is busy.
+    """Yield the chunks of a stream; while it is busy, pause after each chunk that was waited for.
 
-    What comes during the rest is read at once: at thousands of events a second most of the work would be waking up for each.
-    Where much comes between two waits there is nothing to gain, and no rest.
+    Chunks that arrive during the pause are read at once: at thousands of events a second most of the work would be waking up
+    for each of them. If many chunks arrive between two waits there is nothing to gain, so there is no pause.
     """
     waited_at, taken = -math.inf, 0
     asked = trio.current_time()
@@ -197,13 +200,13 @@ async def _events(
 
 
 def selectors(labels: str, fields: str) -> dict[str, str]:
-    """The query of a list or watch that takes only some objects."""
+    """Return the query of a list or watch that selects only some objects."""
     given = {"labelSelector": labels, "fieldSelector": fields}
     return {name: selector for name, selector in given.items() if selector}
 
 
 def decode_object(body: bytes, what: str) -> JsonObject:
-    """An answer as the JSON object that it is. Raises MalformedAnswerError."""
+    """Return an answer as the JSON object that it is. Raises MalformedAnswerError."""
     try:
         value: object = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -214,7 +217,7 @@ def decode_object(body: bytes, what: str) -> JsonObject:
 
 
 def text_of(document: JsonObject, what: str, *path: str) -> str:
-    """A text of an answer; "" where there is none. Raises MalformedAnswerError."""
+    """Return a text of an answer; "" if there is none. Raises MalformedAnswerError."""
     try:
         return find_str(document, *path)
     except ShapeError as error:
@@ -232,7 +235,7 @@ def _where(verb: str, resource: ResourceType, namespace: str) -> str:
 
 
 def _items(page: JsonObject, resource: ResourceType, what: str) -> list[JsonObject]:
-    """The items of a page, each with apiVersion and kind (a list of built-in kinds leaves them out)."""
+    """Return the items of a page, each with apiVersion and kind (a list of built-in kinds leaves them out)."""
     items = page.get("items")
     result: list[JsonObject] = []
     for item in [] if items is None else items if isinstance(items, list) else [items]:

@@ -1,8 +1,8 @@
-"""One HTTP conversation with an API server: who asks, how long, how much, and what is tried again.
+"""An HTTP session with an API server: credentials, time limits, size limits, and retries.
 
-Every bound is here: requests at once (a limiter outside the connection pool, because a capped httpx pool loses slots for
-ever when a waiting request is cancelled: encode/httpcore #961), seconds per request, bytes per answer, attempts after
-`429 Too Many Requests` or a `Retry-After`. A long stream (a watch) is opened within the limiter and then leaves it.
+Every bound is here: requests at once (a limiter outside the connection pool, because a capped httpx pool permanently loses
+slots when a waiting request is cancelled: encode/httpcore #961), seconds per request, bytes per answer, attempts after `429
+Too Many Requests` or a `Retry-After`. A long stream (a watch) is opened within the limiter and then leaves it.
 """
 
 import math
@@ -27,7 +27,7 @@ from wharfinger.cluster.api.http_errors import error_of_response, retry_after, u
 from wharfinger.cluster.api.http_transport import ServerTransport
 
 ERROR_BODY_BYTES: Final = 256 * 1024
-"""How much of a failure's body is read."""
+"""The largest part of a failure's body that is read, in bytes."""
 
 _SOCKET_OPTIONS: Final = [
     (SOL_SOCKET, SO_KEEPALIVE, 1),
@@ -36,18 +36,18 @@ _SOCKET_OPTIONS: Final = [
     (IPPROTO_TCP, TCP_KEEPCNT, 3),
     (IPPROTO_TCP, TCP_USER_TIMEOUT, 60_000),
 ]
-"""A peer that vanished is noticed after a minute, idle connection or not."""
+"""The socket options by which a vanished peer is noticed after a minute, on an idle connection too."""
 
 
 class ResponseTooLargeError(ClusterError):
-    """An answer over the limit; the same question gets the same answer."""
+    """An answer was over the limit; a repeated request would get the same answer."""
 
     transient = False
 
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """Bounds of a client. Times in seconds. ``random`` gives [0, 1) for jitter (a test injects its own)."""
+    """The bounds of a client. Times in seconds. ``random`` returns a number in [0, 1), for jitter (a test injects its own)."""
 
     concurrency: int = 32
     connect_s: float = 10.0
@@ -62,13 +62,13 @@ class ClientOptions:
     authorization_age_s: float = 30.0
     catalog_age_s: float = 60.0
     user_agent: str = f"wharfinger/{__version__}"
-    """Its first word is the field manager of whatever is written without naming one."""
+    """The user agent. Its first word is the field manager of every write that names none."""
     random: Callable[[], float] = field(default=random)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request; ``what`` is it in words, for errors (``get Pod a/b``)."""
+    """One request; ``what`` describes it in errors (``get Pod a/b``)."""
 
     method: str
     path: str
@@ -81,19 +81,19 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """An answer that was no success, read and closed."""
+    """An unsuccessful answer, read and closed."""
 
     status: int
     headers: httpx.Headers
     body: bytes
 
     def retry_after_s(self) -> float | None:
-        """What the server asked for."""
+        """Return the delay that the server asked for."""
         return retry_after(self.headers.get("retry-after", ""), self.headers.get("date", ""))
 
 
 class _Attempts:
-    """Counts what was tried for one call, and says whether and when to try again."""
+    """The attempts of one call; it decides whether and when to retry."""
 
     def __init__(self, options: ClientOptions) -> None:
         self._options = options
@@ -103,7 +103,7 @@ class _Attempts:
         self.reconnected = False
 
     def delay(self, failure: _Failure) -> float | None:
-        """Seconds to wait before the next attempt, or None where there is none: only what the server asked for."""
+        """Return the seconds to wait before the next attempt; None if the server asked for no retry, or a limit is reached."""
         asked = failure.retry_after_s()
         if asked is None and failure.status == HTTPStatus.TOO_MANY_REQUESTS:
             asked = 1.0
@@ -115,7 +115,7 @@ class _Attempts:
 
 
 class HttpSession:
-    """Sends calls. Made by :func:`open_session`."""
+    """The sender of calls. Made by :func:`open_session`."""
 
     def __init__(self, connection: Connection, transport: httpx.AsyncBaseTransport, options: ClientOptions) -> None:
         self.options = options
@@ -127,7 +127,7 @@ class HttpSession:
         self._credentials = _Credentials(connection.authorization, options.authorization_age_s)
 
     async def request(self, call: Call) -> bytes:
-        """The body of a successful answer. Raises ApiError, UnreachableError, ResponseTooLargeError."""
+        """Return the body of a successful answer. Raises ApiError, UnreachableError, ResponseTooLargeError."""
         attempts = _Attempts(self.options)
         while True:
             with self._patience(call):
@@ -140,7 +140,7 @@ class HttpSession:
 
     @asynccontextmanager
     async def stream(self, call: Call, *, read_s: float) -> AsyncGenerator[AsyncIterator[bytes], None]:
-        """The chunks of a successful answer as they come; silence over ``read_s`` raises UnreachableError."""
+        """Yield the chunks of a successful answer as they arrive; raise UnreachableError after ``read_s`` of silence."""
         attempts = _Attempts(self.options)
         while True:
             with self._patience(call):
@@ -159,13 +159,13 @@ class HttpSession:
             await self._recover(call, (header, failure), attempts)
 
     def statistics(self) -> dict[str, int]:
-        """Requests under way, and waiting for their turn; open streams are not counted."""
+        """Return the number of requests under way and of those waiting for a slot; open streams are not counted."""
         limiter = self._limiter.statistics()
         return {"requests": limiter.borrowed_tokens, "waiting": limiter.tasks_waiting}
 
     @contextmanager
     def _patience(self, call: Call) -> Iterator[None]:
-        """A request that ran out of time, in this part's words."""
+        """Limit the time of a request, and convert a timeout into an UnreachableError."""
         try:
             yield
         except trio.TooSlowError as error:
@@ -183,7 +183,7 @@ class HttpSession:
                 await response.aclose()
 
     async def _recover(self, call: Call, answer: tuple[str, _Failure], attempts: _Attempts) -> None:
-        """Return where another attempt is due (after its delay), else raise the failure."""
+        """Return if another attempt is due (after its delay), else raise the failure."""
         header, failure = answer
         if failure.status == HTTPStatus.UNAUTHORIZED and not attempts.renewed:
             attempts.renewed = True
@@ -196,14 +196,14 @@ class HttpSession:
         await trio.sleep(delay)
 
     async def _send(self, call: Call, attempts: _Attempts, *, read_s: float) -> tuple[str, httpx.Response]:
-        """The Authorization header that was sent, and the head of the answer."""
+        """Return the Authorization header that was sent, and the head of the answer."""
         header = await self._credentials.header()
         request = self._request(call, header, read_s)
         while True:
             try:
                 return header, await self._transport.handle_async_request(request)
             except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
-                # The server may have closed a kept connection just as it was used; what only reads may be asked again.
+                # The server may have closed a kept connection just as it was used; a request that only reads is retried.
                 if call.method != "GET" or attempts.reconnected:
                     raise unreachable(self.server, call.what, error) from error
                 attempts.reconnected = True
@@ -266,22 +266,22 @@ class HttpSession:
 
 
 class _Inflater:
-    """gzip, in pieces of at most 1 MiB, however small the compressed form is."""
+    """A gzip decompressor; its pieces are at most 1 MiB, however small the compressed form is."""
 
     def __init__(self) -> None:
         self._state = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """What a chunk holds. Raises zlib.error."""
+        """Yield the decompressed pieces of a chunk. Raises zlib.error."""
         while chunk:
             if piece := self._state.decompress(chunk, 1024 * 1024):
                 yield piece
             chunk = self._state.unconsumed_tail
 
     def finish(self) -> None:
-        """Raises zlib.error where the end is missing."""
+        """End the stream. Raises zlib.error if its end is missing."""
         if not self._state.eof:
-            raise zlib.error("the compressed answer breaks off")
+            raise zlib.error("the compressed answer is incomplete")
 
 
 def _inflater(encoding: str) -> _Inflater | None:
@@ -293,7 +293,7 @@ def _inflater(encoding: str) -> _Inflater | None:
 
 
 async def _end(chunks: AsyncIterator[bytes]) -> None:
-    """Run a body that nobody reads any more to its end.
+    """Run a body that is no longer read to its end.
 
     httpx, httpcore and a transport nest asynchronous generators; closing the outermost would leave the inner ones to the
     garbage collector. Resumed inside a cancelled scope, they end from the innermost outwards, at once.
@@ -305,7 +305,7 @@ async def _end(chunks: AsyncIterator[bytes]) -> None:
 
 
 class _Credentials:
-    """The Authorization header, remembered for a while and renewed by one task at a time, in a thread."""
+    """The Authorization header, cached for a while and renewed by one task at a time, in a thread."""
 
     def __init__(self, source: Authorization, age_s: float) -> None:
         self._source = source
@@ -315,7 +315,7 @@ class _Credentials:
         self._until = -math.inf
 
     async def header(self) -> str:
-        """The header to send now. Raises ConnectionConfigError."""
+        """Return the header to send now. Raises ConnectionConfigError."""
         if isinstance(self._source, StaticAuthorization):
             return self._source.header(renew=False)
         if trio.current_time() < self._until:
@@ -326,7 +326,7 @@ class _Credentials:
             return self._value
 
     async def renew(self, refused: str) -> bool:
-        """After a 401 for ``refused``: whether there is another header now."""
+        """Renew the header after a 401 for ``refused``; return whether there is another header now."""
         if isinstance(self._source, StaticAuthorization):
             return False
         async with self._lock:
@@ -343,7 +343,7 @@ class _Credentials:
 async def open_session(
     connection: Connection, options: ClientOptions, transport: httpx.AsyncBaseTransport | None
 ) -> AsyncGenerator[HttpSession, None]:
-    """A session over ``transport``, or over TCP as the connection says. Raises ConnectionConfigError."""
+    """Yield a session over ``transport``, or over TCP according to the connection. Raises ConnectionConfigError."""
     if transport is None:
         transport = await trio.to_thread.run_sync(_tcp_transport, connection)
     async with transport:
@@ -351,7 +351,7 @@ async def open_session(
 
 
 def _tcp_transport(connection: Connection) -> httpx.AsyncBaseTransport:
-    """Reads certificates, so it blocks."""
+    """Return a transport over TCP. Reads certificates, so it blocks."""
     try:
         tls = _tls_context(connection) if connection.server.startswith("https:") else None
         if not connection.proxy:

@@ -1,14 +1,14 @@
-"""HTTP/1.1 to one server over kept connections: an httpx transport that does what a session needs and no more.
+"""An httpx transport for one server over HTTP/1.1 with kept connections, reduced to what a session needs.
 
-httpx's own looks through all its connections at the beginning and the end of each request, and sends head and body one after the
-other. Requests to an API server are small and many, so that was half of what they cost.
+httpx's own transport walks through all its connections at the beginning and the end of each request, and sends head and body
+one after the other. Requests to an API server are small and many, so that was half of their cost.
 
 Invariants:
 
-* A connection has at most one request under way, and goes back only when both sides have said all they had to say; whatever was
-  broken off (cancelled, timed out, not read to its end) is closed.
-* The one used last is used next, unless the server said something on it meanwhile, which can only be good-bye.
-* How many requests there are at once is for the caller to bound (:mod:`wharfinger.cluster.api.http_session`).
+* A connection has at most one request under way. It is kept for reuse only after both sides have finished the exchange; a
+  connection whose exchange was broken off (cancelled, timed out, not read to its end) is closed.
+* The connection used last is used next, unless the server sent something on it meanwhile, which can only announce a close.
+* The number of requests at a time is bounded by the caller (:mod:`wharfinger.cluster.api.http_session`).
 """
 
 import ssl
@@ -29,9 +29,10 @@ SocketOption: TypeAlias = tuple[int, int, int]
 
 
 class ServerTransport(httpx.AsyncBaseTransport):
-    """The way to ``server``; ``tls`` is for one whose address begins with https. Raises httpx.TransportError.
+    """The transport to ``server``; ``tls`` is used if its address begins with https. Raises httpx.TransportError.
 
-    Times are those of the request's extension ``timeout`` (httpx): connect, write and read, the latter two of each piece.
+    The timeouts are those of the request's extension ``timeout`` (httpx): connect, write and read, the latter two for each
+    piece.
     """
 
     def __init__(self, server: str, tls: ssl.SSLContext | None, options: Sequence[SocketOption] = ()) -> None:
@@ -45,7 +46,7 @@ class ServerTransport(httpx.AsyncBaseTransport):
             tls.set_alpn_protocols(["http/1.1"])
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The head of the answer; its body is read from the connection, and closing it gives that back."""
+        """Return the head of the answer, whose body is read from the connection; closing the body releases the connection."""
         content = await request.aread()
         times = _Times(request.extensions.get("timeout") or {})
         line = await self._take()
@@ -61,12 +62,12 @@ class ServerTransport(httpx.AsyncBaseTransport):
         return httpx.Response(head.status_code, headers=head.headers.raw_items(), stream=body)
 
     async def aclose(self) -> None:
-        """Close what is kept."""
+        """Close the kept connections."""
         while self._idle:
             await self._idle.pop().close()
 
     async def give_back(self, line: "_Line") -> None:
-        """Keep a connection whose exchange is over, if it can be used again and there are not too many."""
+        """Keep a connection whose exchange is over, if it can be used again and the limit is not reached."""
         now = trio.current_time()
         while self._idle and self._idle[0].until <= now:
             await self._idle.pop(0).close()
@@ -102,7 +103,7 @@ class ServerTransport(httpx.AsyncBaseTransport):
 
 
 class _Times:
-    """How long each step of a request may take, in seconds."""
+    """The time limit of each step of a request, in seconds."""
 
     __slots__ = ("connect_s", "read_s", "write_s")
 
@@ -117,7 +118,7 @@ def _seconds(given: float | None) -> float:
 
 
 class _Line:
-    """One connection, with where its exchange has come to. ``until`` is when it has been idle for too long."""
+    """One connection, with the state of its exchange. ``until`` is the time at which it has been idle for too long."""
 
     __slots__ = ("_state", "_stream", "until")
 
@@ -127,7 +128,7 @@ class _Line:
         self.until = 0.0
 
     async def ask(self, request: httpx.Request, content: bytes, times: _Times) -> h11.Response:
-        """Send it in one piece; the answer's head."""
+        """Send the request in one piece; return the head of the answer."""
         headers = request.headers.raw
         with _explained(httpx.WriteTimeout, httpx.WriteError):
             pieces = [
@@ -139,14 +140,14 @@ class _Line:
             with _explained(httpx.WriteTimeout, httpx.WriteError), trio.fail_after(times.write_s):
                 await self._stream.send_all(b"".join(piece for piece in pieces if piece))
         except httpx.WriteError:
-            pass  # a server may refuse and close before it has read everything: what it said counts
+            pass  # a server may refuse and close before it has read everything; its answer counts
         while True:
             event = await self.receive(times)
             if isinstance(event, h11.Response):
                 return event
 
     async def receive(self, times: _Times) -> h11.Event:
-        """What the server says next."""
+        """Return the next event of the server."""
         with _explained(httpx.ReadTimeout, httpx.ReadError):
             while True:
                 event = self._state.next_event()
@@ -159,25 +160,25 @@ class _Line:
                 self._state.receive_data(bytes(data))
 
     def begin_anew(self) -> bool:
-        """Whether another request can follow."""
+        """Prepare for another request; return whether one can follow."""
         if self._state.our_state is not h11.DONE or self._state.their_state is not h11.DONE:
             return False
         self._state.start_next_cycle()
         return True
 
     def is_readable(self) -> bool:
-        """Whether something has come on it."""
+        """Return whether the server has sent something."""
         stream = self._stream
         plain = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
         return plain.socket.is_readable()
 
     async def close(self) -> None:
-        """At once, whatever is under way."""
+        """Close the connection at once, even if an exchange is under way."""
         await trio.aclose_forcefully(self._stream)
 
 
 class _Body(httpx.AsyncByteStream):
-    """The body of an answer; no generator, so that nothing of it is left to the garbage collector."""
+    """The body of an answer. It is no generator, so no cleanup is left to the garbage collector."""
 
     def __init__(self, transport: ServerTransport, line: _Line, times: _Times) -> None:
         self._transport = transport
@@ -203,7 +204,7 @@ class _Body(httpx.AsyncByteStream):
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Give up what was not read."""
+        """Discard the unread rest and release the connection."""
         line, self._line = self._line, None
         if line is not None:
             await line.close()
@@ -211,7 +212,7 @@ class _Body(httpx.AsyncByteStream):
 
 @contextmanager
 def _explained(late: type[httpx.TimeoutException], broken: type[httpx.NetworkError]) -> Iterator[None]:
-    """What sockets, TLS and h11 raise, in httpx's words."""
+    """Convert exceptions of sockets, TLS and h11 into httpx's."""
     try:
         yield
     except trio.TooSlowError as error:

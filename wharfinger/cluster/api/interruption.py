@@ -1,8 +1,8 @@
-"""The end of all waits of a release engine: asked for when its user stops.
+"""Interruption of all waits of a release engine, when its user stops.
 
-A wait may take for ever (a definition that is never established, a hook's Job that never ends), a write doesn't. So a stop ends
-the waits at once and lets each write come to its end, and what an operation has done so far stands in its record. Code that
-waits says so:
+A wait may never end (a definition that is never established, a hook's Job that never ends); a write always does. So a stop
+ends the waits at once and lets each write finish, and the record of the release contains what an operation has done so far.
+Code that waits does so inside a block:
 
     with interruption.waiting("hook Job migrate"):
         await ...
@@ -19,13 +19,13 @@ from wharfinger.cluster.api.errors import ReleaseError
 
 
 class WaitInterruptedError(ReleaseError):
-    """A wait was ended because its user stops; what it waited for may still come."""
+    """A wait was ended because its user stops; the awaited state may still be reached."""
 
     transient = True
 
 
 class Interruption:
-    """Whether waits are to end, and those that are under way."""
+    """The request to end waits, and the waits that are under way."""
 
     def __init__(self) -> None:
         self.asked = trio.Event()
@@ -33,7 +33,7 @@ class Interruption:
         self._waits: set[trio.CancelScope] = set()
 
     def interrupt(self, cause: str) -> None:
-        """End all waits, those that begin later as well. ``cause`` is shown to people. Idempotent."""
+        """End all waits, including those that begin later. ``cause`` is shown to users. Idempotent."""
         if self.asked.is_set():
             return
         self._cause = cause
@@ -42,12 +42,12 @@ class Interruption:
             wait.cancel(cause)
 
     def error(self, what: str) -> WaitInterruptedError:
-        """The error of a wait that is ended."""
-        return WaitInterruptedError(f"interrupted while waiting for {what}: {self._cause}; the next start goes on")
+        """Return the error of a wait that is ended."""
+        return WaitInterruptedError(f"interrupted while waiting for {what}: {self._cause}; the next start continues")
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
-        """Wait inside the block. Raises WaitInterruptedError where the wait was ended."""
+        """Run the block as a wait. Raises WaitInterruptedError if the wait was ended."""
         with trio.CancelScope() as wait:
             self._waits.add(wait)
             try:

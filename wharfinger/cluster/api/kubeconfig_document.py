@@ -1,8 +1,9 @@
-"""A connection as a kubeconfig, for a program that has to reach the same cluster: Helm, where a chart looks into it, and hooks.
+"""A connection as a kubeconfig for child processes that use the same cluster: hooks, and Helm if a chart queries it.
 
-What the daemon was given may have been many files, a plugin or a pod's service account; a child process in an environment of its
-own, or as another user, could use none of them. So it gets one document, certificates in it, with the credentials of this moment.
-It is a secret for as long as they are valid: whoever writes it to a file deletes that soon.
+The daemon's own configuration may be many files, a plugin or a pod's service account. A child process with its own
+environment, or running as another user, could use none of them. It therefore gets one document that contains the
+certificates and the credentials of this moment. That document is a secret for as long as the credentials are valid: a caller
+that writes it to a file deletes the file soon.
 """
 
 import base64
@@ -22,11 +23,11 @@ _EXTRA: Final = "Impersonate-Extra-"
 
 
 NOBODY: Final = "Bearer no-credentials"
-"""A token that no server takes: over TLS kubectl asks its user for a name where a kubeconfig has none."""
+"""A token that no server accepts. Without it, kubectl over TLS asks its user for a name if a kubeconfig has none."""
 
 
 async def current_kubeconfig(connection: Connection, *, credentials: bool = True) -> JsonObject:
-    """A kubeconfig that is good now; without ``credentials`` it only says where the cluster is.
+    """Return a kubeconfig that is valid now; without ``credentials`` it only contains the address of the cluster.
 
     Raises ConnectionConfigError.
     """
@@ -36,7 +37,7 @@ async def current_kubeconfig(connection: Connection, *, credentials: bool = True
             return kubeconfig_document(_anonymous(connection), "" if connection.server.startswith("http:") else NOBODY)
         return kubeconfig_document(connection, connection.authorization.header(renew=False))
 
-    # Abandoned when cancelled: a plugin may hang for as long as it likes.
+    # The thread is abandoned when cancelled, because a plugin may hang without limit.
     return await trio.to_thread.run_sync(made, abandon_on_cancel=True)
 
 
@@ -52,10 +53,11 @@ def _anonymous(connection: Connection) -> Connection:
 
 
 def kubeconfig_document(connection: Connection, authorization: str) -> JsonObject:
-    """The kubeconfig of one cluster, one user and one context. ``authorization`` is the header's value, "" for none.
+    """Return the kubeconfig of one cluster, one user and one context. ``authorization`` is the header's value, "" for none.
 
-    Over plain HTTP clients drop credentials, but send those in the address, so there they stand. Reads the certificates, so it
-    blocks. Raises ConnectionConfigError for a header that no kubeconfig can say, and for a certificate that cannot be read.
+    Over plain HTTP clients drop credentials, but send those in the address, so they are put there. Reads the certificates,
+    so it blocks. Raises ConnectionConfigError for a header that no kubeconfig can express, and for a certificate that cannot
+    be read.
     """
     name, secret, is_basic = _credentials(authorization)
     server = connection.server
@@ -95,12 +97,12 @@ def _inline(path: Path) -> str:
         return base64.b64encode(path.read_bytes()).decode()
     except OSError as error:
         raise ConnectionConfigError(
-            f"certificate {path}: {error.strerror}; put back what the kubeconfig names"
+            f"certificate {path}: {error.strerror}; restore the file that the kubeconfig names"
         ) from error
 
 
 def _credentials(authorization: str) -> tuple[str, str, bool]:
-    """Name, secret, and whether that is Basic."""
+    """Return the name, the secret, and whether they are for Basic authorization."""
     if not authorization:
         return _NAME, "", False
     scheme, _, value = authorization.partition(" ")
@@ -113,7 +115,7 @@ def _credentials(authorization: str) -> tuple[str, str, bool]:
             raise ConnectionConfigError("the credentials for Basic authorization are not Base64 of text") from error
         return name, secret, True
     raise ConnectionConfigError(
-        "hooks, and charts that look into the cluster, can be given a token, a password or a certificate; this is none of them"
+        "credentials for hooks and charts: expected a token, a password or a certificate, found another kind"
     )
 
 

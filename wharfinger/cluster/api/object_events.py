@@ -1,12 +1,12 @@
-"""What the cluster last said about an object, or about Pods made for it: ``FailedScheduling: 0/3 nodes are available``.
+"""The newest Event about an object, or about Pods made for it: ``FailedScheduling: 0/3 nodes are available``.
 
-An object that does not become ready seldom knows why: the scheduler, a volume's provisioner, a kubelet say it in an Event, and
-of a workload they say it about its Pods. An Event that was written by the newer API (events.k8s.io) is listed by the older one,
-too, with its time in other fields; so one list of ``v1`` Events has all.
+An object that does not become ready seldom contains the reason. The scheduler, a volume's provisioner or a kubelet reports
+it in an Event; for a workload, in an Event about its Pods. An Event that was written by the newer API (events.k8s.io) is
+listed by the older one too, with its time in other fields, so one list of ``v1`` Events has all.
 
-Of a workload the warnings of its namespace are looked through for Pods (ReplicaSets, claims) that are named as its controller
-names them, since an Event tells of its object only the name; of everything else those with its UID are listed. Who asks sets
-the deadline.
+For a workload, the warnings of its namespace are searched for Pods (ReplicaSets, claims) that are named as its controller
+names them, since an Event identifies its object only by name. For every other object, the Events with its UID are listed.
+The caller sets the deadline.
 """
 
 import re
@@ -22,10 +22,10 @@ from wharfinger.formats.json.value import JsonObject, as_object, decode_json, fi
 from wharfinger.kube.resource import ObjectKey
 
 MAX_EVENTS: Final = 2_000
-"""Looked at for one answer; a namespace with more has others to tell of it."""
+"""The number of Events after which reading stops, since a namespace may have many more."""
 MAX_CHARS: Final = 300
 CLUSTER_NAMESPACE: Final = "default"
-"""Where events about objects without a namespace are."""
+"""The namespace of events about objects that have no namespace."""
 
 _SAFE: Final = "[bcdfghjklmnpqrstvwxz2456789]"
 """The letters of generated names (apimachinery's ``rand.SafeEncodeString``); most other words have some that are not."""
@@ -55,7 +55,7 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 async def last_event(client: ClusterClient, key: ObjectKey, uid: str = "") -> str:
-    """The newest event, as ``Reason: message``; "" where there is none. Raises ClusterError.
+    """Return the newest event as ``Reason: message``; "" if there is none. Raises ClusterError.
 
     ``uid``: events about an earlier object of that name do not count.
     """
@@ -82,7 +82,7 @@ async def last_event(client: ClusterClient, key: ObjectKey, uid: str = "") -> st
 
 
 def _read(items: tuple[RawObject, ...]) -> Iterator[JsonObject]:
-    """Those that can be read."""
+    """Yield the events that can be read."""
     for item in items:
         try:
             event = as_object(decode_json(item.text, max_bytes=MAX_LINE_BYTES, what="an event"), "an event")
@@ -103,7 +103,7 @@ def _is_about(event: JsonObject, key: ObjectKey, uid: str) -> bool:
 
 
 def _time(event: JsonObject) -> datetime:
-    """When it happened last; the beginning of time where it does not say."""
+    """Return the time at which the event happened last; the minimum time if the event has none."""
     for path in _TIMES:
         try:
             if text := find_str(event, *path):

@@ -1,6 +1,6 @@
-"""One page of a list, its objects left as the text that came.
+"""One page of a list, its objects kept as the text that was received.
 
-Pure. A list of built-in kinds leaves ``apiVersion`` and ``kind`` out of its items; here each has them.
+Pure. The server leaves ``apiVersion`` and ``kind`` out of the items of a built-in kind's list; they are added here.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from wharfinger.kube.resource import ResourceType
 
 @dataclass(frozen=True, slots=True)
 class ListAnswer:
-    """A page, and the token by which the next one is asked for; "" after the last."""
+    """A page, and the token for requesting the next one; "" after the last."""
 
     page: RawPage
     token: str
@@ -36,7 +36,7 @@ _LIST: Final = msgspec.json.Decoder(_List)
 
 
 def read_list_answer(body: bytes, resource: ResourceType, what: str) -> ListAnswer:
-    """The answer to one request of a list; ``what`` is that in words. Raises MalformedAnswerError."""
+    """Return the answer to one request of a list; ``what`` is that request in words. Raises MalformedAnswerError."""
     try:
         answer = _LIST.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -1,7 +1,7 @@
-"""An object of the API as the bytes that came, and the little that must be known of it: who it is, and in which state.
+"""An object of the API as the bytes that were received, with the little that must be known: its identity and its state.
 
-Hooks watch many objects and look into few, so what they watch is never parsed here. Owners of views keep what they need of the
-text (:class:`~wharfinger.formats.json.packed_json.PackedJson`).
+Hooks watch many objects and read few of them, so watched objects are never parsed here. Owners of views keep the parts of
+the text that they need (:class:`~wharfinger.formats.json.packed_json.PackedJson`).
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 
 @dataclass(frozen=True, slots=True)
 class RawObject:
-    """``text`` is the object's JSON, with ``apiVersion`` and ``kind`` in it also where a list left them out."""
+    """An unparsed object. ``text`` is its JSON, with ``apiVersion`` and ``kind`` also if a list left them out."""
 
     key: ObjectKey
     uid: str
@@ -35,7 +35,7 @@ class RawPage:
 
 @dataclass(frozen=True, slots=True)
 class RawEvent:
-    """One line of a watch. A BOOKMARK only says ``object.resource_version``: its key has no name, its text is empty."""
+    """One line of a watch. A BOOKMARK only has ``object.resource_version``: its key has no name, its text is empty."""
 
     type: WatchType
     object: RawObject
@@ -43,9 +43,10 @@ class RawEvent:
 
 @dataclass(frozen=True, slots=True)
 class RawChange:
-    """One object was added, changed, or is gone.
+    """The report that one object was added, changed, or is gone.
 
-    ``object`` is the new state, or the last one; None: it is gone and its last state was not told (a list no longer has it).
+    ``object`` is the new state, or the last one. None: the object is gone and its last state is not known (a list no longer
+    has it).
     """
 
     type: WatchType
@@ -54,7 +55,7 @@ class RawChange:
 
 
 OnRawChange: TypeAlias = Callable[[RawChange], None]
-"""Told every change in its order; must not block."""
+"""A callback for every change, in order; must not block."""
 
 
 class _Metadata(msgspec.Struct):
@@ -65,7 +66,7 @@ class _Metadata(msgspec.Struct):
 
 
 class _Head(msgspec.Struct):
-    """What is read of an object. The rest is checked to be JSON, and skipped."""
+    """The parsed part of an object. The rest is checked to be JSON, and skipped."""
 
     api_version: str | msgspec.UnsetType | None = msgspec.field(default=msgspec.UNSET, name="apiVersion")
     kind: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -76,9 +77,9 @@ _HEAD: Final = msgspec.json.Decoder(_Head)
 
 
 def read_raw_object(text: bytes, resource: ResourceType) -> RawObject:
-    """The JSON text of an object of this kind; what it lacks of ``apiVersion`` and ``kind`` is put in.
+    """Return the object of this kind in a JSON text; missing ``apiVersion`` and ``kind`` are put in.
 
-    A resourceVersion or uid that is not there is "". Raises ShapeError for what is no JSON object, or has no ``metadata.name``.
+    A missing resourceVersion or uid is "". Raises ShapeError for a text that is no JSON object, or has no ``metadata.name``.
     """
     head = _read_head(text)
     metadata = head.metadata
@@ -98,13 +99,13 @@ def read_raw_object(text: bytes, resource: ResourceType) -> RawObject:
 
 
 def read_bookmark(text: bytes, resource: ResourceType) -> RawObject:
-    """What a BOOKMARK has of an object: how far the watch is. Raises ShapeError."""
+    """Return the object of a BOOKMARK, which only has the revision that the watch has reached. Raises ShapeError."""
     metadata = _read_head(text).metadata
     return RawObject(ObjectKey(resource, "", ""), "", (metadata and metadata.resource_version) or "", b"")
 
 
 def with_members(text: bytes, members: list[tuple[str, str]]) -> bytes:
-    """The text of a JSON object, with these in front of its members."""
+    """Return the text of a JSON object, with these members in front of its own."""
     inside = text.lstrip()[1:]
     added = b",".join(msgspec.json.encode(name) + b":" + msgspec.json.encode(value) for name, value in members)
     comma = b"" if inside.lstrip().startswith(b"}") else b","
@@ -114,7 +115,7 @@ def with_members(text: bytes, members: list[tuple[str, str]]) -> bytes:
 def _read_head(text: bytes) -> _Head:
     try:
         if not text.isascii():
-            text.decode()  # what is skipped is not checked to be text
+            text.decode()  # msgspec does not check that skipped parts are text
         return _HEAD.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ShapeError(f"not an object of the API: {error}") from error

@@ -1,7 +1,7 @@
-"""Ask an API server again after what passes by itself: no answer, an overload, an error of its own.
+"""Retries of requests to an API server after transient errors: no answer, an overload, an internal error of the server.
 
-For single requests of whoever has no reconciler to try again for him. What the server asked for (``Retry-After``) is waited;
-otherwise the waits double, with jitter. What says something about the object (404, 409, 422, 403) is raised at once.
+They are meant for single requests of callers that have no reconciler to retry for them. A ``Retry-After`` of the server is
+obeyed; otherwise the delays double, with jitter. An error about the object itself (404, 409, 422, 403) is raised at once.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ PASSING: Final = frozenset({408, 429})
 
 
 def is_passing(error: ClusterError) -> bool:
-    """Whether the same request may well succeed in a moment."""
+    """Return whether the same request may succeed in a moment."""
     if isinstance(error, ApiError):
         return error.code in PASSING or error.code >= 500
     return isinstance(error, UnreachableError)
@@ -32,9 +32,9 @@ async def patiently(
     attempts: int = ATTEMPTS,
     draw: Callable[[], float] = random,
 ) -> Result:
-    """What ``act`` gives, tried up to ``attempts`` times after errors that pass, and after ``also``.
+    """Return the result of ``act``, tried up to ``attempts`` times after transient errors and after those in ``also``.
 
-    Raises the last error. ``draw`` gives [0, 1), for the jitter.
+    Raises the last error. ``draw`` returns a number in [0, 1), for the jitter.
     """
     for number in range(attempts - 1):
         try:

@@ -1,7 +1,8 @@
-"""From the bytes of a watch to its events: one JSON document per line (API concepts, "Efficient detection of changes").
+"""Parsing of a watch's bytes into events: one JSON document per line (API concepts, "Efficient detection of changes").
 
-Pure. Chunks come in as the network cuts them; a line may span many of them. A line is bounded: an API server stores no
-object over 1.5 MiB by default (etcd's request limit), so one over :data:`MAX_LINE_BYTES` is not a watch event.
+Pure. Chunks have the sizes in which the network delivers them; a line may span many of them. The length of a line is
+bounded: an API server stores no object over 1.5 MiB by default (etcd's request limit), so a line over :data:`MAX_LINE_BYTES`
+is not a watch event.
 """
 
 from typing import Final
@@ -20,11 +21,14 @@ MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 
 
 class WatchLineError(UnreachableError):
-    """What came is not a watch: a line over the limit, or not an event. Transient: another attempt may reach a server."""
+    """The stream is not a watch: a line is over the limit, or is no event.
+
+    Transient, since another attempt may reach a server.
+    """
 
 
 class LineSplitter:
-    """Cuts a stream of chunks into lines; keeps at most ``max_line`` bytes of an unfinished one."""
+    """A splitter of a stream of chunks into lines; it keeps at most ``max_line`` bytes of an unfinished line."""
 
     def __init__(self, what: str, max_line: int = MAX_LINE_BYTES) -> None:
         self._what = what
@@ -34,11 +38,11 @@ class LineSplitter:
 
     @property
     def held(self) -> int:
-        """Bytes of an unfinished line."""
+        """Return the number of bytes of an unfinished line."""
         return self._held
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that are complete now, without their ends, empty ones left out. Raises WatchLineError."""
+        """Return the lines that are complete now, without line ends and without empty lines. Raises WatchLineError."""
         *lines, rest = chunk.split(b"\n")
         if lines and self._parts:
             lines[0] = b"".join([*self._parts, lines[0]])
@@ -52,13 +56,13 @@ class LineSplitter:
         return [stripped for line in lines if (stripped := line.strip())]
 
     def finish(self) -> None:
-        """The stream ended; raises WatchLineError where that was inside a line."""
+        """End the stream. Raises WatchLineError if it ended inside a line."""
         if self._held:
             raise WatchLineError(f"{self._what}: the stream ended inside an event, after {self._held} bytes of it")
 
 
 def decode_event(line: bytes, what: str) -> WatchEvent:
-    """One line as an event. An ERROR event is raised: GoneError for 410, else the ApiError of its Status."""
+    """Return one line as an event. An ERROR event is raised: as GoneError for 410, else as the ApiError of its Status."""
     try:
         raw: object = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -89,7 +93,7 @@ _LINE: Final = msgspec.json.Decoder(_Line)
 
 
 def decode_raw_event(line: bytes, resource: ResourceType, what: str) -> RawEvent:
-    """As `decode_event`, without parsing the object."""
+    """Return one line as an event like `decode_event`, without parsing the object."""
     try:
         event = _LINE.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

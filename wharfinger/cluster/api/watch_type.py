@@ -1,10 +1,10 @@
-"""What a watch event says of its object."""
+"""The types of watch events."""
 
 from enum import StrEnum
 
 
 class WatchType(StrEnum):
-    """`type` of a watch event; ERROR never comes out of a client, it is raised."""
+    """The `type` of a watch event. A client never returns ERROR: it raises it."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"

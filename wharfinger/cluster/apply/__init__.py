@@ -1,5 +1,4 @@
-"""Writing and deleting objects: server-side apply, the operations that the reconciler performs for a row, pruning, and
-troubles nobody waits for.
+"""Writing and deleting objects: server-side apply, a row's operations, pruning, and reports of unattended failures.
 
 May import ``drift`` and below.
 """

@@ -1,10 +1,11 @@
-"""What is left of a release that has no record: found by its label, over all kinds that are served.
+"""The remaining objects of a release that has no record, found by its label over all served kinds.
 
-A release's records are in its namespace. Who deletes that, or the records alone, deletes the only list of what the release has
-elsewhere: objects of no namespace, and of other ones. On each of them is whose it is, so they are looked for: one list for each
-kind, by label. That is some hundred requests, made only for a release that is to go and has no record.
+A release's records are in its namespace. If that namespace, or the records alone, are deleted, the only list of the
+release's objects elsewhere is deleted too: objects without a namespace, and objects in other namespaces. Each of these
+objects names its release, so they are searched: one list for each kind, by label. These are some hundred requests, made only
+for a release that is to be removed and has no record.
 
-A label and annotations may be a copy; what is taken for the release's was applied by us (:func:`is_ours`).
+A label and annotations may be a copy, so an object only belongs to the release if we applied it (:func:`is_ours`).
 """
 
 import logging
@@ -29,10 +30,11 @@ _UNWATCHED = DriftPolicy(DriftMode.OFF)
 
 
 async def find_left(client: ClusterClient, owner: Owner, manager: str) -> tuple[DesiredObject, ...]:
-    """The rows of all objects of a release that were applied under ``manager`` and are not on their way out, as they are now.
+    """Return the rows of all objects of a release that were applied under ``manager``, as they are now.
 
-    Kinds that nobody can look at (not permitted, or their API server does not answer) are passed over, with a warning: they are
-    most probably others' kinds, and a namespace must not wait for them. Raises the ClusterError of any other kind.
+    Objects that are being deleted are left out. Kinds that cannot be listed (not permitted, or their API server does not
+    answer) are skipped, with a warning: the release most probably has no objects of them, and a namespace must not wait for
+    them. Raises the ClusterError of any other kind.
     """
     served = await patiently(client.served_kinds)
     hidden = list(served.silent)
@@ -58,8 +60,8 @@ async def find_left(client: ClusterClient, owner: Owner, manager: str) -> tuple[
     found = {row.identity: row for rows in await each(kinds, look, limit=CONCURRENCY) for row in rows}
     if hidden:
         log.warning(
-            "release %s has no record, and what is left of it is looked for: what it may have of %s cannot be seen; look there "
-            "for the label %s=%s",
+            "release %s has no record, so its objects are searched by label; these kinds cannot be listed: %s; "
+            "look there for objects with the label %s=%s",
             owner,
             ", ".join(sorted(hidden)),
             RELEASE_LABEL,

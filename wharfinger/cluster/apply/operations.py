@@ -1,9 +1,9 @@
-"""What the reconciler does for a row of the desired table: apply its object, or delete it.
+"""The operations that the reconciler performs for a row of the desired table: apply its object, or delete it.
 
-Before each apply the object is looked at, unless somebody did so just now and said what he saw: whose it is, whether it is on its
-way out, who owns which of its fields. The object of a row that is gone is deleted as it was judged when it left. One that nobody
-judged, or that an apply of ours made after that, is judged here. After an apply what the server answered is kept as the baseline
-of drift.
+Before each apply the live object is read, unless a caller read it just now and passed it on. The apply depends on the
+object's owner, on whether it is being deleted, and on the owners of its fields. The object of a deleted row is deleted
+according to the judgement made when it left the release. An object without such a judgement, or one that an apply of ours
+made after the judgement, is judged here. The server's answer to an apply is kept as the baseline of drift.
 """
 
 from collections.abc import Callable
@@ -30,22 +30,22 @@ from wharfinger.formats.json.value import JsonObject, as_object, find_list, find
 from wharfinger.kube.resource import ObjectKey
 
 FRESH_S: Final = 30.0
-"""What was seen so long ago is looked at again: hooks may have run since."""
+"""The age in seconds at which a passed-on live object is read again, because hooks may have run since."""
 
 
 class InterruptedApplyError(ClusterError):
-    """What was being applied is not wanted any more."""
+    """The object being applied is not wanted any more."""
 
 
 class GoingError(ClusterError):
-    """The object is on its way out; what is written now goes with it."""
+    """The object is being deleted; anything written now would be deleted with it."""
 
     retry_after_s: float | None = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """An object as it was at a time (trio's clock); ``live`` is None where there was none."""
+    """An object as it was at a time (trio's clock); ``live`` is None if there was none."""
 
     live: JsonObject | None
     at: float
@@ -53,14 +53,17 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Before:
-    """What was applied before, said once for one row: as long as that is not applied, every attempt at it needs this."""
+    """The previously applied state for one row; every attempt at the row needs it until one succeeds."""
 
     body: PackedJson
 
 
 @dataclass(slots=True)
 class Departure:
-    """How the object of a row that goes was judged: ``uid`` is "" where there was none. ``deleted``: the UID of what went."""
+    """The judgement about the object of a deleted row: ``uid`` is "" if there was none.
+
+    ``deleted``: the UID of the deleted object.
+    """
 
     uid: str
     delete_protected: bool
@@ -68,10 +71,10 @@ class Departure:
 
 
 class ApplyOperations:
-    """Operations of the desired table. ``answered`` is told each object as it was applied; ``whole`` as in `Pruner`.
+    """The operations of the desired table. ``answered`` is called with each applied object; ``whole`` as in `Pruner`.
 
     ``rests``: releases whose drift is not corrected now. ``confined``: releases that write in their own namespace only.
-    ``pruned`` is told what each prune did.
+    ``pruned`` is called with the report of each prune.
     """
 
     def __init__(
@@ -99,24 +102,27 @@ class ApplyOperations:
         self._running: dict[Identity, trio.CancelScope] = {}
 
     def saw(self, identity: Identity, live: JsonObject | None) -> None:
-        """What the next update of this object need not look up."""
+        """Pass on the live object, so that the next update of this object need not read it."""
         self._sights[identity] = Sight(live, trio.current_time())
 
     def replaces(self, identity: Identity, body: PackedJson) -> None:
-        """What was applied before: fields of it that somebody took are drift, until the object is as its row says."""
+        """Pass on the previously applied state.
+
+        Until the row is applied, fields of that state which another manager took are drift.
+        """
         self._before[identity] = Before(body)
 
     def doom(self, identity: Identity, uid: str, *, delete_protected: bool = False) -> Departure:
-        """What the next delete is about: this very object, judged already, or ("") what an apply makes until then."""
+        """Pass on the judgement for the next delete: the object with this UID, or ("") one that an apply makes until then."""
         departure = self._departures[identity] = Departure(uid, delete_protected)
         return departure
 
     def left(self, identity: Identity) -> tuple[FieldConflict, ...]:
-        """The fields that the last apply left to who took them."""
+        """Return the fields that the last apply left to the managers that took them."""
         return self._left.get(identity, ())
 
     def interrupt(self, identity: Identity) -> None:
-        """Nobody wants it any more: do not wait for the answer to what is being applied, and forget what was to be."""
+        """Stop waiting for a running apply, and discard everything passed on for the row, which is not wanted any more."""
         self._sights.pop(identity, None)
         self._before.pop(identity, None)
         self._departures.pop(identity, None)
@@ -124,15 +130,21 @@ class ApplyOperations:
             scope.cancel(reason="the row is gone")
 
     def forget(self, identity: Identity) -> None:
-        """It is gone, or not ours any more. What was prepared for its next row (`saw`, `replaces`) stays: that may be there."""
+        """Discard the state of an object that is deleted or not ours any more.
+
+        Keep what `saw` and `replaces` passed on: it is for the next row of the object, which may be there already.
+        """
         self._departures.pop(identity, None)
         self._left.pop(identity, None)
         self._applied.forget(identity)
 
     async def update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
-        """Apply. Raises OutsideNamespaceError, ForeignObjectError, FieldConflictError, GoingError, and what the client raises."""
+        """Apply the object.
+
+        Raises OutsideNamespaceError, ForeignObjectError, FieldConflictError, GoingError, and the client's errors.
+        """
         if attempt.refreshing and self._rests(attempt.row.owner):
-            await trio.lowlevel.checkpoint()  # asked for, or failed, before its release was to rest
+            await trio.lowlevel.checkpoint()  # requested, or failed, before corrections of its release were suspended
             return
         if self._confined(attempt.row.owner):
             check_key(attempt.row.key, attempt.row.owner)
@@ -162,25 +174,23 @@ class ApplyOperations:
             row.key, row.object(), live, before=before, drift=row.drift, correcting=attempt.refreshing
         )
         _check_staying(row.key, written.live)
-        # No await from here on: what is known of the object is of one moment.
+        # No await from here on: everything known of the object must be of one moment.
         self._applied.record(identity, written.live, partial=bool(written.left))
         self._answered(row.key, written.live)
         if known is not None and self._before.get(identity) is known:
-            del self._before[
-                identity
-            ]  # what was said meanwhile is for the next row, which waits for this attempt to end
+            del self._before[identity]  # a newer entry is for the next row, which waits for this attempt to end
         self._left.pop(identity, None)
         if written.left:
             self._left[identity] = written.left
 
     async def delete(self, attempt: Attempt[Identity, DesiredObject]) -> None:
-        """Delete, unless the row said to leave the object, or it is to be kept."""
+        """Delete the object, unless the row is an orphan or the object is to be kept."""
         row, identity = attempt.row, attempt.key
         if not row.orphan:
             departure = self._departures.get(identity) or Departure("", delete_protected=False)
             uid = departure.uid
             if not uid or not await delete_exactly(self._client, row.key, uid):
-                # An apply that ran while it was judged is over by now, and may have made another.
+                # An apply that ran during the judgement is over by now, and may have made another object.
                 uid = await self._judge(row, delete_protected=departure.delete_protected)
                 if uid:
                     await delete_exactly(self._client, row.key, uid)
@@ -188,7 +198,7 @@ class ApplyOperations:
         self.forget(identity)
 
     async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> None:
-        """Delete what has our label and no row, of releases all of whose objects are in rows."""
+        """Delete objects with our label and without a row, in releases all of whose objects are in rows."""
         await self._pruner.prune(snapshot)
 
     async def _look(self, identity: Identity, key: ObjectKey, *, first: bool) -> JsonObject | None:
@@ -198,7 +208,7 @@ class ApplyOperations:
         return await look_up(self._client, key)
 
     async def _judge(self, row: DesiredObject, *, delete_protected: bool) -> str:
-        """The UID of what is to go; "" where there is nothing, or it stays, as does what somebody else made meanwhile."""
+        """Return the UID of the object to delete; "" if there is none, it is to be kept, or another writer made it."""
         live = await look_up(self._client, row.key)
         if live is None or own_entry(live, self._writer.manager) is None:
             return ""
@@ -207,7 +217,10 @@ class ApplyOperations:
         return find_str(live, "metadata", "uid")
 
     def _check_owner(self, row: DesiredObject, live: JsonObject) -> None:
-        """An object that we applied, and from which somebody took the annotations, is still ours."""
+        """Raise ForeignObjectError for a foreign object.
+
+        An applied object is still ours if only its annotations were removed.
+        """
         found, applied = owner_of(live), self._applied.get(row.identity)
         stripped = not found.name and not found.namespace
         if not stripped or applied is None or applied.uid != find_str(live, "metadata", "uid"):

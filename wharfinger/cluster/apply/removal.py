@@ -1,8 +1,9 @@
-"""What may be deleted, and what stays: the one place where that is decided, for upgrades, uninstalls and pruning.
+"""The rules about deleting and keeping objects: the only place that decides about it, for upgrades, uninstalls and pruning.
 
-An object that leaves its release is deleted unless it belongs to somebody else by now, its author said
-``helm.sh/resource-policy: keep`` (in the chart or on the object), or it is of a kind that holds what cannot be made again and
-nobody asked for that. Whatever is deleted is deleted by its UID: an object that took the name meanwhile is not meant.
+An object that leaves its release is deleted, with three exceptions: it belongs to another release or to none by now; its
+author set ``helm.sh/resource-policy: keep`` (in the chart or on the object); or its kind holds data that cannot be made
+again, and the deletion was not requested explicitly. Every object is deleted by its UID, so an object that took the name
+meanwhile is not affected.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,23 +26,23 @@ from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace
 
 
 def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner, *, delete_protected: bool) -> str:
-    """Why an object that left its release stays; "" where it goes. ``wanted``: as its chart had it."""
+    """Return why an object that left its release is kept; "" if it is deleted. ``wanted`` is the object in its chart."""
     found = owner_of(live)
     if found != owner:
         return f"belongs to {found}" if found.name else "belongs to no release any more"
     if is_kept(wanted) or is_kept(live):
         return "helm.sh/resource-policy: keep"
     if key.resource.group_kind in PROTECTED and not delete_protected:
-        return f"{key.resource.kind} objects are only deleted when asked to"
+        return f"{key.resource.kind} objects are only deleted on request"
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Farewell:
-    """What becomes of objects that leave: ``doomed`` go, by UID; ``kept`` stay, each with the reason.
+    """The decision about objects that leave: ``doomed`` are deleted, by UID; ``kept`` are kept, each with the reason.
 
-    ``absent`` were not there, which an apply under way may change until their rows are gone. The rest is the release's under
-    another name. ``delete_protected``: what was allowed when they were judged.
+    ``absent`` did not exist, which an apply under way may change until their rows are removed. All others belong to the
+    release under another name. ``delete_protected``: the permission under which they were judged.
     """
 
     doomed: dict[Identity, str] = field(default_factory=dict)
@@ -57,7 +58,10 @@ async def judge_leaving(
     staying: frozenset[str] = frozenset(),
     delete_protected: bool = False,
 ) -> Farewell:
-    """Look at each, and decide. ``staying``: UIDs of objects that are the release's under another name (group) of their kind."""
+    """Read each object, and decide.
+
+    ``staying``: UIDs of objects that belong to the release under another name (group) of their kind.
+    """
     farewell = Farewell(delete_protected=delete_protected)
 
     async def judge(row: DesiredObject) -> None:
@@ -77,7 +81,7 @@ async def judge_leaving(
 
 
 async def delete_exactly(client: ClusterClient, key: ObjectKey, uid: str) -> bool:
-    """Delete this very object; False where it is gone, or another has its name: not ours."""
+    """Delete exactly this object; return False if it is gone, or if another object has its name, which is not ours."""
     try:
         await client.delete(key, uid=uid)
     except NotFoundError:
@@ -91,7 +95,7 @@ async def delete_exactly(client: ClusterClient, key: ObjectKey, uid: str) -> boo
 
 
 async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
-    """Take our label off an object that stays behind: nobody here watches it any more. One that is gone is fine."""
+    """Remove our label from an object that is kept, since it is not watched any more. An object that is gone is ignored."""
     with suppress(NotFoundError):
         live = await look_up(client, key)
         if live is not None and owner_of(live) == owner and find_str(live, "metadata", "labels", RELEASE_LABEL):
@@ -100,10 +104,10 @@ async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
 
 
 def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
-    """Whether a release has an object that is there to stay: it is labelled and annotated so, and was applied by us.
+    """Return whether a release owns an object that is not being deleted: it has our label and annotations and our apply.
 
-    A label and annotations alone may be a copy: some tools copy whole objects, and controllers what their parents have. On a
-    copy there is no apply of ours.
+    The label and the annotations alone may be a copy: some tools copy whole objects, and controllers copy metadata of
+    parents. A copy has no apply of ours.
     """
     return (
         owner_of(obj) == owner
@@ -115,9 +119,9 @@ def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PruneReport:
-    """What a prune did, by release: the objects that are ``gone``, and those that could not be deleted, each with the error.
+    """The report of a prune, by release: objects that are ``gone``, and objects that could not be deleted, with the error.
 
-    ``cut_off``: it was ended before it had looked at all kinds, so what it did not fail at may fail still.
+    ``cut_off``: the prune ended before it had read all kinds, so objects without an error in this report may still fail.
     """
 
     gone: dict[Owner, list[ObjectKey]] = field(default_factory=dict)
@@ -126,14 +130,14 @@ class PruneReport:
 
 
 def unheard(_report: PruneReport) -> None:
-    """Nobody is told."""
+    """Ignore the report of a prune."""
 
 
 class Pruner:
-    """Deletes what we applied under ``manager``, has our label, and no row.
+    """Deletes objects that we applied under ``manager``, with our label and without a row.
 
-    ``whole``: whether all that a release has is in rows; of others nothing goes. ``told`` hears of each prune what it did,
-    also of one that fails.
+    ``whole``: whether all objects of a release are in rows; nothing is deleted from any other release. ``told`` is called
+    with the report of each prune, including one that fails.
     """
 
     def __init__(
@@ -149,9 +153,9 @@ class Pruner:
         self._manager = manager
 
     async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> tuple[ObjectKey, ...]:
-        """What went. One list for each kind that has rows; of one that is not served there is nothing.
+        """Delete and return the objects. Each kind that has rows is listed once; a kind that is not served has no objects.
 
-        Raises the first ClusterError once everything else is done: neither a kind nor an object holds the others up.
+        Raises the first ClusterError after everything else is done, so that neither a kind nor an object blocks the others.
         """
         kinds: dict[ResourceType, None] = {entry.row.key.resource: None for entry in snapshot.entries()}
         report, errors = PruneReport(), list[ClusterError]()
@@ -160,7 +164,7 @@ class Pruner:
             for resource in kinds:
                 await self._prune_kind(resource, snapshot, report, errors)
             cut_off = False
-        finally:  # a prune that is cut off by its limit has deleted what it has deleted
+        finally:  # report deletions also if the prune was cut off by its time limit
             self._told(replace(report, cut_off=cut_off))
         if errors:
             raise errors[0]

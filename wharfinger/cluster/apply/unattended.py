@@ -1,8 +1,8 @@
-"""What an engine does to a release without being asked, so that somebody is told of it: prunes, and corrections that fail.
+"""Reports of actions that an engine takes without a request: prunes, and corrections that fail.
 
-A correction is an attempt at an object that was as its row says and is not any more. It is a *trouble* once it failed for good
-or SEVERAL times in a row, and until it succeeds or its row changes. An object that a prune could not delete is a trouble until a
-later prune does not fail for it.
+A correction is an attempt at an object that once was as its row specifies and is not any more. It is a *trouble* once it
+failed permanently or SEVERAL times in a row, and until it succeeds or its row changes. An object that a prune could not
+delete is a trouble until a later prune does not fail for it.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.kube.resource import ObjectKey
 
 SEVERAL: Final = 3
-"""A hiccup is mended before anybody has read of it."""
+"""The number of failures in a row that are reported; a shorter failure is over before a user would read about it."""
 
 Pruned = Callable[[Owner, tuple[ObjectKey, ...]], None]
 Troubled = Callable[[Owner, tuple[str, ...]], None]
@@ -25,9 +25,10 @@ Troubled = Callable[[Owner, tuple[str, ...]], None]
 
 @dataclass(slots=True)
 class Unattended:
-    """``tell_pruned`` hears of each prune that deleted something, ``tell_troubles`` of all troubles of a release as they change.
+    """The prunes and failed corrections to report.
 
-    ``count``: objects that prunes deleted.
+    ``tell_pruned`` is called for each prune that deleted something, ``tell_troubles`` for each change of a release's
+    troubles. ``count``: the number of objects that prunes deleted.
     """
 
     tell_pruned: Pruned
@@ -37,12 +38,12 @@ class Unattended:
     _unpruned: dict[Owner, dict[Identity, str]] = field(default_factory=dict)
 
     def troubles(self, owner: Owner) -> tuple[str, ...]:
-        """All of a release, in a sentence each."""
+        """Return all troubles of a release, one sentence each."""
         every = {**self._uncorrected.get(owner, {}), **self._unpruned.get(owner, {})}
         return tuple(every[identity] for identity in sorted(every, key=str))
 
     def attempted(self, attempt: Attempt[Identity, DesiredObject], failure: Failure[Identity] | None) -> None:
-        """An attempt is over; ``failure``: as it is known now, None where it succeeded."""
+        """Note the end of an attempt; ``failure`` is the failure as known now, None if the attempt succeeded."""
         owner = attempt.row.owner
         known = self._uncorrected.get(owner, {})
         text = known.get(attempt.key, "")
@@ -58,7 +59,7 @@ class Unattended:
         self._replace(self._uncorrected, owner, changed)
 
     def pruned(self, report: PruneReport) -> None:
-        """A prune is over."""
+        """Note the end of a prune, and report what changed."""
         for owner, keys in report.gone.items():
             self.count += len(keys)
             self.tell_pruned(owner, tuple(keys))

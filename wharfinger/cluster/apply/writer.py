@@ -1,11 +1,11 @@
-"""Server-side apply of one object: what it takes over, what it leaves alone, and what it refuses to fight about.
+"""Server-side apply of one object: fields that it takes over, fields that it leaves alone, and conflicts that it refuses.
 
-1. What a person's helm wrote becomes ours first (:mod:`wharfinger.cluster.fields.adoption`), so that fields that left the
-chart go. 2. Fields that are ignored and that somebody else holds are left out, so they are neither fought for nor given back.
-3. A conflict is about fields that were ours (the chart had them before, and somebody took them: drift) or that never were.
-Drift
-   is taken back where the policy is to correct it, and left to who has it where not; what was never ours is a
-   FieldConflictError, which names object, field and owner.
+1. Fields written by a user's helm become ours first (:mod:`wharfinger.cluster.fields.adoption`), so that fields that left
+   the chart are removed.
+2. Ignored fields that another manager holds are left out, so they are neither fought for nor given back.
+3. A conflict is about fields that were ours (the chart had them before, and another manager took them: drift) or never were.
+   Drift is taken back if the policy is to correct it, and otherwise left to the manager that has the field. A field that was
+   never ours raises a FieldConflictError, which names object, field and owner.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,7 +31,7 @@ from wharfinger.kube.resource import ObjectKey
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the server answered, and the fields that were left to who has them now."""
+    """The server's answer, and the fields that were left to the managers that have them now."""
 
     live: JsonObject
     left: tuple[FieldConflict, ...] = ()
@@ -39,7 +39,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class ObjectWriter:
-    """Writes under one field manager. ``force`` takes every field from everybody."""
+    """A writer under one field manager. ``force`` takes every field from all other managers."""
 
     client: ClusterClient
     manager: str
@@ -55,11 +55,12 @@ class ObjectWriter:
         drift: DriftPolicy,
         correcting: bool = False,
     ) -> Written:
-        """The object as it is then. ``live``: as it is now; ``before`` gives what was applied before, None where nothing was.
+        """Apply the object and return it.
 
-        ``correcting``: what drifted is mended, so what the package's hooks wrote under our name stays.
+        ``live``: the present object; ``before`` returns the previously applied one, None if there is none. ``correcting``:
+        drift is corrected, so fields that the package's hooks wrote under our name are kept.
 
-        Raises FieldConflictError, and what the client raises.
+        Raises FieldConflictError, and the client's errors.
         """
         if live is not None:
             if patch := adoption_patch(live, self.manager):
@@ -91,5 +92,5 @@ class ObjectWriter:
 
 
 def rules_of(drift: DriftPolicy) -> tuple[IgnoreRule, ...]:
-    """What is left to others: the policy's own rules, and those that always hold."""
+    """Return the rules for fields that are left to other managers: the policy's own rules, and the built-in ones."""
     return (*drift.ignore, *BUILT_IN)

@@ -1,5 +1,4 @@
-"""Custom resource definitions of charts: what an upgrade of one would break, applying them, and bringing back what somebody
-deleted.
+"""Custom resource definitions of charts: the check for unsafe upgrades, applying definitions, and restoring deleted ones.
 
 May import ``health`` and below.
 """

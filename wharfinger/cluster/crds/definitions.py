@@ -1,11 +1,12 @@
-"""The definitions of a chart's ``crds/``: applied before everything else, always upgraded, waited for until they are established.
+"""The definitions of a chart's ``crds/``: applied first, always upgraded, and waited for until they are established.
 
-Helm installs them once and never looks at them again; here each upgrade brings them up to date, after a check that nothing
-stored is lost by it (:mod:`wharfinger.cluster.releases.preflight`). They belong to no release: they carry no label of one, are
-no rows, are neither pruned nor uninstalled. Several releases may bring the same one. One that is part of another release is
-upgraded by that release.
+Helm installs them once and never changes them again; here each upgrade brings them up to date, after a check that it loses
+no stored data (:mod:`wharfinger.cluster.releases.preflight`). They belong to no release: they carry no label of one, are no
+rows, and are neither pruned nor uninstalled. Several releases may contain the same definition. A definition that is part of
+another release is upgraded by that release.
 
-One that is already as it is to be is not written again: by what we wrote last, or, after a restart, by what the server has.
+A definition that is up to date already is not written again: the comparison uses what we wrote last, or, after a restart,
+what the server has.
 """
 
 import logging
@@ -35,11 +36,11 @@ log = logging.getLogger(__name__)
 NOBODY = Owner("", "")
 TOUCHED: Final = "wharfinger.dev/establish-asked-at"
 TOUCH_S: Final = 10.0
-"""A definition that is not established after that is touched once; with several API servers it takes 5 s as a rule."""
+"""The time after which a definition that is not established is touched once; with several API servers it usually takes 5 s."""
 OVERDUE_S: Final = 20.0
 SHOWN: Final = 3
 _POLICY = DriftPolicy(DriftMode.WARN)
-"""What others hold of a definition (an injected CA) stays theirs."""
+"""The drift policy of definitions: fields that other managers hold (an injected CA) are left to them."""
 
 
 class CrdError(ReleaseError):
@@ -47,7 +48,7 @@ class CrdError(ReleaseError):
 
 
 class NotEstablishedError(ReleaseError):
-    """Definitions were applied and are not established; the API server may still do it."""
+    """Definitions were applied and are not established; the API server may still establish them."""
 
     transient = True
 
@@ -70,10 +71,11 @@ class Definitions:
     async def apply(
         self, owner: Owner, crds: Iterable[JsonObject], lives: Mapping[str, JsonObject], progress: Progress
     ) -> tuple[ObjectKey, ...]:
-        """Their keys, once all are established. ``lives``: those that are there, by name, as a survey saw them.
+        """Apply the definitions and return their keys, once all are established.
 
-        Raises ForeignObjectError where another release than ``owner`` has one in its manifest, and another one than this;
-        CrdError, FieldConflictError, and what the client raises.
+        ``lives``: the existing definitions, by name, as a survey saw them. Raises ForeignObjectError if another release than
+        ``owner`` has the definition in its manifest and the contents differ; CrdError, FieldConflictError, and the client's
+        errors.
         """
 
         async def write(crd: JsonObject) -> tuple[ObjectKey, JsonObject]:
@@ -95,7 +97,10 @@ class Definitions:
         return tuple(key for key, _ in written)
 
     async def established(self, keys: Iterable[ObjectKey], progress: Progress) -> None:
-        """Wait until they are. Raises CrdError for one that is not going to be, WaitInterruptedError where the wait is ended."""
+        """Wait until all are established.
+
+        Raises CrdError for one that never will be, WaitInterruptedError if the wait is ended.
+        """
         if not (keys := tuple(keys)):
             return
         names = ", ".join(key.name for key in keys[:SHOWN]) + (f" and {len(keys) - SHOWN} more" * (len(keys) > SHOWN))
@@ -111,11 +116,11 @@ class Definitions:
 async def await_established(
     client: ClusterClient, keys: Iterable[ObjectKey], *, now: Callable[[], datetime], progress: Progress = silent
 ) -> None:
-    """Wait until definitions are established. Raises CrdError for one that is not going to be.
+    """Wait until definitions are established. Raises CrdError for one that never will be.
 
-    An API server that was restarted while it established a definition can forget it: it stays ``Installing`` until it changes
-    once more. So after TOUCH_S a definition gets an annotation, once; after OVERDUE_S the progress says what a person can do.
-    The annotation has no meaning to anybody and is no field of a chart, so that nothing else changes.
+    An API server that was restarted while it established a definition can forget it: the definition remains ``Installing``
+    until it changes once more. So after TOUCH_S a definition gets an annotation, once; after OVERDUE_S the progress says
+    what a user can do. The annotation has no meaning and is no field of a chart, so nothing else changes.
     """
     waits = _Waits(progress)
     async with trio.open_nursery() as nursery:
@@ -127,7 +132,7 @@ async def await_established(
 
 
 class _Waits:
-    """The definitions that are not established yet, and what is told of them."""
+    """The definitions that are not established yet, and what is reported about them."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -150,7 +155,7 @@ class _Waits:
             return state
         return InProgress(
             f"the API server has not established it for {OVERDUE_S:.0f} s ({state.message}); `kubectl annotate crd {key.name} "
-            "--overwrite look=again` makes it look again, and its log says why it does not",
+            "--overwrite look=again` makes it try again; if it still does not, its log has the reason",
             overdue=True,
         )
 
@@ -158,17 +163,17 @@ class _Waits:
 async def _hurry(client: ClusterClient, now: Callable[[], datetime], waits: _Waits) -> None:
     await trio.sleep(TOUCH_S)
     for key in waits.late():
-        log.info("%s: not established after %.0f s; touched, so that the API server looks at it again", key, TOUCH_S)
+        log.info("%s: not established after %.0f s; annotated, so that the API server checks it again", key, TOUCH_S)
         try:
             await client.merge_patch(key, {"metadata": {"annotations": {TOUCHED: now().isoformat(timespec="seconds")}}})
         except ClusterError as error:
-            log.warning("%s: cannot be touched: %s", key, error)
+            log.warning("%s: cannot be annotated: %s", key, error)
     await trio.sleep(OVERDUE_S - TOUCH_S)
     waits.find_overdue()
 
 
 def is_within(wanted: JsonValue, live: JsonValue) -> bool:
-    """Whether all that is wanted is there, as it is written; what is beside it in objects does not matter."""
+    """Return whether everything wanted is in the live value, unchanged; additional members of live objects do not matter."""
     if isinstance(wanted, dict):
         return isinstance(live, dict) and all(
             name in live and is_within(value, live[name]) for name, value in wanted.items()

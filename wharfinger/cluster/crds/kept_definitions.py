@@ -1,16 +1,20 @@
-"""The definitions of ``crds/`` after they were applied: one that somebody deletes is noticed, told, and brought back.
+"""The definitions of ``crds/`` after they were applied: a deleted definition is noticed, reported, and restored.
 
-They belong to no release and are no rows (:mod:`~wharfinger.cluster.crds.definitions`), so the monitor of drift knows nothing
-of them. Here is remembered who brought which; one watch of all definitions tells which are gone, as long as any is kept. What
-is missing is drift of everybody who brought it: told, and brought back where a package's drift is corrected. Then its custom
-resources come back, those that charts have, as any object does that drifted.
+They belong to no release and are no rows (:mod:`~wharfinger.cluster.crds.definitions`), so the monitor of drift does not
+know them. This module remembers which owner applied which definition. As long as any is kept, one watch of all definitions
+reports deleted ones. A missing definition is drift of every owner that applied it: it is reported, and restored if drift of
+one of these packages is corrected. Afterwards the custom resources that are in charts are restored, like any object that
+drifted.
 
 Invariants:
 
-* Only what is not there is written, after a look: one that somebody else has put there meanwhile, a newer one say, is his.
-* Of several that brought one, the last is who brings it back, as long as it is kept; then the one before.
-* What is deleted again and again is brought back ever more rarely (:func:`pause_before`).
-* After each await it is asked again who keeps a definition: a version without it, or an uninstall, may have come meanwhile.
+* Only a missing definition is written, after it was read: one that another writer has created meanwhile, perhaps a newer
+  one, is left alone.
+* If several owners applied a definition, the last of them restores it, as long as it keeps the definition; then the one
+  before.
+* A definition that is deleted again and again is restored at growing intervals (:func:`pause_before`).
+* After each await the keepers of a definition are determined again: a version without it, or an uninstall, may have come
+  meanwhile.
 """
 
 import logging
@@ -43,16 +47,16 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 log = logging.getLogger(__name__)
 
 ATTEMPT_S: Final = 60.0
-"""How long one attempt waits until a definition is established."""
+"""The time limit of one attempt, including the wait until the definition is established."""
 FIRST_PAUSE_S: Final = 15.0
 LAST_PAUSE_S: Final = 600.0
 QUIET_S: Final = 600.0
-"""Who left it alone for so long is not fought any more."""
+"""The time since the last restoration after which a deletion counts as the first one again."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Brought:
-    """One definition as an owner brought it."""
+    """One definition as an owner applied it."""
 
     key: ObjectKey
     body: PackedJson
@@ -61,27 +65,30 @@ class _Brought:
 
 @dataclass(slots=True)
 class _Restored:
-    """How often one was brought back in a row, and when last."""
+    """The number of restorations of a definition in a row, and the time of the last one."""
 
     times: int = 0
     at: float = float("-inf")
     due: float = float("-inf")
-    """Not brought back again before that."""
+    """The time before which it is not restored again."""
 
 
 @dataclass(slots=True)
 class _Known:
     brought: dict[tuple[Owner, str], dict[str, _Brought]] = field(default_factory=dict)
-    """By owner and by which of its steps, then by name; whoever came last is last."""
+    """The definitions by owner and its step, then by name; the latest is last."""
     there: set[str] = field(default_factory=set)
-    """All definitions that the watch told of."""
+    """The names of all definitions that the watch reported."""
     missing: dict[str, None] = field(default_factory=dict)
     restored: dict[str, _Restored] = field(default_factory=dict)
 
 
 class KeptDefinitions:
-    """``rests``: for whom nothing is done now; ``confined``: who may write no definitions now; ``told``: an owner, and what it
-    brought and is gone; ``back``: a kind that is served again. None may block. :meth:`run` is its task.
+    """The definitions that owners keep. :meth:`run` is its task.
+
+    ``rests``: whether nothing is restored for an owner now; ``confined``: whether an owner may write no definitions now;
+    ``told`` is called with an owner and its missing definitions; ``back`` with a kind that is served again. None of them may
+    block.
     """
 
     def __init__(
@@ -108,10 +115,13 @@ class KeptDefinitions:
         self._subscription: WatchSubscription | None = None
         self._begun = trio.Event()
         self._listing = trio.CancelScope()
-        """The wait for the first list of the watch."""
+        """The cancel scope of the wait for the first list of the watch."""
 
     async def keep(self, owner: Owner, step: str, crds: Collection[JsonObject], mode: DriftMode) -> None:
-        """Keep what a step of an owner brought, instead of what it brought before. What is deleted already is missing."""
+        """Keep the definitions that a step of an owner applied, instead of its former ones.
+
+        Definitions that are deleted already count as missing.
+        """
         found = [(await key_of(self._client, NOBODY, crd), crd) for crd in crds]
         before = self.missing(owner)
         self._known.brought.pop((owner, step), None)
@@ -126,7 +136,7 @@ class KeptDefinitions:
         self._tell_if_other(owner, before)
 
     def let_go(self, owner: Owner) -> None:
-        """Nothing is kept for it any more; its definitions stay as they are."""
+        """Keep nothing for this owner any more; its definitions remain unchanged."""
         before = self.missing(owner)
         for place in [place for place in self._known.brought if place[0] == owner]:
             del self._known.brought[place]
@@ -134,12 +144,12 @@ class KeptDefinitions:
         self._tell_if_other(owner, before)
 
     def attend(self, owner: Owner) -> None:
-        """What is missing of it is brought back again, after it was to rest."""
+        """Restore the missing definitions of an owner again, after it was suspended."""
         for drift in self.missing(owner):
             self._queue.add(drift.identity.name)
 
     def missing(self, owner: Owner) -> tuple[Drift, ...]:
-        """What it brought and is not there, by name."""
+        """Return the missing definitions of an owner, by name."""
         missing = {name: self._brought(name).get(owner) for name in sorted(self._known.missing)}
         return tuple(
             Drift(identity_of(one.key), missing=True)
@@ -148,7 +158,7 @@ class KeptDefinitions:
         )
 
     def changed(self, change: RawChange) -> None:
-        """A definition is there, or is gone. Never waits."""
+        """Note that a definition exists, or is gone. Never waits."""
         name = change.key.name
         if change.type is WatchType.DELETED:
             self._known.there.discard(name)
@@ -158,7 +168,7 @@ class KeptDefinitions:
             self._is_there(name)
 
     async def run(self) -> None:
-        """Bring back what is missing, until cancelled."""
+        """Restore missing definitions, until cancelled."""
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._look_after_lists, name="definitions, first list")
@@ -174,7 +184,7 @@ class KeptDefinitions:
     # -- one definition
 
     def _brought(self, name: str) -> Mapping[Owner, _Brought]:
-        """By whom, the last one last."""
+        """Return one definition by its owners, the latest last."""
         return {of: brought[name] for (of, _), brought in self._known.brought.items() if name in brought}
 
     def _is_gone(self, name: str) -> None:
@@ -203,11 +213,11 @@ class KeptDefinitions:
             self._told(owner, after)
 
     async def _look(self, key: ObjectKey) -> None:
-        """Ask whether one is there; where there is no answer, it is asked for again later."""
+        """Read whether a definition exists; without an answer, requeue it."""
         try:
             is_there = await look_up(self._client, key) is not None
         except ClusterError as error:
-            log.debug("%s cannot be looked up yet: %s", key, error)
+            log.debug("%s cannot be read yet: %s", key, error)
             self._queue.add(key.name)
             return
         if is_there:
@@ -216,7 +226,7 @@ class KeptDefinitions:
             self._is_gone(key.name)
 
     def _restorer(self, name: str) -> tuple[Owner, _Brought] | None:
-        """Return who brings it back, if anybody may now."""
+        """Return the owner that restores it and its definition, or None if no owner may do so now."""
         able = [
             (owner, one)
             for owner, one in self._brought(name).items()
@@ -225,7 +235,7 @@ class KeptDefinitions:
         return able[-1] if able else None
 
     async def _attend(self, name: str) -> None:
-        """Look at one that may be missing, and bring it back if it is its time."""
+        """Check a definition that may be missing, and restore it if it is due."""
         brought = tuple(self._brought(name).values())
         if not brought:
             self._queue.succeeded(name)
@@ -234,16 +244,19 @@ class KeptDefinitions:
         try:
             await self._restore(name, brought[-1].key)
         except (ClusterError, trio.TooSlowError) as error:
-            log.warning("%s was deleted by somebody, and cannot be brought back yet: %s", brought[-1].key, error)
+            log.warning("%s was deleted by another writer, and cannot be restored yet: %s", brought[-1].key, error)
             self._queue.failed(name)
-        except Exception:  # the other definitions are kept all the same
-            log.exception("%s was deleted by somebody, and cannot be brought back yet", brought[-1].key)
+        except Exception:  # a bug must not stop the restoration of other definitions
+            log.exception("%s was deleted by another writer, and cannot be restored yet", brought[-1].key)
             self._queue.failed(name)
         else:
             self._queue.succeeded(name)
 
     async def _restore(self, name: str, key: ObjectKey) -> None:
-        """Raises ClusterError, trio.TooSlowError, and ShapeError for a definition without names."""
+        """Restore a missing definition if it is due.
+
+        Raises ClusterError, trio.TooSlowError, and ShapeError for a definition without names.
+        """
         if await look_up(self._client, key) is not None:
             self._is_there(name)
             return
@@ -260,8 +273,8 @@ class KeptDefinitions:
             await self._definitions.apply(owner, [crd], {}, silent)
         restored.times, restored.at = restored.times + 1, trio.current_time()
         log.warning(
-            "release %s: %s was deleted by somebody (the API server does not say who), with all objects of its kind; "
-            "it is brought back, and those objects that charts have follow",
+            "release %s: %s was deleted by another writer (the API server does not record which), with all objects of its kind; "
+            "it is restored, and the objects of its kind that are in charts are restored next",
             owner,
             one.key,
         )
@@ -279,14 +292,14 @@ class KeptDefinitions:
             self._begun.set()
 
     async def _look_after_lists(self) -> None:
-        """Look at what the first list lacks: what was deleted between its apply and the list is in no event."""
+        """Queue the definitions that the first list lacks: a deletion between their apply and the list is in no event."""
         while True:
             await self._begun.wait()
             self._begun = trio.Event()
             if (subscription := self._subscription) is None:
                 continue
             with trio.CancelScope() as self._listing:
-                # Without a list each is looked up; the watch goes on trying.
+                # Without a list each definition is read by itself; the watch continues to retry.
                 with suppress(ClusterError, ShapeError):
                     await subscription.wait_first_list()
                 for name in {name for brought in self._known.brought.values() for name in brought}:
@@ -311,11 +324,11 @@ class KeptDefinitions:
 
 
 def pause_before(times: int) -> float:
-    """How long to wait before one is brought back that was brought back so many times in a row already."""
+    """Return how long to wait before restoring a definition that was restored so many times in a row already."""
     return 0.0 if not times else float(min(FIRST_PAUSE_S * 2 ** min(times - 1, 10), LAST_PAUSE_S))
 
 
 def group_kind_of(crd: JsonObject) -> str:
-    """``Widget.example.test``: the kind that a definition defines, as identities have it. Raises ShapeError."""
+    """Return the kind that a definition defines, as identities contain it: ``Widget.example.test``. Raises ShapeError."""
     group, kind = find_str(crd, "spec", "group"), find_str(crd, "spec", "names", "kind")
     return f"{kind}.{group}"

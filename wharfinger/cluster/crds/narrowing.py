@@ -1,12 +1,13 @@
-"""What a version of a CustomResourceDefinition took, and takes no more: one schema against another.
+"""A comparison of two schemas of a CustomResourceDefinition: values that only the old one accepted.
 
-Pure. The schemas are structural (apiextensions.k8s.io/v1): what is not named in an object is dropped ("pruned") unless the schema
-says that it is preserved, so leaving a property out loses data as surely as a forbidden value refuses it. What is looked for is
-the list that Carvel's kapp and OLM v1 refuse, and what else of a structural schema narrows. A schema that takes all the old one
-took is never found fault with, except for defaults: a changed default changes what existing objects mean.
+Pure. The schemas are structural (apiextensions.k8s.io/v1): a field that an object's schema does not name is dropped
+("pruned") unless the schema preserves it, so removing a property loses data as surely as a forbidden value refuses it. The
+findings are those that Carvel's kapp and OLM v1 refuse, and other ways to narrow a structural schema. A schema that accepts
+everything the old one accepted never gives a finding, except for defaults: a changed default changes the meaning of existing
+objects.
 
-Below `allOf`, `anyOf`, `oneOf` and `not` nothing is dropped, so there a property is only a condition on its value. Whether one
-such condition follows from another is not worked out below the first level: there, what is not the same counts as narrower.
+Below `allOf`, `anyOf`, `oneOf` and `not` nothing is dropped, so there a property is only a condition on its value. Whether
+one such condition follows from another is not worked out below the first level: there, any difference counts as narrower.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,11 +29,11 @@ from wharfinger.formats.json.value import (
 )
 
 QUOTED_CHARS: Final = 60
-"""How much of a value is quoted."""
+"""The largest number of characters quoted from a value."""
 
 
 class CrdRule(StrEnum):
-    """What kept an upgrade from being safe."""
+    """The rule that an unsafe upgrade breaks."""
 
     SCOPE = "scope-changed"
     NAMES = "names-changed"
@@ -57,7 +58,10 @@ class CrdRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """At ``path`` (``.spec.replicas``, ``.spec.ports[].name``, ``.spec.labels.*``; "" is the object) ``what`` happened."""
+    """One finding: the change ``what`` at ``path``.
+
+    Examples of paths: ``.spec.replicas``, ``.spec.ports[].name``, ``.spec.labels.*``; "" is the object.
+    """
 
     rule: CrdRule
     path: str
@@ -71,7 +75,7 @@ _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _ANYTHING: Final[JsonObject] = {_PRESERVE: True}
 _IMPLIED: Final = frozenset({"apiVersion", "kind", "metadata"})
-"""Every object has these, whether its schema names them or not."""
+"""The members of every object, whether its schema names them or not."""
 _ALL_TYPES: Final = frozenset({"object", "array", "string", "integer", "number", "boolean"})
 _WIDER_FORMATS: Final = frozenset({("int32", "int64"), ("float", "double")})
 _UNCHECKED_FORMATS: Final = frozenset({"int64", "float", "double", "password"})
@@ -80,19 +84,19 @@ _COUNTS: Final = (("minLength", "maxLength"), ("minItems", "maxItems"), ("minPro
 
 
 def narrowings(old: JsonObject, new: JsonObject) -> Iterator[Narrowing]:
-    """What the ``openAPIV3Schema`` of a version took and the new one does not take any more. Raises ShapeError."""
+    """Yield how the new ``openAPIV3Schema`` of a version accepts less than the old one. Raises ShapeError."""
     return _schema(old, new, "", _Place(root=True))
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a schema is. ``root``: of a whole object. ``condition``: below allOf and its like."""
+    """The position of a schema. ``root``: that of a whole object. ``condition``: below allOf or a similar keyword."""
 
     root: bool = False
     condition: bool = False
 
     def inside(self) -> "_Place":
-        """Of a property, or an item."""
+        """Return the position of a property, or of an item."""
         return _Place(condition=self.condition)
 
 
@@ -179,18 +183,18 @@ def _number(schema: JsonObject, name: str) -> float | None:
 
 
 def _bound(schema: JsonObject, name: str, sign: int) -> tuple[float, bool] | None:
-    """Comparable: the greater, the narrower. Whether the bound itself is excluded comes second."""
+    """Return a comparable bound: the greater, the narrower. Whether the bound itself is excluded comes second."""
     found = _number(schema, name)
     excluded = find(schema, f"exclusive{name.capitalize()}") is True
     return None if found is None else (sign * found, excluded)
 
 
 def _bound_text(value: float | None) -> str:
-    return "not there" if value is None else f"{value:g}"
+    return "not set" if value is None else f"{value:g}"
 
 
 def _limit_text(bound: tuple[float, bool] | None, sign: int) -> str:
-    return "not there" if bound is None else f"{sign * bound[0]:g}" + (" (excluded)" if bound[1] else "")
+    return "not set" if bound is None else f"{sign * bound[0]:g}" + (" (excluded)" if bound[1] else "")
 
 
 def _texts(old: JsonObject, new: JsonObject, path: str) -> _Found:
@@ -200,7 +204,7 @@ def _texts(old: JsonObject, new: JsonObject, path: str) -> _Found:
         yield Narrowing(CrdRule.PATTERN, path, f"the pattern {was} {_shown(pattern)}")
     name, earlier = find_str(new, "format"), find_str(old, "format")
     if name and name != earlier and (earlier, name) not in _WIDER_FORMATS and name not in _UNCHECKED_FORMATS:
-        yield Narrowing(CrdRule.FORMAT, path, f"the format was {earlier or 'not there'}, and is {name}")
+        yield Narrowing(CrdRule.FORMAT, path, f"the format was {earlier or 'not set'}, and is {name}")
 
 
 def _rules(old: JsonObject, new: JsonObject, path: str) -> _Found:
@@ -214,7 +218,7 @@ def _rules(old: JsonObject, new: JsonObject, path: str) -> _Found:
 def _default(old: JsonObject, new: JsonObject, path: str) -> _Found:
     if old is _ANYTHING or _text(find(old, "default")) == _text(find(new, "default")):
         return
-    was, now = ("not there" if find(one, "default") is None else _text(find(one, "default")) for one in (old, new))
+    was, now = ("not set" if find(one, "default") is None else _text(find(one, "default")) for one in (old, new))
     yield Narrowing(CrdRule.DEFAULT, path, f"the default was {was}, and is {now}: existing objects would change")
 
 
@@ -235,7 +239,7 @@ def _members(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Fou
 
 
 def _choices(schema: JsonObject) -> list[JsonObject]:
-    """The members of anyOf, but those that only say again what int-or-string means."""
+    """Return the members of anyOf, except those that only repeat the meaning of int-or-string."""
     members = _schemas(schema, "anyOf")
     if find(schema, _INT_OR_STRING) is True and sorted(map(encode_json, members)) == list(_INT_OR_STRING_MEMBERS):
         return []
@@ -243,12 +247,12 @@ def _choices(schema: JsonObject) -> list[JsonObject]:
 
 
 def _alone(schema: JsonObject) -> tuple[JsonObject, ...]:
-    """What a schema says by itself is a condition, too."""
+    """Return the schema without its allOf, because its own keywords are a condition too."""
     return ({name: value for name, value in schema.items() if name not in {"allOf", "default"}},)
 
 
 def _follows(old: JsonObject, new: JsonObject, place: _Place) -> bool:
-    """Whether what meets the old condition meets the new one. Deeper down only where they are the same."""
+    """Return whether the new condition follows from the old one. Below the first level only equal conditions follow."""
     return old == new or (not place.condition and next(_schema(old, new, "", _Place(condition=True)), None) is None)
 
 
@@ -266,7 +270,7 @@ def _items(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found
     kind, was = (find_str(one, "x-kubernetes-list-type", default="atomic") for one in (new, old))
     keys, had = (sorted(map(_text, find_list(one, "x-kubernetes-list-map-keys"))) for one in (new, old))
     if kind != "atomic" and (kind, keys) != (was, had):
-        what = f"a {kind} of items, different by {', '.join(keys)}" if keys else f"a {kind} of different items"
+        what = f"a {kind} of items with unique {', '.join(keys)}" if keys else f"a {kind} of unique items"
         yield Narrowing(CrdRule.LIST_TYPE, path, f"the list became {what}")
 
 
@@ -279,7 +283,7 @@ def _required(old: JsonObject, new: JsonObject, path: str) -> _Found:
 
 
 def _properties(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
-    """What the old schema named: it may not be dropped, and its values must still be taken."""
+    """Yield the properties of the old schema that are dropped, or whose values are not all accepted any more."""
     names, rest = find_object(new, "properties"), _unnamed(new)
     implied = _IMPLIED if place.root or find(new, _EMBEDDED) is True else frozenset()
     for name, schema in find_object(old, "properties").items():
@@ -293,13 +297,15 @@ def _properties(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _
 
 
 def _rest(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
-    """What the old schema did not name, and kept nevertheless."""
+    """Yield what the new schema narrows for fields that the old schema did not name and kept nevertheless."""
     if find(new, _EMBEDDED) is True and find(old, _EMBEDDED) is not True:
-        yield Narrowing(CrdRule.TYPE, path, "it must be a whole object of the API now")
+        yield Narrowing(CrdRule.TYPE, path, "it must be a complete API object now")
     kept, rest = _unnamed(old), _unnamed(new)
     if find(old, _EMBEDDED) is True and find(new, _EMBEDDED) is not True and rest is None:
         for name in sorted(_IMPLIED - find_object(new, "properties").keys()):
-            yield Narrowing(CrdRule.PROPERTY, f"{path}.{name}", "it was removed: it is no whole object any more")
+            yield Narrowing(
+                CrdRule.PROPERTY, f"{path}.{name}", "it was removed: the value is not a complete API object any more"
+            )
     if kept is None or "object" not in _taken(old):
         return
     if rest is not None:
@@ -313,7 +319,7 @@ def _rest(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
 
 
 def _unnamed(schema: JsonObject) -> JsonObject | None:
-    """What is taken of fields that are not named; None: they are dropped."""
+    """Return the schema of fields that are not named; None if such fields are dropped."""
     more = find(schema, "additionalProperties")
     if isinstance(more, Mapping):
         return as_object(more, "additionalProperties")
@@ -321,7 +327,7 @@ def _unnamed(schema: JsonObject) -> JsonObject | None:
 
 
 def _conditions(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
-    """Below allOf and its like every property that is named is one more condition."""
+    """Yield narrower properties below allOf and similar keywords, where every named property is one more condition."""
     before = find_object(old, "properties")
     for name, schema in find_object(new, "properties").items():
         was = as_object(before[name], name) if name in before else _ANYTHING

@@ -1,16 +1,16 @@
-"""Whether a CustomResourceDefinition may be replaced without losing what is stored, or refusing what was taken.
+"""The check whether a CustomResourceDefinition may be replaced without losing stored data or refusing accepted objects.
 
-Helm never upgrades definitions, since an upgrade may do damage that nobody sees: an API server takes a definition whose schema
-drops a field, and the field is gone from an object the next time somebody writes it. So every upgrade is looked at before it is
-made, as OLM v1 and Carvel's kapp do, with their list of what is refused and some more:
+Helm never upgrades definitions, since an upgrade may do unnoticed damage: an API server accepts a definition whose schema
+drops a field, and the field is removed from an object the next time the object is written. So every upgrade is checked
+before it is made, as in OLM v1 and Carvel's kapp, with their list of refused changes and some more:
 
-* the scope, or a name that objects and clients know the kind by, changes;
+* the scope, or a name by which objects and clients know the kind, changes;
 * a version is removed that objects may still be stored in (``status.storedVersions``);
 * conversion between several versions is given up;
 * a subresource is removed that controllers write;
-* a version that is served or stored takes less than before (:mod:`~wharfinger.cluster.crds.narrowing`).
+* a version that is served or stored accepts less than before (:mod:`~wharfinger.cluster.crds.narrowing`).
 
-Pure. Who knows that it does no harm says so with :data:`ALLOW_UNSAFE` on the new definition.
+Pure. Authors who know that their upgrade does no harm put :data:`ALLOW_UNSAFE` on the new definition.
 """
 
 from dataclasses import dataclass
@@ -21,32 +21,36 @@ from wharfinger.cluster.crds.narrowing import CrdRule, narrowings
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 
 ALLOW_UNSAFE: Final = "wharfinger.dev/allow-unsafe-crd-upgrade"
-"""Annotation on a new definition: ``"true"`` lets it replace the old one whatever `crd_problems` says."""
+"""The annotation on a new definition with which ``"true"`` lets it replace the old one despite `crd_problems`."""
 MAX_PROBLEMS: Final = 20
-"""More than a person reads."""
+"""The largest number of reported problems; users do not read more."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrdProblem:
-    """``message`` is a clause with version and path: ``v1 .spec.size: maximum was 10, and is 5``."""
+    """One reason against an upgrade.
+
+    ``message`` is a clause with version and path: ``v1 .spec.size: maximum was 10, and is 5``.
+    """
 
     rule: CrdRule
     message: str
 
     def __str__(self) -> str:
-        """The clause and the name of the rule, as in documentation."""
+        """Return the clause and the name of the rule, which the documentation explains."""
         return f"{self.message} ({self.rule})"
 
 
 def allows_unsafe(wanted: JsonObject) -> bool:
-    """Whether the new definition may do damage."""
+    """Return whether the new definition is allowed to do damage."""
     return find_str(wanted, "metadata", "annotations", ALLOW_UNSAFE).strip().lower() == "true"
 
 
 def crd_problems(live: JsonObject, wanted: JsonObject, *, manager: str = "wharfinger") -> tuple[CrdProblem, ...]:
-    """Why ``wanted`` must not be applied over ``live``; at most MAX_PROBLEMS, the gravest first.
+    """Return why ``wanted`` must not be applied over ``live``; at most MAX_PROBLEMS, the gravest first.
 
-    ``manager`` is who applies: what others own and ``wanted`` does not mention stays. Raises ShapeError.
+    ``manager`` is the manager that applies: fields that others own and ``wanted`` does not mention are kept. Raises
+    ShapeError.
     """
     problems = [*_names(live, wanted), *_stored(live, wanted), *_conversion(live, wanted, manager)]
     versions = _versions(wanted)
@@ -104,13 +108,16 @@ def _conversion(live: JsonObject, wanted: JsonObject, manager: str) -> list[CrdP
     return [
         CrdProblem(
             CrdRule.CONVERSION,
-            "objects were converted between versions by a webhook, and would only get another apiVersion now",
+            "a webhook converted objects between versions; without it only their apiVersion would change",
         )
     ]
 
 
 def _conversion_is_others(live: JsonObject, manager: str) -> bool:
-    """Whether somebody else set it, as those do who bring certificates: then it stays when it is not mentioned."""
+    """Return whether another manager, such as a certificate injector, set the conversion.
+
+    Then it is kept unless ``wanted`` has one.
+    """
     owners = [
         find_str(entry, "manager")
         for entry in find_list(live, "metadata", "managedFields")
@@ -121,7 +128,7 @@ def _conversion_is_others(live: JsonObject, manager: str) -> bool:
 
 def _subresources(name: str, version: JsonValue, after: JsonValue) -> list[CrdProblem]:
     return [
-        CrdProblem(CrdRule.SUBRESOURCE, f"{name}: its subresource {one} was removed, which others write")
+        CrdProblem(CrdRule.SUBRESOURCE, f"{name}: its subresource {one} was removed, but other programs write it")
         for one in ("status", "scale")
         if find(version, "subresources", one) is not None and find(after, "subresources", one) is None
     ]
@@ -132,7 +139,7 @@ def _versions(crd: JsonObject) -> dict[str, JsonObject]:
 
 
 def _is_used(name: str, version: JsonObject, live: JsonObject) -> bool:
-    """Whether objects come, or are stored, in this version."""
+    """Return whether this version is served or stored."""
     return find(version, "served") is True or find(version, "storage") is True or name in _stored_versions(live)
 
 

@@ -1,5 +1,4 @@
-"""What somebody changed in applied objects: comparing by field ownership, what is ignored, what is corrected, and fights with
-another writer.
+"""Changes of applied objects by other writers: comparison by field ownership, ignored fields, corrections, and fights.
 
 May import ``records`` and below.
 """

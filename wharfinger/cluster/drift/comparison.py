@@ -1,18 +1,19 @@
-"""Which fields of an object are not as we applied them, and who changed them: judged by ownership, never by comparing documents.
+"""Fields of an object that are not as we applied them, and their writers, judged by ownership.
 
-Comparing what a chart wrote with what is there gives false alarms without end: the server fills in defaults, normalises
-quantities, drops what is null, and others rightly own fields beside ours. But the server keeps book (``metadata.managedFields``):
-a field of ours that somebody changes or removes leaves our entry in it that moment. So what drifted is what our entry lacks:
+Comparing a chart's object with the live one gives endless false alarms: the server fills in defaults, normalises quantities,
+drops nulls, and other managers rightly own fields beside ours. So documents are never compared. But the server records
+ownership (``metadata.managedFields``): a field of ours that another manager changes or removes leaves our entry at that
+moment. So drift is what our entry lacks:
 
 * With a baseline (:class:`~wharfinger.cluster.objects.applied_objects.Applied`): the fields that were ours when we applied,
-  and are not any more; and fields that still are, with another value than was answered then (somebody wrote under our name, or
-  a webhook changed what somebody else wrote).
-* Without one, after a restart: what the object says that we want, and our entry does not cover. The sets say of themselves which
-  lists are keyed, so no schema is needed. What is empty or null says nothing, nor what the server alone decides.
+  and are not any more; and fields that still are, with another value than in the server's answer (another program wrote under
+  our name, or a webhook changed what another manager wrote).
+* Without one, after a restart: the fields that we want, and our entry does not cover. The field sets themselves show which
+  lists are keyed, so no schema is needed. Empty values and nulls do not count, nor do fields that only the server decides.
 
-Two things are no drift: fields that were taken under our own name by anything but an apply, since a package's hooks write so,
-and fields that a rule leaves to others (:mod:`~wharfinger.cluster.objects.drift_policy`). The writer of a removal is nowhere
-told: it is "".
+Two things are no drift: fields that were taken under our own name by anything but an apply, since a package's hooks write
+so, and fields that a rule leaves to other managers (:mod:`~wharfinger.cluster.objects.drift_policy`). The writer of a
+removal is recorded nowhere: it is "".
 """
 
 import base64
@@ -33,12 +34,12 @@ from wharfinger.kube.field_sets import EMPTY, FieldPath
 from wharfinger.kube.resource import kind_of, name_of, namespace_of, split_api_version
 
 SHOWN: Final = 5
-"""Fields named when a drift is printed."""
+"""The number of fields named when a drift is printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriftedField:
-    """A JSON pointer to what changed, and the manager that has it now: "" where it was removed, or nobody knows.
+    """A JSON pointer to a changed field, and the manager that has it now: "" if it was removed, or no manager is known.
 
     An index in the pointer is that of the item in the object we want, as in its chart.
     """
@@ -47,7 +48,7 @@ class DriftedField:
     by: str
 
     def __str__(self) -> str:
-        """``/spec/replicas by kubectl``."""
+        """Return the field as text: ``/spec/replicas by kubectl``."""
         return f"{self.pointer or '/'} by {self.by}" if self.by else f"{self.pointer or '/'}"
 
 
@@ -61,11 +62,11 @@ class Drift:
 
     @property
     def writers(self) -> tuple[str, ...]:
-        """The managers that are named, sorted."""
+        """Return the known managers, sorted."""
         return tuple(sorted({field.by for field in self.fields} - {""}))
 
     def __str__(self) -> str:
-        """``Deployment.apps prod/web: /spec/replicas by kubectl``; ``ConfigMap prod/web: gone``."""
+        """Return the drift as text: ``Deployment.apps prod/web: /spec/replicas by kubectl``; ``ConfigMap prod/web: gone``."""
         if self.missing:
             return f"{self.identity}: gone"
         more = f", and {len(self.fields) - SHOWN} more" if len(self.fields) > SHOWN else ""
@@ -75,10 +76,10 @@ class Drift:
 def find_drift(
     desired: JsonObject, applied: Applied | None, live: JsonObject, manager: str, ignore: Sequence[IgnoreRule]
 ) -> Drift | None:
-    """How a live object differs from what was applied; None where it does not, or it is on its way out.
+    """Return how a live object differs from what was applied; None if it does not, or if it is being deleted.
 
-    ``desired`` is what is wanted, with its namespace; ``applied`` what was answered, if it is known; ``ignore`` includes what is
-    built in. Of another object under the same name (its uid differs) the baseline says nothing.
+    ``desired`` is the wanted object, with its namespace; ``applied`` the answer to its apply, if known; ``ignore`` includes
+    the built-in rules. The baseline is not used for another object under the same name (its uid differs).
     """
     owners = read_owners(live, manager)
     if owners is None or find(live, "metadata", "deletionTimestamp") is not None:
@@ -99,10 +100,10 @@ def find_drift(
 def without_ignored(
     desired: JsonObject, live: JsonObject, manager: str, ignore: Sequence[IgnoreRule], *, own_updates: bool = False
 ) -> JsonObject:
-    """The object to apply: without ignored fields that somebody else has in the live one, as far as he has them.
+    """Return the object to apply: without ignored fields of the live one that another manager has.
 
-    So an apply neither takes them nor gives them back. With ``own_updates`` what was written under our own name by anything
-    but an apply (a package's hooks) is left out as well, as it is where drift is corrected.
+    So an apply neither takes them nor gives them back. With ``own_updates``, fields written under our own name by anything
+    but an apply (a package's hooks) are left out as well, as is done when drift is corrected.
     """
     owners = read_owners(live, manager)
     if owners is None:
@@ -122,7 +123,7 @@ def without_ignored(
 
 
 def identity_of_object(obj: JsonObject) -> Identity:
-    """The identity of an object that has its namespace."""
+    """Return the identity of an object that has its namespace."""
     api_version, kind = kind_of(obj)
     group, _ = split_api_version(api_version)
     return Identity(f"{kind}.{group}" if group else kind, namespace_of(obj), name_of(obj))
@@ -132,20 +133,21 @@ def identity_of_object(obj: JsonObject) -> Identity:
 
 
 def _lost(applied: Applied, owners: FieldOwners, desired: JsonObject, live: JsonObject) -> list[FieldPath]:
-    """What was ours and is not, and what is ours and has another value."""
+    """Return the fields that were ours and are not, and those that are ours and have another value."""
     lost = applied.owned.difference(owners.own).difference(owners.own_updates)
     paths = [path for path in lost.paths() if path[0] != STRING_DATA and _matters(path, desired, owners)]
     if desired.get("apiVersion") != live.get("apiVersion"):
-        return paths  # values are of other forms in another version
+        return paths  # values have another form in another version
     kept = owners.own.difference(owners.own_updates)
     changed = applied.changed_values(live)
     return paths + [path for path in changed if path in kept and says_something(value_at(path, desired))]
 
 
 def _matters(path: FieldPath, desired: JsonObject, owners: FieldOwners) -> bool:
-    """Whether the loss of a field is one. Of an empty value it is only where somebody put another in its place as a whole.
+    """Return whether the loss of a field matters.
 
-    A chart's ``annotations: {}`` is nothing to be defended against who annotates; its ``tolerations: []`` is. Its null is not.
+    The loss of an empty value only does if another manager replaced it as a whole. A chart's ``annotations: {}`` is not
+    defended against additional annotations; its ``tolerations: []`` is. A null is never defended.
     """
     value = value_at(path, desired)
     return isinstance(value, Absent) or says_something(value) or (value is not None and owners.are_others_whole(path))
@@ -155,7 +157,7 @@ def _matters(path: FieldPath, desired: JsonObject, owners: FieldOwners) -> bool:
 
 
 def _changed_secrets(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Iterator[FieldPath]:
-    """``data`` of a Secret that is not what ``stringData`` said: it is stored there, and owned by nobody."""
+    """Yield ``data`` fields of a Secret that differ from ``stringData``: the server stores it there, without an owner."""
     if kind_of(desired) != ("v1", "Secret"):
         return
     for name, text in find_object(desired, "stringData").items():
@@ -166,13 +168,13 @@ def _changed_secrets(desired: JsonObject, live: JsonObject, owners: FieldOwners)
 
 
 def _writer(path: FieldPath, owners: FieldOwners, manager: str) -> Writer:
-    """Who has the field: somebody else, or ourselves, as whoever wrote under our name did not lose it."""
+    """Return the manager that has the field: another one, or ourselves, since a writer under our name leaves it ours."""
     writer = owners.writer_of(path)
     return Writer(manager) if writer is NOBODY and path in owners.own else writer
 
 
 def _topmost(writers: Mapping[FieldPath, Writer]) -> Iterator[tuple[FieldPath, Writer]]:
-    """In order of paths, without what is lost below an item or field that is told: unless it is another writer's."""
+    """Yield lost fields in order of paths, without those below a lost item or field, unless they have another writer."""
     for path, writer in sorted(writers.items(), key=lambda item: item[0]):
         above = [writers[path[:length]] for length in range(1, len(path)) if path[:length] in writers]
         if not above or writer not in (*above, NOBODY):

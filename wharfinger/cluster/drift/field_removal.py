@@ -1,7 +1,8 @@
-"""A document without the fields that others own: what we apply where a rule leaves fields to them.
+"""Removal of fields that other managers own from a document: the object that we apply if a rule leaves fields to others.
 
-Applying a field that somebody else set takes it from him; leaving it out while we own it with him only gives up our share, and he
-keeps it. So exactly the leaves that others own are left out, nothing beside them: where nobody else set a field, it is ours.
+Applying a field that another manager set takes the field from it; leaving the field out while we own it together only gives
+up our share, and the other manager keeps it. So exactly the leaves that other managers own are left out: a field that no
+other manager set is ours.
 """
 
 from collections.abc import Sequence
@@ -13,13 +14,13 @@ from wharfinger.kube.field_sets import FieldSet
 
 
 def without_fields(obj: JsonObject, segments: Sequence[str], others: FieldSet) -> JsonObject:
-    """A copy without what ``others`` own at and below a pointer (its segments, ``*`` for any)."""
+    """Return a copy without the fields that ``others`` own at and below a pointer (its segments, ``*`` for any)."""
     left = _left(obj, segments, others)
     return left if isinstance(left, dict) else {}
 
 
 def _left(value: JsonValue, segments: Sequence[str], others: FieldSet) -> Maybe:
-    """What is left of a value; ABSENT where nothing is."""
+    """Return the rest of a value; ABSENT if nothing is left."""
     if isinstance(value, dict):
         left: JsonValue = _members_left(value, segments, others)
     elif isinstance(value, list):
@@ -56,20 +57,20 @@ def _items_left(value: list[JsonValue], segments: Sequence[str], others: FieldSe
 
 
 def _kept(inner: JsonValue, element: str, segments: Sequence[str], others: FieldSet) -> Maybe:
-    """One member or item, of which the others own what is said of its element."""
+    """Return the rest of one member or item; ``others`` own the set below its element."""
     rest, below = segments[1:], others.below(element)
     if not rest and element in others.members and not below:
-        return ABSENT  # all of it is theirs
+        return ABSENT  # others own all of it
     return _left(inner, rest, below) if below else inner
 
 
 def _with_keys(kept: Maybe, item: JsonObject, element: str) -> JsonObject:
-    """What is left of an item, which has to be told apart still."""
+    """Return the rest of an item with its keys, so that it can still be distinguished."""
     keys = keys_of(element)
     left = kept if isinstance(kept, dict) else {}
     return {name: left.get(name, value) for name, value in item.items() if name in left or name in keys}
 
 
 def _passes(segments: Sequence[str], name: str) -> bool:
-    """Whether a pointer leads elsewhere."""
+    """Return whether a pointer leads elsewhere."""
     return bool(segments) and segments[0] not in {ANY, name}

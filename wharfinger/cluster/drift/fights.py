@@ -1,8 +1,9 @@
-"""Fights: somebody sets a field back each time that we corrected it. Pure; the shell is drift_monitor.
+"""Fights: another writer sets a field back each time that we corrected it. Pure; drift_monitor performs the effects.
 
-Correcting is right the first time, and the fifth; going on at that pace would only wear the API server out, hide that two
-controllers disagree, and flap whatever hangs on the field. So after ``limit`` corrections of one object within ``window_s`` a
-fight is on: it is told with the other writer's name, and each further correction waits twice as long as the one before.
+The first corrections are right, but continuing at that pace would only put load on the API server, hide that two controllers
+disagree, and make everything that depends on the field flap. So after ``limit`` corrections of one object within
+``window_s`` a fight begins: it is reported with the other writer's name, and each further correction waits twice as long as
+the one before.
 
 ::
 
@@ -14,8 +15,8 @@ fight is on: it is told with the other writer's name, and each further correctio
        └────────────┴────────────────────────────────────  fighting, as wanted ──────────────┘
                       a window without drift: FightsChanged       drifted
 
-Invariants: in a fight at most one correction is made per delay; a drift is corrected in the end, however long the delay; a bout
-holds at most ``limit`` times, and is forgotten a window after its last drift.
+Invariants: in a fight at most one correction is made per delay; a drift is eventually corrected, however long the delay; a
+bout contains at most ``limit`` times, and is discarded a window after its last drift.
 """
 
 from collections.abc import Iterator
@@ -27,12 +28,12 @@ from rpds import HashTrieMap
 from wharfinger.cluster.objects.desired import Identity
 
 MAX_WRITERS: Final = 5
-"""Names kept of those who fight."""
+"""The largest number of kept names of writers."""
 
 
 @dataclass(frozen=True, slots=True)
 class FightRules:
-    """When a fight is on. Seconds."""
+    """The limits by which a fight begins and ends. Times in seconds."""
 
     limit: int = 5
     window_s: float = 600.0
@@ -42,7 +43,7 @@ class FightRules:
 
 @dataclass(frozen=True, slots=True)
 class Fight:
-    """One object that is fought for: by whom (names of managers, may be none), since when, and how patient we have become."""
+    """One object that is fought for: its other writers (names of managers, may be none), the start, and the present delay."""
 
     identity: Identity
     by: tuple[str, ...]
@@ -51,7 +52,10 @@ class Fight:
     delay_s: float
 
     def __str__(self) -> str:
-        """``Deployment.apps prod/web: changed again by kubectl after 5 corrections; corrected every 15 s at most``."""
+        """Return a sentence about the fight.
+
+        An example: ``Deployment.apps prod/web: changed again by kubectl after 5 corrections; corrected every 15 s at most``.
+        """
         by = f" by {', '.join(self.by)}" if self.by else ""
         return (
             f"{self.identity}: changed again{by} after {self.corrections} corrections; "
@@ -64,7 +68,7 @@ class Fight:
 
 @dataclass(frozen=True, slots=True)
 class Drifted:
-    """The object is not as wanted, and was so after the last correction (if any)."""
+    """The object is not as wanted, and the last correction (if any) is over."""
 
     identity: Identity
     by: tuple[str, ...]
@@ -101,14 +105,14 @@ FightEvent: TypeAlias = Drifted | Settled | Forgotten | Elapsed
 
 @dataclass(frozen=True, slots=True)
 class Correct:
-    """Have the object applied again now."""
+    """The effect of having the object applied again now."""
 
     identity: Identity
 
 
 @dataclass(frozen=True, slots=True)
 class FightsChanged:
-    """A fight for this object began, goes on otherwise, or is over."""
+    """The report that a fight for this object began, changed, or is over."""
 
     identity: Identity
 
@@ -118,7 +122,7 @@ FightEffect: TypeAlias = Correct | FightsChanged
 
 @dataclass(frozen=True, slots=True)
 class Bout:
-    """What is known of one object: when it was corrected lately, when it last drifted, whether it waits, and the fight."""
+    """The history of one object: its recent corrections, its last drift, whether it waits, and the fight."""
 
     corrections: tuple[float, ...]
     last_at: float
@@ -129,23 +133,23 @@ class Bout:
 
 @dataclass(frozen=True, slots=True)
 class Fights:
-    """All bouts."""
+    """All bouts, and the rules."""
 
     rules: FightRules = field(default_factory=FightRules)
     bouts: "HashTrieMap[Identity, Bout]" = field(default_factory=HashTrieMap)
 
     def fight(self, identity: Identity) -> Fight | None:
-        """The fight for an object."""
+        """Return the fight for an object, or None."""
         bout = self.bouts.get(identity)
         return bout.fight if bout is not None else None
 
     def due(self) -> float | None:
-        """When Elapsed has something to do."""
+        """Return when Elapsed has an effect, or None."""
         return min((_due(bout, self.rules) for bout in self.bouts.values()), default=None)
 
 
 def step(state: Fights, event: FightEvent) -> tuple[Fights, tuple[FightEffect, ...]]:
-    """The state after an event, and what is to be done."""
+    """Return the state after an event, and the effects to perform."""
     match event:
         case Drifted():
             bout, effects = _drifted(state.bouts.get(event.identity), event, state.rules)
@@ -207,7 +211,7 @@ def _elapsed(state: Fights, at: float) -> tuple[Fights, tuple[FightEffect, ...]]
 
 
 def _overdue(state: Fights, at: float) -> Iterator[tuple[Identity, Bout]]:
-    """In a steady order."""
+    """Yield the bouts with a due time that has passed, in a stable order."""
     found = [(identity, bout) for identity, bout in state.bouts.items() if _due(bout, state.rules) <= at]
     yield from sorted(found, key=lambda item: item[0])
 

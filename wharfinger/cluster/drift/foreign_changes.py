@@ -1,7 +1,8 @@
-"""What somebody else did to a release's records: the release is left alone, and who it was is told, as far as that is true.
+"""Changes of a release's records by another writer: the release is left alone, and the writer is reported, if it is known.
 
-A record that is gone does not say who deleted it. Most often nobody did: its namespace is being deleted, and everything in it
-with it. So the namespace is looked at before anybody is named; where it goes, or is gone, the log says so, and nobody is.
+A deleted record does not name the process that deleted it. Most often its namespace is being deleted with everything in it.
+So the namespace is read before a writer is reported; if the namespace is being deleted or is gone, that is logged, and no
+writer is reported.
 """
 
 import logging
@@ -19,7 +20,11 @@ log = logging.getLogger(__name__)
 
 
 class ForeignChanges:
-    """``left_alone`` is told at once whose release is not ours any more; ``told`` is told who had it last, in which revision."""
+    """The changes of releases' records by other writers.
+
+    ``left_alone`` is called at once with the owner of a release that is not ours any more; ``told`` with its last writer and
+    revision.
+    """
 
     def __init__(
         self,
@@ -29,14 +34,14 @@ class ForeignChanges:
         left_alone: Callable[[Owner], None],
         told: Callable[[Owner, int, str], None],
     ) -> None:
-        """The nursery is that of whoever opens this, and runs what looks at namespaces."""
+        """Use the nursery of the caller for the tasks that read namespaces."""
         self._client = client
         self._nursery = nursery
         self._left_alone = left_alone
         self._told = told
 
     def heard(self, change: ForeignChange) -> None:
-        """Something was done. Never waits."""
+        """Note that another writer changed something. Never waits."""
         self._left_alone(change.owner)
         if change.gone and not change.by_helm:
             self._nursery.start_soon(self._tell_gone, change, name=f"records of {change.owner}")
@@ -47,9 +52,9 @@ class ForeignChanges:
         try:
             goes = await namespace_goes(self._client, change.owner.namespace)
         except ClusterError as error:
-            log.info("release %s: whether its namespace is being deleted cannot be known: %s", change.owner, error)
+            log.info("release %s: cannot determine whether its namespace is being deleted: %s", change.owner, error)
             goes = False
         if goes:
-            log.info("release %s: its records are gone: the namespace is being deleted", change.owner)
+            log.info("release %s: its records are gone, because its namespace is being deleted", change.owner)
         else:
             self._told(change.owner, change.head.revision, change.by)

@@ -1,7 +1,7 @@
-"""Fields that others rightly change: the rules everybody has, and whether a rule takes a field.
+"""Fields that other writers rightly change: the built-in rules, and the check whether a rule covers a field.
 
-Each rule of the library says whose work it is. They are few on purpose: a field that a controller owns alone needs none, since
-only fields that we applied can drift, and what is ignored is not defended against a person's mistake either.
+Each built-in rule names the program it is for. They are few on purpose: a field that only a controller owns needs none,
+since only fields that we applied can drift, and an ignored field is not defended against a user's mistake either.
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from wharfinger.cluster.objects.drift_policy import ANY, IgnoreRule, segments_of
 from wharfinger.formats.json.value import JsonObject
 
 PEOPLE: Final = "kubectl.*|k9s|lens.*|headlamp.*|dashboard.*|Mozilla"
-"""Managers that are a person's tool: what they write through a subresource is no controller's work."""
+"""A pattern of managers that are users' tools: their writes through a subresource are no controller's work."""
 
 BUILT_IN: Final[tuple[IgnoreRule, ...]] = (
-    # HorizontalPodAutoscaler, KEDA, Knative: whoever scales goes through the scale subresource; kubectl does, too.
+    # HorizontalPodAutoscaler, KEDA, Knative: autoscalers write through the scale subresource; kubectl does, too.
     IgnoreRule(("/spec/replicas",), subresource="scale", not_by=PEOPLE),
     # Certificates put in by cert-manager's cainjector, OpenShift's service-ca, kube-webhook-certgen and charts' own jobs.
     IgnoreRule(
@@ -42,7 +42,7 @@ BUILT_IN: Final[tuple[IgnoreRule, ...]] = (
 
 
 def is_ignored(segments: Sequence[str], writer: Writer, obj: JsonObject, rules: Sequence[IgnoreRule]) -> bool:
-    """Whether a rule leaves the field of the object (segments of its pointer) to who wrote it."""
+    """Return whether a rule leaves the field of the object (segments of its pointer) to the writer."""
     return any(
         rule.takes_writer(writer.manager, writer.subresource)
         and any(_is_below(segments, segments_of(path)) for path in rule.paths)
@@ -52,7 +52,7 @@ def is_ignored(segments: Sequence[str], writer: Writer, obj: JsonObject, rules: 
 
 
 def _is_below(segments: Sequence[str], prefix: Sequence[str]) -> bool:
-    """Whether the field is what the prefix points to, or inside it."""
+    """Return whether the field is the one the prefix points to, or inside it."""
     return len(segments) >= len(prefix) and all(
         said in {ANY, segment} for said, segment in zip(prefix, segments, strict=False)
     )

@@ -1,21 +1,21 @@
-"""Notices when objects of releases are changed by others, within a second, and has them applied again.
+"""A monitor that notices changes of releases' objects by other writers within a second, and has the objects applied again.
 
     monitor = DriftMonitor(table, applied, client, correct=reconciler.refresh, told=tell, settled=is_done)
     live.listen(monitor.changed)
     nursery.start_soon(monitor.run)
 
-Every event of every object of ours passes :meth:`DriftMonitor.changed`, most of them a status that moved; they are dismissed
-by a checksum of our entry in ``managedFields`` (:mod:`~wharfinger.cluster.objects.applied_objects`). What remains is judged
-(:mod:`~wharfinger.cluster.drift.comparison`), and what looks drifted is a *suspicion*: a watch lags behind our own writes, so
-it is confirmed by reading the object before it counts. A slow comparison of everything backs this up: it sees what a lost
-event or an unchanged entry hid, and is what looks first after a restart.
+Every event of every object of ours passes :meth:`DriftMonitor.changed`. Most of them are a change of status; they are
+dismissed by a checksum of our entry in ``managedFields`` (:mod:`~wharfinger.cluster.objects.applied_objects`). The others
+are judged (:mod:`~wharfinger.cluster.drift.comparison`), and an object that seems to have drifted is a *suspicion*: a watch
+lags behind our own writes, so the object is read to confirm it before it counts. A slow comparison of all objects backs this
+up: it finds drift that a lost event or an unchanged entry hid, and makes the first check after a restart.
 
 Invariants:
 
-* A drift is told and corrected once, however often the object changes until it is applied again; that ends it.
-* While a row waits to be applied, or is being applied, nothing is judged: what would be compared is about to change. The
-  suspicion stays until the row is settled, and falls where our own write is newer.
-* Nothing is kept of an object but a baseline, and what drifted of it while it does.
+* A drift is reported and corrected once, however often the object changes until it is applied again; that ends the drift.
+* While a row waits to be applied, or is being applied, nothing is judged, because both sides of the comparison are about to
+  change. The suspicion is kept until the row is settled, and is dropped if our own write is newer.
+* Nothing is kept of an object but a baseline, and its drift as long as it lasts.
 """
 
 import random
@@ -52,19 +52,19 @@ from wharfinger.formats.json.value import JsonObject, find
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 WORKERS: Final = 4
-"""Suspicions confirmed at a time."""
+"""The number of suspicions confirmed at a time."""
 HOLD_S: Final = 0.1
-"""After this it is looked whether a row with a suspicion has settled; then ever more rarely."""
+"""The delay before the first check whether a row with a suspicion has settled; later delays grow."""
 JITTER: Final = 0.1
-"""The part by which the pause between two full comparisons varies."""
+"""The fraction by which the pause between two full comparisons varies."""
 
 Told: TypeAlias = Callable[[Owner, tuple[Drift, ...], tuple[Fight, ...]], None]
-"""All that drifted of an owner's objects, and all that is fought for, whenever either changed. Must not block."""
+"""A callback with all drift of an owner's objects and all fights for them, whenever either changed. Must not block."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriftStatistics:
-    """``open`` objects are drifted now; the rest counts since the start."""
+    """The counts of a monitor: ``open`` objects are drifted now; all others count since the start."""
 
     open: int
     fights: int
@@ -86,7 +86,7 @@ class _Counts:
 
 @dataclass(slots=True)
 class _Open:
-    """A drift that was told, the mark of the object that has it, and whether a correction of it was asked for."""
+    """A reported drift, the mark of the drifted object, and whether a correction was requested."""
 
     drift: Drift
     owner: Owner
@@ -96,18 +96,20 @@ class _Open:
 
 @dataclass(slots=True)
 class _Known:
-    """What the monitor knows beside the baselines."""
+    """The monitor's knowledge apart from the baselines."""
 
     suspects: dict[Identity, str] = field(default_factory=dict)
-    """With the resourceVersion that looked drifted; "" where nothing is there, or somebody asked."""
+    """The suspected objects with the resourceVersion that seemed to have drifted; "" if missing, or if a check was
+    requested.
+    """
     open: dict[Identity, _Open] = field(default_factory=dict)
     left_alone: set[Owner] = field(default_factory=set)
 
 
 class DriftMonitor:
-    """``correct`` has objects applied again; ``settled`` says whether an object's row is applied as it is now.
+    """A monitor of drift. ``correct`` has objects applied again; ``settled`` returns whether an object's row is applied.
 
-    Nobody waits for anything but :meth:`run`, which is its task.
+    Only :meth:`run`, which is its task, waits.
     """
 
     def __init__(
@@ -138,10 +140,10 @@ class DriftMonitor:
         self._queue: WorkQueue[Identity] = WorkQueue()
         applied.listen(self._recorded)
 
-    # -- being told
+    # -- notifications
 
     def changed(self, key: ObjectKey, live: JsonObject | None) -> None:
-        """An object is like this now; None: gone, or no longer marked as a release's. Never waits."""
+        """Note the present state of an object; None if it is gone, or no longer marked as a release's. Never waits."""
         identity = identity_of(key)
         if live is not None:
             if not self._is_known(identity, live):
@@ -152,15 +154,15 @@ class DriftMonitor:
             self._close(identity)
 
     def suspect_kind(self, group_kind: str) -> None:
-        """All objects of a kind (``Widget.example.test``) may be gone: its definition was, and is there again."""
+        """Suspect all objects of a kind (``Widget.example.test``), because its definition was gone and is there again."""
         for entry in self._table.snapshot().entries():
             if entry.row.identity.group_kind == group_kind:
                 if (known := self._known.open.get(entry.row.identity)) is not None:
-                    known.asked = False  # what was asked for could not be done then
+                    known.asked = False  # a requested correction could not be made without the definition
                 self._suspect(entry.row.identity, "")
 
     def leave_alone(self, owner: Owner) -> None:
-        """Drift of its objects is told from now on, and not corrected."""
+        """Report drift of an owner's objects from now on without correcting it."""
         self._known.left_alone.add(owner)
         for identity, known in tuple(self._known.open.items()):
             if known.owner == owner:
@@ -168,23 +170,23 @@ class DriftMonitor:
                 self._step(Forgotten(identity))
 
     def attend(self, owner: Owner) -> None:
-        """Drift of its objects is corrected again, where its policy says so; all of them are looked at now."""
+        """Correct drift of an owner's objects again, if its policy says so, and check all of them now."""
         self._known.left_alone.discard(owner)
         for entry in self._table.snapshot().find("owner", owner):
             self._suspect(entry.row.identity, "")
 
     def drifts(self, owner: Owner) -> tuple[Drift, ...]:
-        """What is not as applied now, by identity."""
+        """Return the objects that differ from what was applied, by identity."""
         found = ((identity, known.drift) for identity, known in self._known.open.items() if known.owner == owner)
         return tuple(drift for identity, drift in sorted(found, key=lambda item: item[0]) if self._row(identity))
 
     def fights(self, owner: Owner) -> tuple[Fight, ...]:
-        """What is fought for now, by identity."""
+        """Return the present fights, by identity."""
         found = (self._fights.fight(entry.row.identity) for entry in self._table.snapshot().find("owner", owner))
         return tuple(sorted((fight for fight in found if fight is not None), key=lambda fight: fight.identity))
 
     def statistics(self) -> DriftStatistics:
-        """For metrics and for who asks."""
+        """Return counters, for metrics and for inspection."""
         fights = sum(bout.fight is not None for bout in self._fights.bouts.values())
         counts = self._counts
         return DriftStatistics(
@@ -208,12 +210,12 @@ class DriftMonitor:
     # -- judging
 
     def _row(self, identity: Identity) -> DesiredObject | None:
-        """The row of an object whose drift is looked at."""
+        """Return the row of an object whose drift is monitored, or None."""
         entry = self._table.snapshot().get(identity)
         return entry.row if entry is not None and entry.row.drift.mode is not DriftMode.OFF else None
 
     def _is_known(self, identity: Identity, live: JsonObject) -> bool:
-        """Whether this tells nothing new: the usual event, so this has to be cheap."""
+        """Return whether an event has no news. This is the usual event, so the check has to be cheap."""
         applied, known = self._applied.get(identity), self._known
         if applied is None or identity in known.suspects or find(live, "metadata", "uid") != applied.uid:
             return False
@@ -224,7 +226,7 @@ class DriftMonitor:
         self._look(identity_of(key), live)
 
     def _look(self, identity: Identity, live: JsonObject) -> None:
-        """Suspect what looks drifted; what does not, is as wanted."""
+        """Suspect the object if it seems to have drifted; otherwise note that it is as wanted."""
         row = self._row(identity)
         if row is None:
             self._close(identity)
@@ -251,17 +253,17 @@ class DriftMonitor:
             self._queue.add_later(identity, HOLD_S)
 
     def _is_as_wanted(self, identity: Identity, live: JsonObject) -> None:
-        """It was read and has no drift: that ends what there was, and is a baseline where there is none, or another one."""
+        """End the drift of an object that was read and has none; take it as the baseline if there is none, or another one."""
         applied = self._applied.get(identity)
         if applied is None or applied.partial or not applied.is_marked(live, self._applied.manager):
-            self._applied.record(identity, live)  # which closes it
+            self._applied.record(identity, live)  # this calls _recorded, which closes it
         else:
             self._close(identity)
 
     def _recorded(self, identity: Identity) -> None:
-        """It was applied, and is what the server answered: older suspicions fall, and what drifted is mended.
+        """Note that an object was applied: drop older suspicions, and end its drift.
 
-        Unless fields were left to who took them: these are drift as they were, and looked at again.
+        If fields were left to the managers that took them, they are still drift, and are checked again.
         """
         suspected, applied = self._known.suspects.get(identity, ""), self._applied.get(identity)
         if applied is not None and applied.partial:
@@ -285,7 +287,7 @@ class DriftMonitor:
                 self._queue.done(identity)
 
     async def _confirm(self, identity: Identity) -> None:
-        """Read a suspected object, and judge what was read."""
+        """Read a suspected object, and judge it."""
         row, applied = self._row(identity), self._applied.get(identity)
         if row is None or identity not in self._known.suspects:
             self._known.suspects.pop(identity, None)
@@ -305,9 +307,9 @@ class DriftMonitor:
             self._queue.failed(identity)
             return
         self._queue.succeeded(identity)
-        # No await from here on: what is compared belongs together.
+        # No await from here on: both sides of the comparison must be of one moment.
         if self._row(identity) is not row or self._applied.get(identity) is not applied or not self._settled(identity):
-            self._queue.add(identity)  # all of it is another by now
+            self._queue.add(identity)  # the row or the baseline changed meanwhile
             return
         self._known.suspects.pop(identity, None)
         drift = Drift(identity, missing=True) if live is None else self._find(row, live)
@@ -330,7 +332,7 @@ class DriftMonitor:
             self._step(Drifted(drift.identity, drift.writers, trio.current_time()))
 
     def _close(self, identity: Identity) -> None:
-        """Nothing of it is drifted."""
+        """End the drift of an object."""
         if (known := self._known.open.pop(identity, None)) is not None:
             self._step(Settled(identity, trio.current_time()))
             self._tell(known.owner)
@@ -376,7 +378,7 @@ class DriftMonitor:
                 await self._filled_again()
 
     async def _filled_again(self) -> None:
-        """Until somebody fills the table anew: what is put there has no baselines."""
+        """Return once the table is filled anew, since its new rows have no baselines."""
         while True:
             watch = self._table.watch()
             if not self._table.snapshot().initialized:
@@ -384,12 +386,12 @@ class DriftMonitor:
             await watch.wait()
 
     async def _compare(self, resource: ResourceType) -> None:
-        """Look at all objects of one kind, and suspect the rows that have none."""
+        """Check all objects of one kind, and suspect the rows that have none."""
         expected = [entry.row.key for entry in self._table.snapshot().entries() if entry.row.key.resource == resource]
         try:
             seen = await look_at_all(self._client, resource, RELEASE_LABEL, self._look_listed)
         except NotFoundError:
-            seen = set()  # the kind is not served, so none of it is there
+            seen = set()  # the kind is not served, so it has no objects
         except ClusterError:
             self._counts.failures += 1
             return
@@ -399,5 +401,5 @@ class DriftMonitor:
 
 
 def _is_ending(live: JsonObject) -> bool:
-    """Whether it is being deleted; what is said of its fields matters no more."""
+    """Return whether the object is being deleted; then its fields do not matter any more."""
     return find(live, "metadata", "deletionTimestamp") is not None

@@ -1,4 +1,4 @@
-"""Who owns which field of an object, by its managed fields, and what a conflict about one is.
+"""Ownership of the fields of an object, by its managed fields, and conflicts about them.
 
 Pure; field sets themselves are in ``wharfinger.kube``. May import ``api`` for its errors.
 """

@@ -1,12 +1,12 @@
-"""Take over what another tool wrote of the same object, so that a field that leaves the chart leaves the object.
+"""Adoption of another tool's fields of the same object, so that a field that leaves the chart is removed from the object.
 
-Server-side apply removes a field that its manager no longer sets, unless somebody else owns it, too. What a person's helm (or
-`kubectl apply`) wrote is owned by that tool under its own name, and would stay for ever. So before our first apply its entries
-in ``metadata.managedFields`` are made ours: the fields of an Update are joined with what we own, and the entry is gone. That is
-what ``csaupgrade`` of client-go does; unlike it, what helm 4 applied server-side is taken over as well.
+Server-side apply removes a field that its manager no longer sets, unless another manager owns it too. Fields written by a
+user's helm (or `kubectl apply`) are owned by that tool under its own name, and would never be removed. So before our first
+apply its entries in ``metadata.managedFields`` are made ours: the fields of an Update are joined with ours, and the entry is
+removed. ``csaupgrade`` of client-go does the same; unlike it, fields that helm 4 applied server-side are adopted as well.
 
-Helm's entries are always taken over: it works on the same release. Those of ``kubectl apply`` only as long as we own nothing of
-the object: later, they are a person's edit, which is drift and judged as such.
+Helm's entries are always adopted, since it works on the same release. Those of ``kubectl apply`` are adopted only as long as
+we own nothing of the object: later, they are a user's edit, which is drift and judged as such.
 
 Pure.
 """
@@ -19,15 +19,15 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, find_list, find
 from wharfinger.kube.field_sets import FieldSet
 
 HELM_MANAGERS: Final = frozenset({"helm", "helm3", "helm4"})
-"""Under these names a person's helm wrote, for the same release: what it owns is taken without asking."""
+"""The manager names of a user's helm for the same release; its fields are always adopted."""
 KUBECTL_MANAGERS: Final = frozenset({"kubectl-client-side-apply", "before-first-apply"})
 _LAST_APPLIED: Final = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/last-applied-configuration")
 
 
 def adoption_patch(live: JsonObject, manager: str) -> list[JsonValue]:
-    """The JSON patch that makes the other tools' entries ours; [] where there are none, or none that can be read.
+    """Return the JSON patch that makes the other tools' entries ours; [] if there are none, or none that can be read.
 
-    It is refused (409) where the object changed meanwhile.
+    The server refuses it (409) if the object changed meanwhile.
     """
     entries = [entry for entry in find_list(live, "metadata", "managedFields") if isinstance(entry, dict)]
     own = next((entry for entry in entries if _is_apply_of(entry, manager)), None)

@@ -1,11 +1,11 @@
-"""What an apply conflict says: which fields of an object somebody else holds, and who.
+"""Parsing of apply conflicts: the fields of an object that other managers hold, and these managers.
 
-The API server tells conflicts in words (apimachinery, ``getConflictMessage``): ``conflict with "ann" using v1: .data.v``, or
-where there are several, a line ``conflicts with "ann":`` and a line ``- .data.v`` for each field. A path is written without
-escaping (``.metadata.annotations.example.test/a``), so it cannot be taken apart by itself: it is followed through an object that
-has the field, at each member taking the name that the text goes on with.
+The API server reports conflicts as text (apimachinery, ``getConflictMessage``): ``conflict with "ann" using v1: .data.v``,
+or, if there are several, a line ``conflicts with "ann":`` and a line ``- .data.v`` for each field. A path is written without
+escaping (``.metadata.annotations.example.test/a``), so it cannot be split by itself: it is followed through an object that
+has the field, and at each step the member is taken whose name the text continues with.
 
-Pure. Text from a server is foreign: what is not understood is no path, and a conflict without paths is nobody's to settle.
+Pure. Text from a server is foreign: text that is not understood is no path, and a conflict without paths is not resolved.
 """
 
 import re
@@ -19,7 +19,7 @@ from wharfinger.kube.resource import ObjectKey
 
 MAX_CONFLICTS: Final = 1000
 NAMED: Final = 5
-"""So many fields are named in an error."""
+"""The number of fields named in an error."""
 _MANAGER: Final = re.compile(r'conflicts? with ("(?:[^"\\]|\\.)*")(?: with subresource "[^"]*")?(?: using [^\s:]+)?')
 _ONE: Final = re.compile(r"(?: at \S+)?: (\..*)", re.DOTALL)
 _LATER: Final = re.compile(r"^- (\..*)$", re.MULTILINE)
@@ -27,14 +27,14 @@ _LATER: Final = re.compile(r"^- (\..*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class FieldConflict:
-    """One field and who holds it: ``FieldConflict("ann", ".data.v")``; the field is "" where it cannot be told."""
+    """One field and its holder: ``FieldConflict("ann", ".data.v")``; the field is "" if it is not known."""
 
     manager: str
     field: str
 
 
 class FieldConflictError(ConflictError):
-    """Fields that are to be changed were never ours. Permanent: somebody has to give way."""
+    """The fields to be changed were never ours. Permanent: one of the managers has to give them up."""
 
     def __init__(self, key: ObjectKey, conflicts: tuple[FieldConflict, ...]) -> None:
         by: dict[str, list[str]] = {}
@@ -44,14 +44,14 @@ class FieldConflictError(ConflictError):
         super().__init__(
             409,
             "Conflict",
-            f"{key}: {told}; take it out of the chart, have the other one give it up, or ignore it as drift",
+            f"{key}: {told}; remove it from the chart, have the other manager release it, or ignore it as drift",
         )
         self.transient = False
         self.conflicts = conflicts
 
 
 def read_conflicts(message: str) -> tuple[FieldConflict, ...]:
-    """The conflicts that a message tells; () where it is about something else."""
+    """Return the conflicts in a message; () if it is about something else."""
     found: list[FieldConflict] = []
     heads = list(_MANAGER.finditer(message))
     ends = [*(head.start() for head in heads[1:]), len(message)]
@@ -67,15 +67,15 @@ def read_conflicts(message: str) -> tuple[FieldConflict, ...]:
 
 
 def has_field(obj: JsonValue, path: str) -> bool:
-    """Whether an object says something of the field: it, or something that holds it as a whole."""
+    """Return whether an object has a value for the field."""
     return next(_places(obj, path, ()), None) is not None
 
 
 def without_fields(obj: JsonObject, paths: Iterable[str]) -> JsonObject:
-    """A copy without these fields; items of lists are left as they are, but for the fields in them."""
+    """Return a copy without these fields; a list item is removed only if its path is named."""
     places = [place for path in paths for place in _places(obj, path, ()) if place]
     result: JsonValue = obj
-    # Later items first: taking one out of a list moves those after it.
+    # Later items first: removing an item from a list moves the items after it.
     for place in sorted(set(places), key=_order, reverse=True):
         result = _without(result, place)
     return result if isinstance(result, dict) else obj
@@ -100,7 +100,7 @@ def _places(value: JsonValue, path: str, above: Place) -> Iterator[Place]:
 
 
 def _ends(path: str) -> Iterator[int]:
-    """Where the bracket that begins a path may close: "]" may be in a key's text, too."""
+    """Yield the positions at which the bracket that begins a path may close: a key's text may contain "]" too."""
     at = path.find("]")
     while at != -1:
         if path[at + 1 : at + 2] in {"", ".", "["}:
@@ -109,7 +109,7 @@ def _ends(path: str) -> Iterator[int]:
 
 
 def _is(item: JsonValue, number: int, element: str) -> bool:
-    """Whether an item is the one of ``name="a",port=80``, ``="a"`` (a set's value) or ``0`` (an index)."""
+    """Return whether an item is the one of ``name="a",port=80``, ``="a"`` (a set's value) or ``0`` (an index)."""
     if element.isascii() and element.isdigit():
         return int(element) == number
     if element.startswith("="):
@@ -128,7 +128,7 @@ def _is(item: JsonValue, number: int, element: str) -> bool:
 
 
 _DEFAULTS: Final[dict[str, JsonValue]] = {"protocol": "TCP"}
-"""Keys of items that a chart leaves out."""
+"""The default values of item keys that a chart leaves out."""
 
 
 def _commas(text: str) -> Iterator[int]:

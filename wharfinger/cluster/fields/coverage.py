@@ -1,9 +1,10 @@
-"""What we want of an object and do not own in it: drift as far as it can be told without having seen the answer to our apply.
+"""Wanted fields of an object that we do not own: drift as far as it can be found without the answer to our apply.
 
-The object that is wanted and the field sets of the live one are walked side by side. A set says of itself which lists are keyed,
-and by what; so no schema is needed, and three things stay in the dark. A list that everybody lost is told as a whole. A map that
-everybody lost is told by its members, though it may be one that changes only as a whole; and one that somebody applied empty is
-taken for such a one. None of them makes drift where there is none.
+The wanted object and the field sets of the live one are walked side by side. The sets themselves show which lists are keyed,
+and by which keys, so no schema is needed. Three things remain unknown without it. A list that no manager owns any more is
+reported as a whole. A map that no manager owns any more is reported by its members, although it may change only as a whole.
+A map that another manager applied empty is taken for one that changes only as a whole. None of them reports drift where
+there is none.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
 from wharfinger.kube.field_sets import FieldPath, FieldSet
 
 _NOT_OWNED: Final = frozenset({"f:apiVersion", "f:kind", "f:status", "f:stringData"})
-"""Nobody owns these, or not by an apply."""
+"""The fields that no manager owns, or not by an apply."""
 _NOT_OWNED_METADATA: Final = frozenset(
     f"f:{name}"
     for name in (
@@ -25,13 +26,13 @@ _NOT_OWNED_METADATA: Final = frozenset(
     )
 )  # fmt: skip
 _KEY_DEFAULTS: Final[JsonObject] = {"protocol": "TCP"}
-"""What the server fills in for a key of an item: of ports, as nothing else in its own kinds has any."""
+"""The default values of item keys, by which the server fills in missing ones: only ports of its own kinds have any."""
 
 
 def uncovered(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Iterator[FieldPath]:
-    """The paths of what is wanted that is not ours; an item before what is in it.
+    """Yield the paths of wanted fields that are not ours; an item before its contents.
 
-    What is empty says nothing, unless somebody else put something in its place as a whole; what is null never does.
+    An empty value does not count unless another manager replaced it as a whole; a null never does.
     """
     here = _Owned(owners.own, owners.own_updates, tuple(fields for _, fields in owners.sets_of_others()))
     for path in _walk(desired, live, here, ()):
@@ -41,13 +42,13 @@ def uncovered(desired: JsonObject, live: JsonObject, owners: FieldOwners) -> Ite
 
 
 def says_something(value: Maybe) -> bool:
-    """Whether it is a value, and not an empty one, into which the server and others may put what they like."""
+    """Return whether there is a value that is not empty; the server and other managers may fill an empty one."""
     return not isinstance(value, Absent) and value is not None and value != {} and value != []
 
 
 @dataclass(frozen=True, slots=True)
 class _Owned:
-    """What is owned at one place: by what we applied, by other writes under our name, by everybody else."""
+    """The ownership at one position: by our applies, by other writes under our name, by all other managers."""
 
     applied: FieldSet
     updated: FieldSet
@@ -58,25 +59,25 @@ class _Owned:
         return _Owned(self.applied.below(element), self.updated.below(element), others)
 
     def has(self, element: str) -> bool:
-        """Whether it is ours by itself."""
+        """Return whether we own the element itself."""
         return element in self.applied.members or element in self.updated.members
 
     def is_shared(self, element: str) -> bool:
-        """Whether anybody has something in it, so that it is not owned as a whole."""
+        """Return whether any manager owns something inside the element, so that it is not owned as a whole."""
         return any(element in fields.children for fields in (self.applied, self.updated, *self.others))
 
     def is_theirs(self, element: str) -> bool:
-        """Whether one of the others has it."""
+        """Return whether another manager owns the element."""
         return any(element in fields.members for fields in self.others)
 
     def elements(self) -> set[str]:
-        """All that anybody has here."""
+        """Return all elements that any manager owns here."""
         sets = (self.applied, self.updated, *self.others)
         return {element for fields in sets for element in fields.members | fields.children.keys()}
 
 
 def _walk(wanted: JsonValue, live: Maybe, owned: _Owned, path: FieldPath) -> Iterator[FieldPath]:
-    """The paths at and below ``path`` that we do not own."""
+    """Yield the paths at and below ``path`` that we do not own."""
     if isinstance(wanted, dict):
         steps = [(f"f:{name}", inner, _member(live, name)) for name, inner in wanted.items()]
     elif isinstance(wanted, list) and not all(element.startswith("f:") for element in owned.elements()):
@@ -98,7 +99,7 @@ def _walk(wanted: JsonValue, live: Maybe, owned: _Owned, path: FieldPath) -> Ite
 
 
 def _items(wanted: list[JsonValue], live: Maybe, owned: _Owned) -> Iterator[tuple[str, JsonValue, Maybe]]:
-    """The wanted items with their elements; one that is not ours any more gets the element that an owner of it would have."""
+    """Yield the wanted items with their elements; an item that is not ours gets the element that its owner would have."""
     mine = sorted(owned.applied.members | owned.applied.children.keys())
     names = {index: element for element, index in match_items(mine, wanted).items()}
     keys = {name for element in owned.elements() if element.startswith("k:") for name in keys_of(element)}
@@ -108,7 +109,7 @@ def _items(wanted: list[JsonValue], live: Maybe, owned: _Owned) -> Iterator[tupl
 
 
 def _element(item: JsonValue, index: int, keys: set[str]) -> str:
-    """What tells an item apart. One that lacks a key whose default is not known is only found by its place."""
+    """Return the element of an item: its keys; or its index, if it lacks a key whose default is not known."""
     if not isinstance(item, dict) or not keys:
         return f"v:{canonical_json(item).decode()}"
     key = {name: item.get(name, _KEY_DEFAULTS.get(name)) for name in keys}

@@ -1,8 +1,8 @@
-"""Where the paths of a field set lead in a document, without the schema that the set was made with.
+"""Resolution of a field set's paths in a document, without the schema that the set was made with.
 
-A set says of itself which lists are keyed, and by what: its elements are ``k:{"name":"a"}``. So the item an element means is the
-one that has these keys; a key that the item leaves out may be one that the server filled in (``protocol: TCP`` of a port), and
-is taken to fit where no other item fits better. Nothing here fails: what leads nowhere is absent.
+The set itself shows which lists are keyed, and by which keys: its elements are ``k:{"name":"a"}``. So an element means the
+item that has these keys. A key that the item leaves out may be one that the server filled in (``protocol: TCP`` of a port),
+and counts as equal unless another item matches better. Nothing here fails: a path that leads nowhere is absent.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from wharfinger.kube.field_sets import MAX_ELEMENT_BYTES, FieldPath, FieldSet
 
 
 class Absent:
-    """No value, as opposed to a null."""
+    """The absence of a value, as opposed to a null."""
 
 
 ABSENT: Final = Absent()
@@ -23,14 +23,14 @@ _Key: TypeAlias = tuple[tuple[bool, JsonValue], ...]
 
 
 def match_items(elements: Collection[str], items: Sequence[JsonValue]) -> dict[str, int]:
-    """The index of the item that each element means; elements that no item fits are left out. Each item is taken once."""
+    """Return the index of the item of each element; elements without a matching item are left out. Each item is taken once."""
     keyed = [element for element in elements if element.startswith("k:")]
     groups = _by_present_keys(keyed, items)
     found: dict[str, int] = {}
     taken: set[int] = set()
     for names in sorted(
         groups, key=len, reverse=True
-    ):  # items with the most keys first: a default fits only what is left
+    ):  # items with the most keys first: defaults match only the remaining ones
         for element in keyed:
             keys = keys_of(element)
             if element in found or not names <= keys.keys():
@@ -52,7 +52,7 @@ def match_items(elements: Collection[str], items: Sequence[JsonValue]) -> dict[s
 
 @lru_cache(maxsize=4096)
 def keys_of(element: str) -> JsonObject:
-    """The keys of an element ``k:…``; not to be changed."""
+    """Return the keys of an element ``k:…``; they must not be changed."""
     try:
         keys = decode_json(element[2:], max_bytes=MAX_ELEMENT_BYTES, what="key")
     except JsonError:
@@ -61,7 +61,7 @@ def keys_of(element: str) -> JsonObject:
 
 
 def leaf_values(fields: FieldSet, value: Maybe) -> Iterator[tuple[FieldPath, Maybe]]:
-    """Every path of the set with nothing of it below, and the value there; in the same order for equal sets."""
+    """Yield each path of the set that has nothing below it, with its value; in the same order for equal sets."""
     children = sorted(fields.members | fields.children.keys())
     for element, inner in _steps(children, value):
         below = fields.children.get(element)
@@ -73,14 +73,14 @@ def leaf_values(fields: FieldSet, value: Maybe) -> Iterator[tuple[FieldPath, May
 
 
 def value_at(path: FieldPath, value: Maybe) -> Maybe:
-    """The value at the end of a path."""
+    """Return the value at the end of a path."""
     for element in path:
         value = next(inner for _, inner in _steps([element], value))
     return value
 
 
 def _steps(elements: Sequence[str], value: Maybe) -> Iterator[tuple[str, Maybe]]:
-    """Each element with the value that it leads to."""
+    """Yield each element with its value."""
     indexes: Mapping[str, int] = match_items(elements, value) if isinstance(value, list) else {}
     for element in elements:
         if element.startswith("f:"):
@@ -92,7 +92,7 @@ def _steps(elements: Sequence[str], value: Maybe) -> Iterator[tuple[str, Maybe]]
 def _by_present_keys(
     keyed: Sequence[str], items: Sequence[JsonValue]
 ) -> dict[frozenset[str], dict[_Key, dict[int, None]]]:
-    """Items by which of the keys they have, and by these; an item may be in several, since elements may lack keys, too."""
+    """Return the items by the keys that they have, and by these keys' values; an item may be in several groups."""
     groups: dict[frozenset[str], dict[_Key, dict[int, None]]] = {}
     for names in {frozenset(keys_of(element)) for element in keyed}:
         for at, item in enumerate(items):
@@ -103,7 +103,7 @@ def _by_present_keys(
 
 
 def _key(values: JsonObject, names: frozenset[str]) -> _Key:
-    """The values of these keys, to be compared: true is not 1, and what is no scalar is its text."""
+    """Return comparable values of these keys: true is not 1, and a value that is no scalar becomes its text."""
     return tuple((isinstance(values[name], bool), _scalar(values[name])) for name in sorted(names))
 
 
@@ -112,9 +112,9 @@ def _scalar(value: JsonValue) -> JsonValue:
 
 
 def segments_at(path: FieldPath, *documents: Maybe) -> tuple[str, ...]:
-    """A path as the segments of a JSON pointer: an item's index is that in the first document that has it.
+    """Return a path as segments of a JSON pointer: an item's index is that in the first document that has it.
 
-    An item that none of them has stays as the set names it.
+    An item that is in no document keeps the name that the set gives it.
     """
     segments: list[str] = []
     places = list(documents)
@@ -129,5 +129,5 @@ def segments_at(path: FieldPath, *documents: Maybe) -> tuple[str, ...]:
 
 
 def pointer_text(segments: Sequence[str]) -> str:
-    """The RFC 6901 pointer of segments: ``("a/b", "0")`` → ``/a~1b/0``."""
+    """Return the RFC 6901 pointer of segments: ``("a/b", "0")`` → ``/a~1b/0``."""
     return "".join(f"/{segment.replace('~', '~0').replace('/', '~1')}" for segment in segments)

@@ -1,8 +1,8 @@
-"""Who owns which fields of a live object, as its ``metadata.managedFields`` say, seen by one manager that applies.
+"""The owners of a live object's fields, by its ``metadata.managedFields``, from the view of one manager that applies.
 
-Three kinds of entries matter to it: the one it applied (:attr:`FieldOwners.own`), what was written under its name in any other
-way (a package's hooks write so), and everybody else's. Entries that cannot be read own nothing; where it is our own that cannot
-be read, nothing can be said of the object at all.
+It distinguishes three kinds of entries: the one it applied (:attr:`FieldOwners.own`), writes under its name by any other
+means (a package's hooks write so), and those of all other managers. Unreadable entries own nothing; if its own entry is
+unreadable, nothing is known about the object.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class Writer:
 
 
 NOBODY: Final = Writer("")
-"""Who removed a field: nothing in an object tells it."""
+"""The writer of a removed field, which is recorded nowhere in an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +40,32 @@ class FieldOwners:
     """The owners of one object's fields. Made by :func:`read_owners`."""
 
     own: FieldSet
-    """What the manager applied, and still owns."""
+    """The fields that the manager applied, and still owns."""
     own_updates: FieldSet
-    """What was written under the manager's name, but not applied."""
+    """The fields that were written under the manager's name, but not applied."""
     others: tuple[_Entry, ...] = field(default=())
-    """Everybody else, the latest first."""
+    """The entries of all other managers, the latest first."""
 
     def writer_of(self, path: FieldPath) -> Writer:
-        """Who else has this field now, or something in it; NOBODY where nobody has."""
+        """Return the other manager that has this field now, or something inside it; NOBODY if there is none."""
         for entry in self.others:
             if path in entry.fields or below(entry.fields, path):
                 return entry.writer
         return NOBODY
 
     def are_others_whole(self, path: FieldPath) -> bool:
-        """Whether somebody else has this field, and nobody else anything in it: as a whole."""
+        """Return whether another manager has this field as a whole: no other manager has anything inside it."""
         has = any(path in entry.fields for entry in self.others)
         return has and not any(below(entry.fields, path) for entry in self.others)
 
     def sets_of_others(self) -> Iterator[tuple[Writer, FieldSet]]:
-        """What each of the others has."""
+        """Yield each other writer with its fields."""
         for entry in self.others:
             yield entry.writer, entry.fields
 
 
 def own_entry(live: JsonObject, manager: str) -> JsonObject | None:
-    """The entry of what the manager applied to the object, as it is written there."""
+    """Return the entry of the manager's apply to the object, unparsed."""
     metadata = live.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, dict) else None
     for entry in entries if isinstance(entries, list) else ():
@@ -80,7 +80,7 @@ def own_entry(live: JsonObject, manager: str) -> JsonObject | None:
 
 
 def read_owners(live: JsonObject, manager: str) -> FieldOwners | None:
-    """The owners of the fields of a live object, or None where the manager's own entry cannot be read."""
+    """Return the owners of the fields of a live object, or None if the manager's own entry cannot be read."""
     own, own_updates = EMPTY, EMPTY
     others: list[_Entry] = []
     entries = find(live, "metadata", "managedFields")
@@ -106,13 +106,13 @@ def read_owners(live: JsonObject, manager: str) -> FieldOwners | None:
 
 
 def text_at(live: JsonObject, *path: str) -> str:
-    """The text at a path of a foreign object, "" where there is none; nothing that a server sends may raise here."""
+    """Return the text at a path of a foreign object, "" if there is none; nothing that a server sends may raise here."""
     value = find(live, *path)
     return value if isinstance(value, str) else ""
 
 
 def below(fields: FieldSet, path: FieldPath) -> FieldSet:
-    """The paths of the set below one path, without it."""
+    """Return the paths of the set below one path, without that path."""
     for element in path:
         fields = fields.below(element)
     return fields

@@ -1,13 +1,14 @@
-"""What is known of each live object of a release, and tasks that find out what cannot be told from the object alone.
+"""The facts about each live object of a release, and tasks that determine what the object alone does not show.
 
-Most objects are judged as they are told, in no time. Two kinds of them are not, and are *open* until a task has judged them:
+Most objects are judged at once when they are reported. Two kinds of them are not, and are *open* until a task has judged
+them:
 
-* those for which their release has a rule: expressions run in a worker (:mod:`~wharfinger.cluster.health.rules`);
-* custom ones without a status: whether their kind declares one says its definition, which is asked for once.
+* objects for which their release has a rule: expressions run in a worker (:mod:`~wharfinger.cluster.health.rules`);
+* custom objects without a status: their definition, which is read once, shows whether the kind declares one.
 
-A task that cannot finish, since the worker died or the API server is away, tries again after :data:`RETRY_S`; until then what was
-known before stands, and is not certain. Of an object that waits for a task the newest state is kept, and nothing once it was
-judged.
+A task that cannot finish, because the worker died or the API server is away, retries after :data:`RETRY_S`; until then the
+former state is kept, and is not certain. The newest state of an object that waits for a task is kept, and is discarded once
+it was judged.
 """
 
 from collections.abc import Callable
@@ -30,12 +31,12 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.kube.times import parse_time
 
 GRACE_S: Final = 30.0
-"""For so long after it was made an object may be without the status that its kind declares."""
+"""The time after its creation in which an object may be without the status that its kind declares."""
 RETRY_S: Final = 5.0
 GUARD_S: Final = 30.0
-"""For so long after an apply the watch is not believed what was before it. Not for ever: a restored etcd begins anew."""
+"""The time after an apply in which older states from the watch are ignored; limited, since a restored etcd begins anew."""
 JUDGES: Final = 4
-"""Objects that are judged at a time."""
+"""The number of objects that are judged at a time."""
 CRD: Final = ResourceType(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
@@ -44,14 +45,17 @@ _FORBIDDEN: Final = 403
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """An object that a task is to judge; ``obj`` None: it is to be asked for."""
+    """An object that a task is to judge; if ``obj`` is None, the task reads it."""
 
     key: ObjectKey
     obj: JsonObject | None
 
 
 class HealthFacts:
-    """``rule_of`` says by which rule an object is judged, None: by those that are built in. ``changed`` is told what changed."""
+    """The facts about live objects. ``rule_of`` returns the rule of an object, None for the built-in rules.
+
+    ``changed`` is called with each object whose fact changed.
+    """
 
     def __init__(
         self,
@@ -74,41 +78,41 @@ class HealthFacts:
         self._declares: dict[ResourceType, bool] = {}
 
     def get(self, identity: Identity) -> Fact | None:
-        """What is known of an object; None: it is not there, or was not looked up."""
+        """Return the fact about an object; None if it does not exist, or was not looked up."""
         return self._facts.get(identity)
 
     def __len__(self) -> int:
-        """How many objects something is known of."""
+        """Return the number of objects with a fact."""
         return len(self._facts)
 
     @property
     def open(self) -> int:
-        """How many wait for a task."""
+        """Return the number of objects that wait for a task."""
         return len(self._cases) + len(self._later)
 
     @property
     def next_grace(self) -> float:
-        """When the next grace time ends (trio's clock)."""
+        """Return when the next grace time ends (trio's clock)."""
         return min(self._graces.values(), default=inf)
 
     def end_graces(self) -> None:
-        """Tell those whose grace time is over."""
+        """Report the objects whose grace time is over."""
         now = trio.current_time()
         for identity in [one for one, until in self._graces.items() if until <= now]:
             del self._graces[identity]
             self._changed(identity)
 
-    # -- what is told
+    # -- notifications
 
     def saw(self, key: ObjectKey, obj: JsonObject) -> None:
-        """An object as the watch tells it; passed over where an apply answered with a newer state just now."""
+        """Note an object from the watch; ignore it if a recent apply was answered with a newer state."""
         identity, seen = identity_of(key), _sighting(obj)
         held = self._facts.get(identity)
         if held is None or not (seen.is_before(held.seen) and trio.current_time() < held.guarded):
             self._judge_now(identity, _Case(key, obj), seen)
 
     def answered(self, key: ObjectKey, obj: JsonObject) -> None:
-        """An object as an apply answered it; passed over where the watch was faster."""
+        """Note an object from the answer to an apply; ignore it if the watch has a newer state."""
         identity, seen = identity_of(key), _sighting(obj)
         held = self._facts.get(identity)
         if held is None or not seen.is_before(held.seen):
@@ -116,7 +120,7 @@ class HealthFacts:
             self._facts[identity] = replace(self._facts[identity], guarded=trio.current_time() + GUARD_S)
 
     def lost(self, key: ObjectKey) -> None:
-        """It is gone."""
+        """Note that an object is gone."""
         self._drop(identity_of(key))
 
     def _drop(self, identity: Identity) -> None:
@@ -127,12 +131,12 @@ class HealthFacts:
             self._changed(identity)
 
     def forget(self, group_kind: str) -> None:
-        """Nothing more is told of a kind: what is known of its objects would only become false."""
+        """Discard the facts about a kind that is not watched any more, since they would become false."""
         for identity in [one for one in self._facts if one.group_kind == group_kind]:
             self._drop(identity)
 
     def look_again(self, key: ObjectKey) -> None:
-        """It may be judged by another rule now; nothing where nothing is known of it."""
+        """Judge an object again if its rule changed; do nothing if it has no fact."""
         identity = identity_of(key)
         held = self._facts.get(identity)
         if held is not None and held.rule != self._rule_of(identity):
@@ -140,10 +144,10 @@ class HealthFacts:
             self._open(identity, _Case(key, None))
 
     def _judge_now(self, identity: Identity, case: _Case, seen: Sighting) -> None:
-        """Judge it here, or have a task do so."""
+        """Judge the object at once, or have a task do so."""
         obj, rule, held = case.obj or {}, self._rule_of(identity), self._facts.get(identity)
         if held is not None and held.seen == seen and held.rule == rule and seen.version >= 0:
-            return  # it was told already
+            return  # this state is known already
         self._cases.pop(identity, None)
         self._later.pop(identity, None)
         waiting = unsettled(obj)
@@ -187,7 +191,7 @@ class HealthFacts:
     # -- tasks
 
     async def run(self) -> None:
-        """Judge what is open, until cancelled."""
+        """Judge open objects, until cancelled."""
         async with trio.open_nursery() as nursery:
             for number in range(JUDGES):
                 nursery.start_soon(self._judge_all, name=f"health judge {number}")
@@ -217,13 +221,13 @@ class HealthFacts:
                 await self._work.wait()
 
     async def _judge(self, identity: Identity, case: _Case) -> None:
-        """Raises ClusterError, ProgramError: it cannot be judged now."""
+        """Judge an object. Raises ClusterError and ProgramError if that is not possible now."""
         obj = case.obj
         if obj is None:
             try:
                 obj = await self._client.get(case.key)
             except NotFoundError:
-                return  # the watch will tell
+                return  # the watch will report it
         rule, seen = self._rule_of(identity), _sighting(obj)
         if rule is not None and self._expressions is not None:
             state = await judged(rule, obj, self._expressions)
@@ -233,14 +237,14 @@ class HealthFacts:
             state = readiness(obj)
         held = self._facts.get(identity)
         if held is None or identity in self._cases or (held.seen != seen and (case.obj is not None or not held.open)):
-            return  # it is gone, or a newer state was told
+            return  # it is gone, or a newer state was reported
         if rule != self._rule_of(identity):
             self._open(identity, _Case(case.key, None))
             return
         self._put(identity, replace(self._fact(case.key.resource, obj, seen, state, rule), guarded=held.guarded))
 
     async def _declares_status(self, resource: ResourceType) -> bool:
-        """Whether its definition has the status subresource. A kind without a definition that we may read declares nothing."""
+        """Return whether the kind's definition has the status subresource; False without a definition that we may read."""
         try:
             crd = await self._client.get(ObjectKey(CRD, "", f"{resource.plural}.{resource.group}"))
             versions = [one for one in find_list(crd, "spec", "versions") if find_str(one, "name") == resource.version]

@@ -1,9 +1,9 @@
-"""How a release is: which of its objects are as wanted, and what keeps the others. What is known of one object, and no more.
+"""The health of a release: which objects are as wanted, and why the others are not; and the fact about one object.
 
-Pure. A few words are kept of each live object, never the object. States of one object come from two sides: from the watch, and
-from what an apply answered. For some time after an apply the watch may still tell what was before it; by their resourceVersion
-(comparable within a kind, KEP-5504) such states are known and passed over, so that a wait which begins after an apply never ends
-on the state before it.
+Pure. A few words are kept of each live object, never the object. States of one object have two sources: the watch, and the
+answers to applies. For some time after an apply the watch may still report the state before it. Such states are recognised
+by their resourceVersion (comparable within a kind, KEP-5504) and ignored, so that a wait which begins after an apply never
+ends on the state before it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,23 +20,23 @@ from wharfinger.kube.resource import ObjectKey
 
 
 class HealthState(StrEnum):
-    """A release in one word (spec runtime §8.8)."""
+    """The health of a release in one word (spec runtime §8.8)."""
 
     UNKNOWN = "Unknown"
-    """It has no objects, or not all were looked up yet."""
+    """The release has no objects, or not all were looked up yet."""
     CURRENT = "Current"
-    """All are as wanted."""
+    """All objects are as wanted."""
     RECONCILING = "Reconciling"
-    """Some are on their way."""
+    """Some objects are in progress."""
     DEGRADED = "Degraded"
-    """One has failed, or has stalled."""
+    """An object has failed, or has stalled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """``laggards`` are sorted; ``known`` is False until everything was looked up once, and they may all be ready.
+    """The health of a release. ``laggards`` are sorted; ``known`` is False until everything was looked up once.
 
-    ``stalled``: laggards that have been on their way for too long (:mod:`~wharfinger.cluster.health.stall`).
+    ``stalled``: laggards that have been in progress for too long (:mod:`~wharfinger.cluster.health.stall`).
     """
 
     ready: tuple[ObjectKey, ...] = ()
@@ -46,7 +46,7 @@ class Health:
 
     @property
     def state(self) -> HealthState:
-        """In one word."""
+        """Return the state in one word."""
         if not self.known or not (self.ready or self.laggards):
             return HealthState.UNKNOWN
         if self.stalled or any(isinstance(state, Failed) for state in self.laggards.values()):
@@ -54,7 +54,7 @@ class Health:
         return HealthState.RECONCILING if self.laggards else HealthState.CURRENT
 
     def differs(self, other: "Health | None") -> bool:
-        """Whether somebody who was told the other has something to learn."""
+        """Return whether a listener that knows the other health has to be notified of this one."""
         return other is None or (self.state, self.laggards, self.stalled) != (
             other.state,
             other.laggards,
@@ -65,7 +65,7 @@ class Health:
 def health_of(
     states: Mapping[ObjectKey, Readiness], unknown: Iterable[ObjectKey] = (), stalled: Iterable[ObjectKey] = ()
 ) -> Health:
-    """The health of a release whose objects are in these states, all but the unknown ones."""
+    """Return the health of a release whose objects are in these states, all but the unknown ones."""
     laggards = {key: state for key, state in sorted(states.items()) if not isinstance(state, Current)}
     ready = tuple(sorted(key for key, state in states.items() if isinstance(state, Current)))
     late = frozenset(key for key in stalled if key in laggards)
@@ -74,18 +74,18 @@ def health_of(
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """Which state of an object was seen. ``version`` is its resourceVersion, -1 where that is no number."""
+    """The observed version of an object. ``version`` is its resourceVersion, -1 if that is no number."""
 
     uid: str
     version: int
 
     def is_before(self, other: "Sighting") -> bool:
-        """Whether it is an older state, of this object or of one that had its name."""
+        """Return whether it is an older state, of this object or of one that had its name."""
         return 0 <= self.version < other.version
 
 
 def sighting(obj: JsonObject) -> Sighting:
-    """Of an object. Raises ShapeError."""
+    """Return the sighting of an object. Raises ShapeError."""
     version = find_str(obj, "metadata", "resourceVersion")
     number = int(version) if version.isascii() and version.isdigit() and len(version) <= 20 else -1
     return Sighting(find_str(obj, "metadata", "uid"), number)
@@ -93,11 +93,11 @@ def sighting(obj: JsonObject) -> Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is known of one live object: the state seen last, and its readiness.
+    """The fact about one live object: the state seen last, and its readiness.
 
-    ``open``: its readiness is being found out anew, and ``state`` is what it was. ``until``: a grace time ends then (trio's
-    clock), and with it what the state waits for. ``rule`` is what it was judged by.
-    ``guarded``: an apply answered with it, and until then no older state counts.
+    ``open``: the readiness is being determined anew, and ``state`` is the former one. ``until``: the end of a grace time
+    (trio's clock), after which the object is Current. ``rule`` is the rule by which it was judged. ``guarded``: the object comes
+    from the answer to an apply, and until this time no older state counts.
     """
 
     seen: Sighting
@@ -108,9 +108,9 @@ class Fact:
     guarded: float = -inf
 
     def at(self, now: float) -> Readiness:
-        """Its readiness, as far as it is known."""
+        """Return the readiness, as far as it is known."""
         return Current() if self.until is not None and now >= self.until else self.state
 
     def certain_at(self, now: float) -> Readiness:
-        """Its readiness as of the state that was seen last: what a wait may end on."""
-        return InProgress("its health is being found out") if self.open else self.at(now)
+        """Return the readiness as of the state that was seen last, on which a wait may end."""
+        return InProgress("its health is being determined") if self.open else self.at(now)

@@ -1,22 +1,22 @@
-"""How every release is, all the time: the rows of the desired table beside what is live, and waits for them to be ready.
+"""The health of every release at all times: the desired rows beside the live objects, and waits until they are ready.
 
     async with open_health_monitor(table, client, live, told=listener) as health:
         report = await health.wait_ready(owner, progress=tell)
 
-Live objects are told by :mod:`~wharfinger.cluster.objects.live_objects`; what is kept of one is a `Fact`. Readiness by the
-rules that are built in is found out while it is told, readiness by a release's own rules in tasks here, since a rule runs in a
-worker and may have no answer today. Invariants:
+Live objects are reported by :mod:`~wharfinger.cluster.objects.live_objects`; a `Fact` is kept of each. Readiness by the
+built-in rules is determined during that report. Readiness by a release's own rules is determined in tasks here, since a rule
+runs in a worker and may have no answer today. Invariants:
 
-* ``told`` hears of a release when its laggards, their messages or its state change, at most once per :data:`QUIET_S`, and not
-  before everything of it was looked up: what is not known is not bad. Who asked in between, and was answered something else than
-  was told last, is told again: it may be over as fast as it came.
-* A wait ends on what is certain: never on a state from before an apply that was told by :meth:`HealthMonitor.applied`, nor on one
-  that is being found out anew. It ends at the first failure; cancelling it leaves nothing behind.
+* ``told`` is called for a release when its laggards, their messages or its state change, at most once per :data:`QUIET_S`, and
+  not before all its objects were looked up: an unknown object is not a bad one. If a caller of :meth:`HealthMonitor.health`
+  meanwhile got another answer than the last report, the release is reported again, although it may be as it was.
+* A wait ends on certain states only: never on a state from before an apply that was reported by :meth:`HealthMonitor.applied`,
+  nor on one that is being determined anew. It ends at the first failure; cancelling it leaves nothing behind.
 * A release is Degraded only for a cause that lasts: an object that failed, or one that stalled
   (:mod:`~wharfinger.cluster.health.stall`). An object that becomes unready is Reconciling until then.
-* Nothing hangs on a kind that cannot be looked up: its objects are laggards, and the message says why.
-* A custom kind that declares a status is given :data:`GRACE_S` from an object's creation to write one, then it counts as one
-  that never does.
+* A kind that cannot be looked up blocks nothing: its objects are laggards, and the message gives the reason.
+* The controller of a custom kind that declares a status has :data:`GRACE_S` from an object's creation to write one; after that
+  the object counts as one that never gets a status.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -45,24 +45,24 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 QUIET_S: Final = 0.2
-"""The least time between two words about releases."""
+"""The least time between two reports about releases, in seconds."""
 PATIENCE_S: Final = 5.0
-"""After so long a wait asks what the cluster says of its laggards, and again each so often."""
+"""The interval at which a wait reads the newest events of its laggards, in seconds."""
 MAX_ASKED: Final = 5
-"""Laggards that are asked about."""
+"""The number of laggards whose events are read."""
 ASKING_S: Final = 10.0
-"""How long asking may take."""
+"""The time limit for reading the events of an object, in seconds."""
 
 _OUTDATED: Final = Health(known=False)
-"""In place of what was told last: whatever comes next is news."""
+"""A placeholder for the last report of a release: every health differs from it."""
 
 OnHealth: TypeAlias = Callable[[Owner, Health], None]
-"""Must not block, and must not raise."""
+"""A callback for the health of a release. Must not block, and must not raise."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthStatistics:
-    """``objects``: live ones that something is known of; ``open``: those that are being judged."""
+    """The counts of a monitor. ``objects``: live objects with a fact; ``open``: those being judged."""
 
     objects: int
     open: int
@@ -72,7 +72,7 @@ class HealthStatistics:
 
 @dataclass(slots=True)
 class _Wait:
-    """A wait under way. ``events``: what the cluster said of an object; ``moved`` is set when something changed."""
+    """A wait under way. ``events``: the newest event of each object; ``moved`` is set when something changed."""
 
     owner: Owner
     keys: frozenset[Identity] | None
@@ -82,7 +82,7 @@ class _Wait:
 
 
 class HealthMonitor:
-    """Made by :func:`open_health_monitor`."""
+    """A monitor of releases. Made by :func:`open_health_monitor`."""
 
     def __init__(
         self,
@@ -108,21 +108,24 @@ class HealthMonitor:
         self._wake = trio.Event()
         self._waits: list[_Wait] = []
 
-    # -- what is told to it
+    # -- notifications
 
     def changed(self, key: ObjectKey, obj: JsonObject | None) -> None:
-        """A live object as it is now; None: it is gone. For `LiveObjects.listen`."""
+        """Note a live object; None if it is gone. For `LiveObjects.listen`."""
         if obj is None:
             self._facts.lost(key)
         else:
             self._facts.saw(key, obj)
 
     def applied(self, key: ObjectKey, response: JsonObject) -> None:
-        """What an apply answered: from now on no wait ends on a state before it."""
+        """Note the answer to an apply: from now on no wait ends on a state before it."""
         self._facts.answered(key, response)
 
     def looked_up(self, resource: ResourceType, why: str | None) -> None:
-        """All of a kind was told (""), ``why`` it cannot be, or nothing is from now on (None). For `LiveObjects.listen`."""
+        """Note that a kind was looked up (""), ``why`` it cannot be, or that it is not watched any more (None).
+
+        For `LiveObjects.listen`.
+        """
         if why is None:
             self._looked_up.pop(resource, None)
             if not any(other.group_kind == resource.group_kind for other in self._looked_up):
@@ -135,7 +138,7 @@ class HealthMonitor:
             self._touch(owner)
 
     def set_rules(self, owner: Owner, rules: tuple[HealthRule, ...]) -> None:
-        """By these rules the objects of a release are judged from now on."""
+        """Judge the objects of a release by these rules from now on."""
         before = self._rules.get(owner, ())
         if before == rules:
             return
@@ -146,10 +149,10 @@ class HealthMonitor:
         for row in self._rows(owner):
             self._facts.look_again(row.key)
 
-    # -- what is asked of it
+    # -- queries
 
     def health(self, owner: Owner) -> Health:
-        """How a release is now."""
+        """Return the present health of a release."""
         health = self._health(owner)
         if owner in self._told and health.differs(self._told[owner]):
             self._told[owner] = _OUTDATED
@@ -169,8 +172,8 @@ class HealthMonitor:
     ) -> WaitReport:
         """Wait until the objects of a release (these only; None: all) are Current, or one has Failed.
 
-        ``progress`` is told the laggards each time they change, after :data:`PATIENCE_S` with what the cluster last said of them.
-        Objects that leave the release meanwhile are not waited for. The caller sets the deadline.
+        ``progress`` is called with the laggards each time they change; after :data:`PATIENCE_S` they include their newest
+        events. Objects that leave the release meanwhile are not waited for. The caller sets the deadline.
         """
         wait = _Wait(owner, None if keys is None else frozenset(map(identity_of, keys)))
         self._waits.append(wait)
@@ -184,13 +187,13 @@ class HealthMonitor:
         return report
 
     def statistics(self) -> HealthStatistics:
-        """What it knows now."""
+        """Return the present counts."""
         return HealthStatistics(len(self._facts), self._facts.open, len(self._told), len(self._waits))
 
     # -- tasks of `open_health_monitor`
 
     async def run(self) -> None:
-        """Follow rows, judge objects, tell changes; until cancelled."""
+        """Follow rows, judge objects, report changes; until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._facts.run, name="health judges")
             nursery.start_soon(self._follow_rows, name="health of rows")
@@ -242,10 +245,10 @@ class HealthMonitor:
                 self._on_health(owner, health)
 
     def _follow_unready(self, owner: Owner, health: Health) -> None:
-        """Keep since when its laggards are as they are, and when the next of them stalls."""
+        """Note since when each laggard has been in its state, and when the next of them stalls."""
         self._stalls.pop(owner, None)
         if not health.known:
-            return  # what was known before goes on when everything is looked up again
+            return  # the former times are kept until everything is looked up again
         now = trio.current_time()
         unready = followed(self._unready.pop(owner, {}), health.laggards, now)
         if unready:
@@ -266,7 +269,7 @@ class HealthMonitor:
                 progress(told)
             if report.done or report.failed:
                 return report
-            wait.moved = trio.Event()  # no await since the states were read
+            wait.moved = trio.Event()  # no await since the states were read, so no change is missed
             await wait.moved.wait()
 
     def _certain(self, wait: _Wait) -> dict[ObjectKey, Readiness]:
@@ -274,7 +277,7 @@ class HealthMonitor:
         return {row.key: self._state(row, certain=True) for row in sorted(rows, key=lambda row: row.key)}
 
     async def _ask_about(self, wait: _Wait) -> None:
-        """What the cluster says of the first laggards, as long as the wait lasts."""
+        """Read the newest events of the first laggards, as long as the wait lasts."""
         while True:
             await trio.sleep(PATIENCE_S)
             for key in tuple(wait.laggards)[:MAX_ASKED]:
@@ -283,7 +286,7 @@ class HealthMonitor:
                     try:
                         wait.events[key] = await last_event(self._client, key, fact.seen.uid if fact else "")
                     except ClusterError:
-                        continue  # the wait is not about events
+                        continue  # a wait does not depend on events
             wait.moved.set()
 
     # -- one object
@@ -335,11 +338,11 @@ async def open_health_monitor(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     grace_s: float = GRACE_S,
 ) -> AsyncGenerator[HealthMonitor, None]:
-    """The health of all releases in ``table``, for as long as the block runs.
+    """Yield a monitor of all releases in ``table``, for as long as the block runs.
 
-    ``expressions`` evaluates the rules of releases; without, they are passed over. ``now`` is what ages are measured against.
-    ``grace_s``: for so long an object may be unready without moving before it counts as stalled.
-    Kinds must be attended after it was opened, or it does not learn what is there.
+    ``expressions`` evaluates the rules of releases; without it, rules are ignored. ``now`` is the clock for the ages of
+    objects. ``grace_s``: the time for which an object may be unready without a change before it counts as stalled. Kinds
+    must be watched after the monitor was opened, or it does not learn their objects.
     """
     monitor = HealthMonitor(table, client, expressions, told, now, grace_s)
     live.listen(monitor.changed, monitor.looked_up)
@@ -350,7 +353,7 @@ async def open_health_monitor(
 
 
 def _with_events(laggards: Laggards, events: dict[ObjectKey, str]) -> Laggards:
-    """The laggards with what the cluster said of them behind their own words."""
+    """Return the laggards with their newest events appended to their messages."""
     return {key: _with_event(state, events.get(key, "")) for key, state in laggards.items()}
 
 

@@ -1,4 +1,4 @@
-"""What "ready" means for a kind whose objects do not say it the usual way: expressions in CEL, in the shape that Flux gave them.
+"""Rules of readiness for kinds that do not report it the usual way: expressions in CEL, in the form that Flux defined.
 
 ::
 
@@ -9,11 +9,12 @@
         inProgress: status.phase == 'Running'
         failed: has(status.error)
 
-An expression sees the parts of the object as ``metadata``, ``spec`` and ``status`` (empty objects where they are missing), and
-the whole as ``self``. Being deleted, or not observed by its controller yet, an object is in progress whatever they say. Else they
-are asked in the order ``inProgress``, ``failed``, ``current``, and the first that is true decides; none: in progress.
+An expression sees the parts of the object as ``metadata``, ``spec`` and ``status`` (empty objects if they are missing), and
+the whole as ``self``. An object that is being deleted, or is not observed by its controller yet, is in progress without any
+evaluation. Otherwise the expressions are evaluated in the order ``inProgress``, ``failed``, ``current``, and the first that
+is true decides; if none is true, the object is in progress.
 
-Expressions are foreign programs. Where and how they run is behind :class:`Expressions`; here they are only text.
+Expressions are foreign programs. They are evaluated behind :class:`Expressions`; here they are only text.
 """
 
 from collections.abc import Iterable
@@ -26,18 +27,18 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find
 
 MAX_RULES: Final = 100
 MAX_EXPRESSION: Final = 4_096
-"""Characters of one expression."""
+"""The largest number of characters of one expression."""
 _EXPRESSIONS: Final = ("current", "inProgress", "failed")
 _NAMES: Final = ("metadata", "spec", "status")
 
 
 class HealthRuleError(FormatError):
-    """A health rule says what cannot be."""
+    """A health rule is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthRule:
-    """What the objects of one kind are, as expressions; "" where there is none."""
+    """The expressions for the objects of one kind; "" for a missing one."""
 
     api_version: str
     kind: str
@@ -47,15 +48,18 @@ class HealthRule:
 
 
 class Expressions(Protocol):
-    """What evaluates an expression on an object, where it can be killed."""
+    """An evaluator of expressions on an object, in a process that can be killed."""
 
     async def evaluate(self, expression: str, obj: JsonObject) -> bool:
-        """Whether it is true of ``self``. Raises ProgramError: transient where that has nothing to do with the expression."""
+        """Return whether the expression is true of ``self``.
+
+        Raises ProgramError: a transient one if its cause has nothing to do with the expression.
+        """
         ...
 
 
 def read_health_rules(value: JsonValue, what: str) -> tuple[HealthRule, ...]:
-    """The rules as people write them, a list; None: no rules. ``what`` names its place. Raises FormatError."""
+    """Return the rules in a list that a user wrote; None: no rules. ``what`` names its place. Raises FormatError."""
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -66,7 +70,7 @@ def read_health_rules(value: JsonValue, what: str) -> tuple[HealthRule, ...]:
     kinds = [(rule.api_version, rule.kind) for rule in rules]
     for at, kind in enumerate(kinds):
         if kind in kinds[:at]:
-            raise HealthRuleError(f"{what}[{at}]: there are two rules for {kind[1]} of {kind[0]}; make them one")
+            raise HealthRuleError(f"{what}[{at}]: found two rules for {kind[1]} of {kind[0]}; merge them into one")
     return rules
 
 
@@ -74,7 +78,7 @@ def _read_rule(value: JsonValue, what: str) -> HealthRule:
     said = as_object(value, what)
     known = {"apiVersion", "kind", *_EXPRESSIONS}
     if unknown := sorted(said.keys() - known):
-        raise HealthRuleError(f"{what}: {unknown[0]!r:.80} is none of {', '.join(sorted(known))}")
+        raise HealthRuleError(f"{what}: expected one of {', '.join(sorted(known))}, found {unknown[0]!r:.80}")
     texts = {name: find_str(said, name).strip() for name in known}
     for name in ("apiVersion", "kind", "current"):
         if not texts[name]:
@@ -92,19 +96,19 @@ def _read_rule(value: JsonValue, what: str) -> HealthRule:
 
 
 def rule_for(rules: Iterable[HealthRule], api_version: str, kind: str) -> HealthRule | None:
-    """The rule that is about this kind, or None."""
+    """Return the rule for this kind, or None."""
     return next((rule for rule in rules if (rule.api_version, rule.kind) == (api_version, kind)), None)
 
 
 def bound(expression: str) -> str:
-    """The expression over ``self`` alone, as an evaluator takes it."""
+    """Return the expression over ``self`` alone, as an evaluator needs it."""
     for name in _NAMES:
         expression = f"cel.bind({name}, has(self.{name}) ? dyn(self.{name}) : dyn({{}}), (\n{expression}\n))"
     return expression
 
 
 async def judged(rule: HealthRule, obj: JsonObject, expressions: Expressions) -> Readiness:
-    """The readiness of an object by its rule. Raises ProgramError where that cannot be told, and another time it might."""
+    """Return the readiness of an object by its rule. Raises ProgramError if it cannot be determined now, but may be later."""
     if (waiting := unsettled(obj)) is not None:
         return waiting
     words = condition_words(obj)
@@ -117,12 +121,15 @@ async def judged(rule: HealthRule, obj: JsonObject, expressions: Expressions) ->
     except ProgramError as error:
         if error.transient:
             raise
-        return InProgress(f"its health rule has no answer: {error}")
+        return InProgress(f"its health rule cannot be evaluated: {error}")
     return Current() if current else InProgress(words or "not ready by its health rule")
 
 
 async def _holds(expression: str, obj: JsonObject, expressions: Expressions) -> bool:
-    """Whether it is true. One without an answer is not: often it asks for what the status does not have yet."""
+    """Return whether an expression is true.
+
+    One that fails is not: often it reads a part of the status that does not exist yet.
+    """
     try:
         return await expressions.evaluate(bound(expression), obj)
     except ProgramError as error:

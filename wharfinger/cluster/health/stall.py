@@ -1,12 +1,11 @@
-"""When an object that is not ready counts as stalled: it has been unready, and has not moved, for longer than a grace period.
+"""Stalls: an object that has been unready, and has not changed, for longer than a grace period counts as stalled.
 
-Pure. An update in progress (an HPA scales a Deployment, somebody restarts a rollout, a Pod is moved) makes an object unready for
-some seconds, and nothing is wrong with it. Only what lasts is a fault:
+Pure. An update in progress (an HPA scales a Deployment, a user restarts a rollout, a Pod is moved) makes an object unready
+for some seconds without any fault. Only a lasting state is a fault:
 
 * Each change of its message, as ``1 of 3 replicas available``, counts as a move, and begins the grace period again.
 * An object that moves all the time and is never ready stalls after :data:`LIMIT_S`.
-* An object that is not there at all is no update in progress. It has :data:`ABSENT_S`, in which a deleted object is usually made
-  again.
+* An absent object is no update in progress. It has :data:`ABSENT_S`, in which a deleted object is usually created again.
 * An object whose own controller reports progress and has a deadline for it (`InProgress.at_work`) never stalls: the deadline
   decides, and then the object has failed.
 """
@@ -21,11 +20,11 @@ from wharfinger.cluster.watch.readiness import InProgress, Readiness
 from wharfinger.kube.resource import ObjectKey
 
 GRACE_S: Final = 60.0
-"""For so long an object may be unready without moving."""
+"""The time for which an object may be unready without moving, in seconds."""
 ABSENT_S: Final = 10.0
-"""For so long an object may be absent; the shorter of this and the grace period counts."""
+"""The time for which an object may be absent, in seconds; the shorter of this and the grace period counts."""
 LIMIT_S: Final = 600.0
-"""For so long an object may be unready at all: as long as the progress deadline of a Deployment that names none."""
+"""The time for which an object may be unready at all: as long as the progress deadline of a Deployment that names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Unready:
     moved: float
 
     def stalls_at(self, grace_s: float = GRACE_S) -> float:
-        """When it counts as stalled, unless it moves before; never, if it has failed or has a deadline of its own."""
+        """Return when the object stalls, unless it moves before; never, if it has failed or has its own deadline."""
         if not isinstance(self.state, InProgress) or self.state.at_work:
             return inf
         patience_s = min(grace_s, ABSENT_S) if self.state.absent else grace_s
@@ -45,7 +44,7 @@ class Unready:
 
 
 def followed(before: Mapping[ObjectKey, Unready], laggards: Laggards, now: float) -> dict[ObjectKey, Unready]:
-    """What is unready now; objects that became ready, or left the release, are forgotten."""
+    """Return the objects that are unready now; objects that became ready, or left the release, are dropped."""
     return {key: _moved(before.get(key), state, now) for key, state in laggards.items()}
 
 

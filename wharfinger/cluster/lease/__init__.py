@@ -1,4 +1,4 @@
-"""One writer at a time: the Lease by which a daemon leads, its pure state machine, and the fence around records.
+"""Leader election: the Lease by which one daemon at a time leads, its pure state machine, and the fence around records.
 
 May import ``api`` and ``watch``.
 """

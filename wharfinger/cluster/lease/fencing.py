@@ -1,21 +1,22 @@
-"""Whose a pending record is, and whether whoever wrote it can still be at work: so that "another operation is in progress"
-cannot last.
+"""The check whether the writer of a pending record can still be at work, so that a dead writer blocks no operation.
 
-A daemon writes into each record its identity, the fence it had (:mod:`~wharfinger.cluster.lease.lease`) and the Lease it had
-it of. A pending record is then over at once where its holder is provably gone:
+Without it, the refusal "another operation is in progress" could last for ever after the writer died.
+
+A daemon writes into each record its identity, its fence (:mod:`~wharfinger.cluster.lease.lease`) and the Lease that gave it
+the fence. A pending record is then over at once if its holder is provably gone:
 
 =====================================================  =============================================================
 it was written by                                      and is over
 =====================================================  =============================================================
 this identity: an earlier life of it, or this one      at once: its state folder is ours now (unless its fence is greater)
 another that held the Lease we hold now                at once: its fence is smaller
-another under another Lease                            when that is deleted, has another holder or fence, or was seen unchanged
-                                                       for as long as it is granted
-a person's helm, or a daemon without a Lease           when it was seen unchanged for :data:`ABANDONED_AFTER_S`
+another under another Lease                            when that is deleted, has another holder or fence, or was seen
+                                                       unchanged for as long as it is granted
+a user's helm, or a daemon without a Lease             when it was seen unchanged for :data:`ABANDONED_AFTER_S`
 =====================================================  =============================================================
 
-"Seen unchanged" is by our own monotonic clock from when we first saw it. What other clocks wrote into records and Leases is never
-compared with ours: a machine whose clock is an hour off neither loses its work nor keeps others waiting.
+"Seen unchanged" is measured by our own monotonic clock from when we first saw it. Times of other clocks in records and
+Leases are never compared with ours: a machine whose clock is an hour off neither loses its work nor keeps others waiting.
 """
 
 from collections import OrderedDict
@@ -32,40 +33,40 @@ from wharfinger.formats.json.value import ShapeError
 from wharfinger.kube.resource import ObjectKey
 
 ABANDONED_AFTER_S: Final = 600.0
-"""After so long without a change, a pending record of a person's helm is taken for what a killed process left."""
+"""The time without a change after which a pending record of a user's helm counts as left by a killed process."""
 MIN_GRANT_S: Final = 15.0
-"""A Lease that says less is believed for so long all the same."""
+"""The time for which a Lease with a shorter duration is granted nevertheless."""
 MAX_SIGHTINGS: Final = 10_000
-"""Records and Leases whose first sight is remembered."""
+"""The number of records and Leases whose first sight is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who writes records. Without a Lease ``fence`` is 0 and ``lease`` is ""; else ``lease`` is ``namespace/name/uid`` of it."""
+    """A writer of records. Without a Lease ``fence`` is 0 and ``lease`` is ""; else ``lease`` is ``namespace/name/uid``."""
 
     identity: str
     fence: int = 0
     lease: str = ""
 
     def __str__(self) -> str:
-        """As named in messages."""
+        """Return the name that messages use."""
         return f"the Wharfinger daemon {self.identity}" if self.identity else "a helm command"
 
 
 NOBODY: Final = Holder("")
-"""Of records that a person's helm wrote."""
+"""The holder of records that a user's helm wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """Whoever wrote it is not at work on it any more; ``why`` completes "interrupted: …"."""
+    """The verdict that the writer is not at work on the record any more; ``why`` completes "interrupted: …"."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """It may be at work; ``until`` says until when it is waited for, completing "… is at work on it; …"."""
+    """The verdict that the writer may be at work; ``until`` is the end of the wait, and completes "… is at work on it; …"."""
 
     by: str
     until: str
@@ -75,14 +76,14 @@ Verdict: TypeAlias = Abandoned | AtWork
 
 
 class Sightings:
-    """Since when things are as they are, as far as we looked. Bounded: the one not looked at for longest is forgotten."""
+    """The times since which things have been unchanged, as far as seen. Bounded: the one not seen for longest is dropped."""
 
     def __init__(self, limit: int = MAX_SIGHTINGS) -> None:
         self._limit = limit
         self._since: OrderedDict[Hashable, tuple[Hashable, float]] = OrderedDict()
 
     def see(self, what: Hashable, state: Hashable, now: float) -> float:
-        """Note this state of a thing, and say since when it is so."""
+        """Note this state of a thing, and return since when it has been unchanged."""
         known, since = self._since.pop(what, (None, now))
         since = since if known == state else now
         self._since[what] = (state, since)
@@ -102,11 +103,14 @@ class Fencing:
         self._leases = Sightings()
 
     def see(self, record: Hashable, version: str) -> float:
-        """Since when this record is so; called whenever one is seen that is pending."""
+        """Return since when this record has been unchanged; called whenever a pending one is seen."""
         return self._records.see(record, version, self._clock())
 
     async def verdict(self, theirs: Holder, record: Hashable, version: str) -> Verdict:
-        """Of a pending record that ``theirs`` wrote. Asks the cluster only for another's Lease; raises what the client does."""
+        """Return the verdict about a pending record that ``theirs`` wrote.
+
+        Reads only another holder's Lease from the cluster; raises the client's errors.
+        """
         since = self.see(record, version)
         known = judge(theirs, self.ours)
         if known is not None:
@@ -114,15 +118,15 @@ class Fencing:
         if not theirs.lease:
             left_s = since + ABANDONED_AFTER_S - self._clock()
             if left_s <= 0:
-                return Abandoned(f"nothing was heard of {theirs} for {ABANDONED_AFTER_S / 60:g} minutes")
-            return AtWork(str(theirs), f"it is taken for abandoned in {_minutes(left_s)} if nothing is heard of it")
+                return Abandoned(f"{theirs} has not changed the record for {ABANDONED_AFTER_S / 60:g} minutes")
+            return AtWork(str(theirs), f"it counts as gone in {_minutes(left_s)} unless it changes the record")
         return await self._by_lease(theirs)
 
     async def _by_lease(self, theirs: Holder) -> Verdict:
         place, _, uid = theirs.lease.rpartition("/")
         namespace, _, name = place.partition("/")
         if not namespace or not name or "/" in name:
-            return Abandoned(f"{theirs} names no Lease but {theirs.lease!r}")
+            return Abandoned(f"{theirs} names no valid Lease: {theirs.lease!r}")
         try:
             key = ObjectKey(await self._client.resource_type(*LEASE_API), namespace, name)
             lease = read_lease(await self._client.get(key))
@@ -140,33 +144,33 @@ class Fencing:
             return Abandoned(f"{theirs} did not renew the Lease {place} for {lease.duration_s} seconds")
         return AtWork(
             str(theirs),
-            f"it is waited for until it lets go of the Lease {place}, or has not renewed it in {_minutes(left_s)}",
+            f"the wait ends when it releases the Lease {place}, or does not renew it for {_minutes(left_s)}",
         )
 
 
 def judge(theirs: Holder, ours: Holder) -> Verdict | None:
-    """What can be told from the two alone; None: the record, or the Lease it names, must be watched."""
+    """Return the verdict that follows from the two holders alone; None if the record, or its Lease, must be watched."""
     same_lease = theirs.lease == ours.lease
     if theirs.identity and theirs.identity == ours.identity:
         if same_lease and theirs.fence > ours.fence:
-            return AtWork(f"a later life of {theirs}", "it took the place of this one")
+            return AtWork(f"a later start of {theirs}", "it replaced this one")
         return Abandoned("the daemon was ended")
     if theirs.lease and same_lease:
         if theirs.fence < ours.fence:
-            return Abandoned(f"{theirs} does not hold the Lease any more: {ours.identity} does")
+            return Abandoned(f"{theirs} does not hold the Lease any more: {ours.identity} holds it")
         return AtWork(str(theirs), "it took the Lease over from this one")
     return None
 
 
 def _not_held(theirs: Holder, lease: LeaseRecord, uid: str) -> str:
-    """Why a Lease is not held by ``theirs``; "" where it is."""
+    """Return why a Lease is not held by ``theirs``; "" if it is."""
     if lease.uid != uid:
-        return "it was deleted and made anew"
+        return "it was deleted and created again"
     if not lease.holder:
-        return "it gave it back"
+        return "it was released"
     if lease.holder != theirs.identity:
-        return f"{lease.holder} does"
-    return "" if lease.fence == theirs.fence else "a later life of it does"
+        return f"{lease.holder} holds it"
+    return "" if lease.fence == theirs.fence else "a later start of it holds it"
 
 
 def _minutes(seconds: float) -> str:

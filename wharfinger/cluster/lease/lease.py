@@ -1,14 +1,14 @@
-"""Hold a Lease for as long as a block runs: at most one daemon of a cluster is at work, and each that comes has a greater fence.
+"""A Lease that is held for as long as a block runs: at most one daemon of a cluster is at work, with growing fences.
 
     async with open_lease(client, "wharfinger-system", "wharfinger", identity, now=now, waiting=log.info) as lease:
         ...   # lease.holder goes into every release record that is written here
 
-The block begins when the Lease is held. Where it cannot be renewed in time, or is taken or deleted, the block is cancelled and
-LeaseLostError is raised: whoever takes over then waits no more than the Lease was granted for. On a clean end it is given back,
-so that the next one need not wait at all.
+The block begins when the Lease is held. If the Lease cannot be renewed in time, or is taken or deleted, the block is
+cancelled and LeaseLostError is raised: the next holder then waits no longer than the Lease was granted for. On a clean end
+the Lease is given back, so that the next holder need not wait at all.
 
-``identity`` must be one that no two processes have at once (of a state folder that only one can lock): its earlier life's Lease
-is taken over at once. The machine is :mod:`~wharfinger.cluster.lease.machine`.
+``identity`` must be one that no two processes have at once (that of a state folder that only one can lock): the Lease of its
+earlier life is taken over at once. The machine is :mod:`~wharfinger.cluster.lease.machine`.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -27,17 +27,17 @@ from wharfinger.formats.json.value import JsonObject, ShapeError
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 GIVE_BACK_S: Final = 2.0
-"""How long giving it back may take."""
+"""The time limit for giving the Lease back."""
 DEADLINE_SHARE: Final = 2 / 3
-"""Of the duration: when a holder that cannot renew stops to believe in it, as in Kubernetes' own components."""
+"""The part of the duration after which a holder that cannot renew gives up, as in Kubernetes' own components."""
 
 
 class LeaseLostError(ClusterError):
-    """The Lease is somebody else's, or may soon be; what was done under it is over."""
+    """Another daemon holds the Lease, or may hold it soon; the work under it is over."""
 
 
 class Lease:
-    """Made by :func:`open_lease`. ``lost`` is set when it is not ours any more."""
+    """A held Lease. Made by :func:`open_lease`. ``lost`` is set when it is not ours any more."""
 
     def __init__(self, key: ObjectKey, record: LeaseRecord) -> None:
         self.identity = record.holder
@@ -58,9 +58,9 @@ async def open_lease(
     now: Callable[[], datetime],
     waiting: Callable[[str], None] = lambda _: None,
 ) -> AsyncGenerator[Lease, None]:
-    """Wait until the Lease is held, and hold it. ``waiting`` is told, each time it changes, who has it or what is wrong.
+    """Wait until the Lease is held, and hold it. ``waiting`` is called with the holder or the error, each time it changes.
 
-    Raises LeaseLostError when it was lost, UnknownKindError where the server has no Leases; any other trouble is tried again.
+    Raises LeaseLostError when it was lost, UnknownKindError if the server has no Leases; any other error is retried.
     """
     retry_s = min(1.0, renew_s)
     times = core.LeaseTimes(duration_s, duration_s * DEADLINE_SHARE, renew_s, retry_s)
@@ -78,7 +78,7 @@ async def open_lease(
     if lease.lost.is_set():
         raise LeaseLostError(
             f"Lease {namespace}/{name}: {identity} does not hold it any more: {keeper.reason}; "
-            "what was under way was ended, and goes on when it is held again"
+            "running work was stopped, and continues when the Lease is held again"
         )
 
 
@@ -89,12 +89,12 @@ async def _lease_type(client: ClusterClient, retry_s: float, waiting: Callable[[
         except UnknownKindError:
             raise
         except (ClusterError, ShapeError) as error:
-            waiting(f"Leases: not looked up yet: {error}")
+            waiting(f"Leases: not discovered yet: {error}")
         await trio.sleep(retry_s)
 
 
 class _Keeper:
-    """Performs what the machine asks for."""
+    """The performer of the machine's effects."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class _Keeper:
 
     @property
     def reason(self) -> str:
-        """Why it is over."""
+        """Return why the Lease is lost; "" if it is not, or was given back."""
         return self._state.reason if isinstance(self._state, core.Over) else ""
 
     async def acquire(self) -> LeaseRecord:
@@ -127,7 +127,7 @@ class _Keeper:
         return self._state.record
 
     async def keep(self, lease: Lease, block: trio.CancelScope) -> None:
-        """Renew it until it is lost, and then cancel the block."""
+        """Renew the Lease until it is lost, and then cancel the block."""
         while isinstance(self._state, core.Held):
             event: core.Event = core.Failed("no answer in time")
             with trio.CancelScope(deadline=self._state.good_until):
@@ -137,7 +137,7 @@ class _Keeper:
         block.cancel(reason=f"the Lease is lost: {self.reason}")
 
     async def give_back(self) -> None:
-        """If it is still ours. An action that was under way is over: its outcome does not count."""
+        """Give the Lease back if it is still ours. The outcome of an action that was under way does not count."""
         self._step(core.Leave())
         if isinstance(self._state, core.Leaving):
             self._step(await self._perform())
@@ -151,7 +151,7 @@ class _Keeper:
             text = event.why
         elif isinstance(self._state, core.Waiting) and self._state.seen is not None:
             record = self._state.seen.record
-            text = f"{record.holder or 'nobody'} holds it" if record else "it was deleted"
+            text = f"{record.holder or 'no daemon'} holds it" if record else "it was deleted"
         if text and text != self._told:
             self._waiting(f"Lease {self._key.namespace}/{self._key.name}: waiting for it: {text}")
         self._told = text or self._told
@@ -172,7 +172,7 @@ class _Keeper:
                 assert_never(effect)
 
     async def _attempt(self, act: Callable[[], Awaitable[core.Event]]) -> core.Event:
-        """One request, with a limit that leaves time for others before the deadline."""
+        """Make one request, with a limit that leaves time for others before the deadline."""
         times = self._machine.times
         limit_s = (times.deadline_s - times.renew_s) / 2
         try:
@@ -198,7 +198,7 @@ class _Keeper:
             return core.Refused()
         except NotFoundError:
             if effect.before is None:
-                raise  # it is the namespace that is missing
+                raise  # a create fails like this if the namespace is missing
             return core.Refused()
 
     async def _put(self, spec: JsonObject, before: LeaseRecord | None) -> JsonObject:
@@ -208,6 +208,6 @@ class _Keeper:
             return await self._client.create(
                 {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
             )
-        # As a patch: what others wrote on it (labels, an owner) stays. The uid: another Lease of this name is another one.
+        # A patch keeps what others wrote on the Lease (labels, an owner). The uid excludes another Lease of this name.
         metadata = {"resourceVersion": before.version, "uid": before.uid}
         return await self._client.merge_patch(self._key, {"metadata": metadata, "spec": spec})

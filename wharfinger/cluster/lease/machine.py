@@ -1,8 +1,7 @@
-"""Who holds a Lease, and for how long one may believe to be it: the machine of one candidate.
+"""The state machine of one candidate for a Lease: whether it holds the Lease, and for how long it may rely on that.
 
-Pure; :mod:`wharfinger.cluster.lease.lease` performs what it asks for, one action at a time, and reports the outcome as the
-next event.
-``now`` is the candidate's own monotonic clock, in seconds; no clock of another machine is ever looked at::
+Pure; :mod:`wharfinger.cluster.lease.lease` performs the effects, one action at a time, and reports the outcome as the next
+event. ``now`` is the candidate's own monotonic clock, in seconds; no clock of another machine is ever used::
 
                Read: free                   Written
     Waiting ───────────────► Claiming ─────────────────► Held ──Leave──► Leaving ──► Over
@@ -11,14 +10,15 @@ next event.
       └─────────────────────────┘                       │       taken, deleted
                                      Woke: renew, Refused or Failed: look, then renew
 
-A Lease is free where nobody holds it, where this identity does (an earlier life of it: whoever gives out identities sees to it
-that two lives of one are never at once), or where its :attr:`~LeaseRecord.mark` did not change for as long as it is granted,
+A Lease is free if it has no holder, if this identity holds it (an earlier life of it: the provider of identities makes sure
+that two lives of one never run at once), or if its :attr:`~LeaseRecord.mark` did not change for as long as it is granted,
 counted from when *this* candidate first saw it.
 
-Why two never believe at once: a holder believes until ``deadline_s`` after it *began* the last write that succeeded; the server
-had that write later, everybody else saw it later still, and waits ``duration_s`` from there. So it holds as long as the clocks
-run at rates that differ by less than ``duration_s / deadline_s``. Writes are made over the state that was read
-(resourceVersion), so of two that claim, one is refused. Each claim has a fence greater than any that was seen.
+Two candidates never rely on the Lease at once: a holder relies on it until ``deadline_s`` after it *began* the last write
+that succeeded; the server got that write later, all other candidates saw it later still, and wait ``duration_s`` from there.
+This holds as long as the clocks run at rates that differ by less than ``duration_s / deadline_s``. Writes are made over the
+state that was read (resourceVersion), so if two candidates claim, one is refused. Each claim has a fence greater than any
+that was seen.
 """
 
 from dataclasses import dataclass, field, replace
@@ -29,8 +29,10 @@ from wharfinger.cluster.lease.record import Claim, LeaseRecord, whole_seconds
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """``duration_s`` is granted, renewed after each ``renew_s``; after ``deadline_s`` without it is given up; a look each
-    ``retry_s``. Raises ValueError where they are not in this order.
+    """The times of a candidate.
+
+    ``duration_s`` is granted; the holder renews it each ``renew_s``, and gives up after ``deadline_s`` without a renewal; a
+    candidate reads the Lease each ``retry_s``. Raises ValueError if the times are not in this order.
     """
 
     duration_s: float = 15.0
@@ -46,7 +48,7 @@ class LeaseTimes:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """The Lease (None: there was none) as it has been since ``since``, as far as this candidate saw."""
+    """The Lease (None: there was none), unchanged since ``since``, as far as this candidate saw."""
 
     record: LeaseRecord | None
     since: float
@@ -54,7 +56,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Somebody else may hold it. ``highest``: the greatest fence ever seen."""
+    """Another candidate may hold the Lease. ``highest``: the greatest fence ever seen."""
 
     seen: Sighting | None = None
     highest: int = 0
@@ -62,14 +64,14 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Claiming:
-    """A write is under way that makes it ours."""
+    """A write is under way that makes the Lease ours."""
 
     waiting: Waiting
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """It is ours until ``good_until``. ``unsure``: what the server has must be looked at before it is renewed."""
+    """The Lease is ours until ``good_until``. ``unsure``: it must be read before it is renewed."""
 
     record: LeaseRecord
     good_until: float
@@ -79,12 +81,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A write is under way that gives it back."""
+    """A write is under way that gives the Lease back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """It is not ours any more, for a reason; "" where it was given back."""
+    """The Lease is not ours any more, for a reason; "" if it was given back."""
 
     reason: str = ""
 
@@ -109,12 +111,12 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The write is not done: somebody else wrote since it was read."""
+    """The write is not done: another writer changed the Lease since it was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Nothing is known of the read or the write: it may have been done, or be done yet."""
+    """The outcome of the read or the write is not known: the write may have been done, or may be done later."""
 
     why: str
 
@@ -126,7 +128,7 @@ class Woke:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """It is no longer wanted."""
+    """The Lease is no longer wanted."""
 
 
 Event: TypeAlias = Read | Written | Refused | Failed | Woke | Leave
@@ -134,12 +136,12 @@ Event: TypeAlias = Read | Written | Refused | Failed | Woke | Leave
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Read the Lease; answered by Read or Failed."""
+    """The effect of reading the Lease; answered by Read or Failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Write over ``before`` (None: create it); answered by Written, Refused or Failed."""
+    """The effect of writing over ``before`` (None: create it); answered by Written, Refused or Failed."""
 
     claim: Claim
     before: LeaseRecord | None
@@ -147,14 +149,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait; answered by Woke."""
+    """The effect of waiting; answered by Woke."""
 
     delay_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """There is nothing more to do."""
+    """The end: there is nothing more to do."""
 
 
 Effect: TypeAlias = Look | Write | Pause | Stop
@@ -163,13 +165,13 @@ START: Final = (Waiting(), Look())
 
 @dataclass(frozen=True, slots=True)
 class LeaseMachine:
-    """Of one candidate; the same ``identity`` in each life of it."""
+    """The machine of one candidate; ``identity`` is the same in each life of it."""
 
     identity: str
     times: LeaseTimes = field(default_factory=LeaseTimes)
 
     def step(self, state: State, event: Event, now: float) -> tuple[State, Effect]:
-        """What follows. An answer that nobody waits for any more changes nothing."""
+        """Return the next state and effect. An answer that is not awaited any more changes nothing."""
         match state:
             case Waiting():
                 return self._waiting(state, event, now)
@@ -208,7 +210,7 @@ class LeaseMachine:
         return Claiming(waiting), Write(self._claim(waiting.highest), record)
 
     def left_s(self, seen: Sighting, now: float) -> float:
-        """How long a Lease that was so since ``seen.since`` is still its holder's."""
+        """Return how long a Lease that has been unchanged since ``seen.since`` still belongs to its holder."""
         granted = max(self.times.duration_s, seen.record.duration_s if seen.record else 0)
         return seen.since + granted - now
 
@@ -251,10 +253,10 @@ class LeaseMachine:
 
     def _looked(self, state: Held, record: LeaseRecord | None) -> tuple[State, Effect]:
         if record is None or record.uid != state.record.uid:
-            return Over("somebody deleted the Lease"), Stop()
+            return Over("the Lease was deleted"), Stop()
         if (record.holder, record.fence) != (self.identity, state.record.fence):
-            by = record.holder or "somebody who gave it back"
-            return Over(f"{by} has it now"), Stop()
+            why = f"{record.holder} holds it now" if record.holder else "another daemon took and released it"
+            return Over(why), Stop()
         held = replace(state, record=record, unsure=False)
         return held, Write(self._renewal(held), record)
 

@@ -1,8 +1,8 @@
-"""A Lease (``coordination.k8s.io/v1``) as those who compete for it read and write it.
+"""A Lease (``coordination.k8s.io/v1``) as its candidates read and write it.
 
-What is compared is what the server has, never when: ``renewTime`` is the wall clock of another machine and serves people. Two
-readings of one Lease differ in their :attr:`LeaseRecord.mark` whenever its holder renewed it in between, also where that
-holder's clock stands still or goes backwards (:func:`lease_spec` moves the stamp on by a microsecond at least).
+Candidates compare the contents on the server, never times: ``renewTime`` is the wall clock of another machine and only
+informs users. Two readings of one Lease differ in their :attr:`LeaseRecord.mark` whenever its holder renewed it in between,
+even if that holder's clock stands still or goes backwards (:func:`lease_spec` advances the stamp by a microsecond at least).
 """
 
 import math
@@ -14,17 +14,20 @@ from wharfinger.formats.json.value import JsonObject, ShapeError, find_int, find
 
 LEASE_API: Final = ("coordination.k8s.io/v1", "Lease")
 MAX_FENCE: Final = 2**31 - 1
-"""``leaseTransitions`` is an int32."""
+"""The largest fence: ``leaseTransitions`` is an int32."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_US: Final = 250_000_000_000_000_000
-"""The year 9892: a clock that says more is taken to say that, and a stamp can still be moved on."""
+"""The year 9892: later clocks are cut to it, so that a stamp can still be advanced."""
 _LAST_US: Final = 253_402_214_400_000_000
-"""9999-12-31: a stamp from there on is read as none."""
+"""9999-12-31: a stamp from that day on counts as none."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """One reading. ``holder`` is "" where nobody holds it; ``fence`` is ``leaseTransitions``; ``renewed_us`` is since 1970."""
+    """One reading of a Lease.
+
+    ``holder`` is "" if it is free; ``fence`` is ``leaseTransitions``; ``renewed_us`` is since 1970.
+    """
 
     uid: str
     version: str
@@ -35,13 +38,13 @@ class LeaseRecord:
 
     @property
     def mark(self) -> tuple[str, str, int, int, int]:
-        """What changes whenever its holder renews it, and not when somebody writes a label on it."""
+        """Return a value that changes whenever the holder renews the Lease, and not when another writer sets a label on it."""
         return (self.uid, self.holder, self.fence, self.duration_s, self.renewed_us)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a candidate wants a Lease to say; an empty ``holder`` gives it back."""
+    """The contents that a candidate wants to write into a Lease; an empty ``holder`` gives it back."""
 
     holder: str
     fence: int
@@ -49,7 +52,7 @@ class Claim:
 
 
 def read_lease(obj: JsonObject) -> LeaseRecord:
-    """A Lease that the server told. Raises ShapeError for what it never tells."""
+    """Return a Lease that the server sent. Raises ShapeError for an impossible one."""
     fence = find_int(obj, "spec", "leaseTransitions")
     duration = find_int(obj, "spec", "leaseDurationSeconds")
     if not 0 <= fence <= MAX_FENCE or not 0 <= duration <= MAX_FENCE:
@@ -65,7 +68,7 @@ def read_lease(obj: JsonObject) -> LeaseRecord:
 
 
 def lease_spec(claim: Claim, before: LeaseRecord | None, now: datetime) -> JsonObject:
-    """The ``spec`` to write over ``before``, as a merge patch or in a new Lease."""
+    """Return the ``spec`` to write over ``before``, as a merge patch or in a new Lease."""
     renewed = min(max((now - _EPOCH) // timedelta(microseconds=1), 0), _MAX_US)
     if before is not None:
         renewed = max(renewed, before.renewed_us + 1)
@@ -81,7 +84,7 @@ def lease_spec(claim: Claim, before: LeaseRecord | None, now: datetime) -> JsonO
 
 
 def whole_seconds(duration_s: float) -> int:
-    """How a Lease says a duration: at least what it is, and at least a second."""
+    """Return a duration in whole seconds, as a Lease needs it: rounded up, and at least one second."""
     return max(1, math.ceil(duration_s))
 
 
@@ -90,7 +93,7 @@ def _stamp(micros: int) -> str:
 
 
 def _micros(text: str) -> int:
-    """Since 1970; 0 for "" and what is no time: it only has to differ from the next one."""
+    """Return the microseconds since 1970; 0 for text that is no time, since it only has to differ from the next one."""
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
         micros = (moment - _EPOCH) // timedelta(microseconds=1)

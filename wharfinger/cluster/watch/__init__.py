@@ -1,5 +1,4 @@
-"""Knowing what is in the cluster: informers, watches that several share, caches of objects, waiting for an object to be so,
-and whether a workload is ready.
+"""Observation of the cluster: informers, shared watches, object caches, waits, and the readiness of workloads.
 
 May import ``api``.
 """

@@ -1,8 +1,8 @@
-"""A kind, kept in memory: everything there is of it (within a namespace and a selector), following the server.
+"""A kind, kept in memory: all its objects (within a namespace and a selector), following the server.
 
 The machine is :mod:`~wharfinger.cluster.watch.informer_core`, the memory :mod:`~wharfinger.cluster.watch.object_cache`; this
-is the task between them and a client. It outlives the API server: while that is away the last known objects stay readable and
-:meth:`Informer.statistics` says what is wrong; when it is back the cache catches up, told as changes.
+is the task between them and a client. It outlives the API server: while that is away the last known objects remain readable
+and :meth:`Informer.statistics` has the error; when it is back the cache catches up, and reports changes.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -24,7 +24,7 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 
 @dataclass(frozen=True, slots=True)
 class InformerStatistics:
-    """What an informer is doing. ``last_error`` is "" after the next success; counters are since its start."""
+    """The state of an informer. ``last_error`` is "" after the next success; counters are since its start."""
 
     phase: str
     synced: bool
@@ -39,7 +39,7 @@ class InformerStatistics:
 
 
 class Informer:
-    """Made by :func:`open_informer`."""
+    """An informer of one kind. Made by :func:`open_informer`."""
 
     def __init__(
         self,
@@ -66,32 +66,35 @@ class Informer:
         self._last_error = ""
 
     def objects(self) -> Mapping[ObjectKey, JsonObject]:
-        """A snapshot of all objects; nobody may change one."""
+        """Return a snapshot of all objects, which must not be changed."""
         return self._cache.objects()
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """One object as last seen."""
+        """Return one object as last seen."""
         return self._cache.get(key)
 
     def changes(self) -> AbstractContextManager[Changes]:
-        """A subscription: ``with informer.changes() as changes: keys = await changes.wait()``; begins with all there is."""
+        """Return a subscription, which begins with all objects.
+
+        Used as ``with informer.changes() as changes: keys = await changes.wait()``.
+        """
         return self._cache.subscribe()
 
     async def wait_synced(self) -> None:
-        """Wait for the first list. The caller sets the deadline; :meth:`statistics` says why it takes long."""
+        """Wait for the first list. The caller sets the deadline; :meth:`statistics` has the reason for a delay."""
         await self._synced.wait()
 
     async def wait_first_list(self) -> None:
         """Wait for the first attempt to list, and raise the ClusterError or ShapeError that it failed with.
 
-        For those who would rather say what is wrong than wait; the informer goes on trying.
+        It is for callers that would rather report the error than wait; the informer continues to retry.
         """
         await self._attempted.wait()
         if self._first_error is not None:
             raise self._first_error
 
     def statistics(self) -> InformerStatistics:
-        """What it is doing now."""
+        """Return the present state."""
         return InformerStatistics(
             phase=self._state.phase.value,
             synced=self._synced.is_set(),
@@ -111,13 +114,13 @@ class Informer:
         while True:
             event = await self._perform(effect)
             self._state, following = core.step(self._state, event)
-            assert following is not None, f"{event} ends an action"  # noqa: S101 - the machine's promise
+            assert following is not None, f"{event} ends an action"  # noqa: S101 - an invariant of the machine
             effect = following
 
     async def _perform(self, effect: core.Effect) -> core.Event:
         match effect:
             case core.StartList():
-                return await self._list()  # the client begins again by itself
+                return await self._list()  # the client begins a forgotten list again by itself
             case core.StartWatch():
                 return await self._watch(effect.resource_version)
             case core.Pause():
@@ -165,7 +168,7 @@ class Informer:
         return core.WatchEnded(trio.current_time() - started, self._jitter())
 
     def _take(self, event: WatchEvent) -> None:
-        """One event into the cache; the machine only needs its revision."""
+        """Take one event into the cache; the machine only needs its revision."""
         self._events += 1
         match event.type:
             case WatchType.ADDED | WatchType.MODIFIED:
@@ -198,10 +201,10 @@ async def open_informer(
     on_change: OnChange = told,
     jitter: Callable[[], float] = random,
 ) -> AsyncGenerator[Informer, None]:
-    """An informer for as long as the block runs ("" for all namespaces).
+    """Yield an informer for as long as the block runs ("" for all namespaces).
 
-    ``keep`` and ``on_change`` are the cache's: what it holds of an object, and who sees each change, the first list included.
-    ``jitter`` gives [0, 1).
+    ``keep`` and ``on_change`` are the cache's: the part of an object that it keeps, and a callback for each change, the
+    first list included. ``jitter`` returns a number in [0, 1).
     """
     cache = ObjectCache(resource, keep=keep, on_change=on_change)
     informer = Informer(client, resource, namespace, label_selector, field_selector, cache, jitter)

@@ -1,8 +1,7 @@
-"""The reflector's machine: list once, watch from there, list again only when the server forgot where we were.
+"""The reflector's machine: list once, watch from there, list again only when the server forgot our revision.
 
-Pure; :mod:`wharfinger.cluster.watch.informer` and :mod:`wharfinger.cluster.watch.object_stream` perform what it asks for, one
-action at a
-time, and report the outcome as the next event::
+Pure; :mod:`wharfinger.cluster.watch.informer` and :mod:`wharfinger.cluster.watch.object_stream` perform its effects, one
+action at a time, and report the outcome as the next event::
 
     Listing ──Listed──► Watching ──WatchEnded (lived)──► Watching        (from the newest revision seen)
        ▲  ▲                │  │
@@ -10,15 +9,16 @@ time, and report the outcome as the next event::
        │  └──gone──────────┤
        └── Failed ◄── Pausing(next) ◄── Failed, or a watch that ended at once
 
-One broken watch is resumed where it was; after a second failure in a row everything is listed again. A list that the server
-forgot half-way, twice in a row, is asked for in one piece.
+One broken watch is resumed at its last revision; after a second failure in a row everything is listed again. A list that the
+server forgot half-way, twice in a row, is requested in one piece.
 
-Whoever needs another list says so (Asked), at any time, and gets one that begins after that: at once, in the place of a watch or
-a pause, or after the list that is under way. This is the one event that ends an action instead of following its end.
+A caller that needs another list requests it (Asked), at any time, and gets one that begins after that: at once, in the place
+of a watch or a pause, or after the list that is under way. This is the one event that ends an action instead of following
+its end.
 
-A failure is waited out with capped exponential backoff and jitter (the jitter comes in with the event: this file draws no
-random numbers). The count of failures falls to zero when a watch brought something or lived for :data:`LIVED_S`, so that a
-server that accepts and drops every watch is not asked in a tight loop. Nothing is ever given up.
+A failure is followed by capped exponential backoff with jitter (the jitter is part of the event: this file draws no random
+numbers). The count of failures falls to zero when a watch delivered something or lived for :data:`LIVED_S`, so that a server
+that accepts and drops every watch is not asked in a tight loop. The machine never gives up.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ LIVED_S: Final = 5.0
 
 
 class Phase(Enum):
-    """What is under way."""
+    """The action that is under way."""
 
     LISTING = "listing"
     WATCHING = "watching"
@@ -41,11 +41,11 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where the reflector is.
+    """The state of the reflector.
 
-    ``resume_list``: what a pause ends in. ``heard``: this watch brought something. ``suspect``: a watch failed, and nothing
-    came since. ``expired``: how many lists in a row the server forgot half-way. ``again``: another list was asked for while one
-    was under way.
+    ``resume_list``: a pause ends in a list. ``heard``: this watch delivered something. ``suspect``: a watch failed, and
+    nothing was received since. ``expired``: how many lists in a row the server forgot half-way. ``again``: another list was
+    requested while one was under way.
     """
 
     phase: Phase = Phase.LISTING
@@ -60,14 +60,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The list came, read at this revision."""
+    """The list is complete, read at this revision."""
 
     resource_version: str
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A watch brought an event, or a bookmark, with this revision."""
+    """A watch delivered an event, or a bookmark, with this revision."""
 
     resource_version: str
 
@@ -82,7 +82,7 @@ class WatchEnded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """List or watch failed; ``gone`` where the revision is too old (410)."""
+    """The list or the watch failed; ``gone`` if the revision is too old (410)."""
 
     gone: bool
     jitter: float
@@ -95,7 +95,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Somebody needs a list that begins from now on. Where this has an effect, it takes the place of the running action."""
+    """A caller needs a list that begins from now on. If this has an effect, that replaces the running action."""
 
 
 Event = Listed | Seen | WatchEnded | Failed | Paused | Asked
@@ -103,21 +103,21 @@ Event = Listed | Seen | WatchEnded | Failed | Paused | Asked
 
 @dataclass(frozen=True, slots=True)
 class StartList:
-    """List everything, and replace the cache with it; ``whole``: in one piece, for those who read pages."""
+    """The effect of listing everything and replacing the cache; ``whole``: in one piece, for readers of pages."""
 
     whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StartWatch:
-    """Watch from this revision."""
+    """The effect of watching from this revision."""
 
     resource_version: str
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait so many seconds."""
+    """The effect of waiting that many seconds."""
 
     delay_s: float
 
@@ -126,16 +126,16 @@ Effect = StartList | StartWatch | Pause
 
 
 class ProtocolError(Exception):
-    """An event that cannot happen in this phase: a bug of the shell."""
+    """The event cannot happen in this phase: a bug of the caller."""
 
 
 def start() -> tuple[State, Effect]:
-    """The first state and the first action."""
+    """Return the first state and the first action."""
     return State(), StartList()
 
 
 def step(state: State, event: Event) -> tuple[State, Effect | None]:
-    """The next state, and the next action where the running one has ended (or is to be ended: Asked)."""
+    """Return the next state, and the next action if the running one has ended (or is to be ended: Asked)."""
     match event:
         case Listed():
             _need(state, event, Phase.LISTING)
@@ -162,26 +162,26 @@ def step(state: State, event: Event) -> tuple[State, Effect | None]:
 
 
 def backoff_s(failures: int, jitter: float) -> float:
-    """Seconds to wait after so many failures in a row; ``jitter`` in [0, 1) takes up to half of it away."""
+    """Return the seconds to wait after so many failures in a row; ``jitter`` in [0, 1) takes up to half of it away."""
     full = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0 ** min(failures - 1, 16))
     return full * (1 - jitter / 2)
 
 
 def _heard(state: State, revision: str) -> State:
-    # As `replace`, at a third of its cost: this is done for each event.
+    # The same as `replace`, at a third of its cost, because this runs for each event.
     return State(Phase.WATCHING, revision, 0, state.resume_list, True, False, state.expired, state.again)  # noqa: FBT003
 
 
 def _failed(state: State, event: Failed) -> tuple[State, Effect]:
     if event.gone and state.phase is Phase.WATCHING and state.failures == 0:
-        # A 410 costs one list at once; if the watch after it is refused again, that counts and is waited out.
+        # The first 410 leads to a list at once; if the watch after it is refused again, that counts as a failure with a delay.
         return _list(replace(state, failures=1))
     if state.phase is Phase.LISTING:
         state = replace(state, expired=state.expired + 1 if event.gone else 0)
         if state.again:
             return _list(replace(state, failures=state.failures + 1, suspect=True))
-    # Twice in a row: the server was away, not just the connection. It may come back with another past (a restored backup, a
-    # new embedded control plane), in which our revision is one that never comes; only a list tells.
+    # Twice in a row: the server was away, not just the connection. It may return with another history (a restored backup, a
+    # new embedded control plane), which never reaches our revision; only a list shows that.
     resume_list = state.phase is Phase.LISTING or event.gone or state.suspect
     return _pause(replace(state, suspect=True), event.jitter, resume_list=resume_list)
 

@@ -1,6 +1,6 @@
-"""All objects of a kind that a selector takes, parsed one at a time: a comparison of everything must not hold everything.
+"""Reading of all objects of a kind that a selector matches, parsed one at a time: a comparison must not hold all of them.
 
-Nor may it hold the daemon up: between two objects there is a checkpoint.
+It must not block the daemon either: between two objects there is a checkpoint.
 """
 
 from collections.abc import Callable
@@ -18,10 +18,10 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 async def look_at_all(
     client: ClusterClient, resource: ResourceType, label_selector: str, look: Callable[[ObjectKey, JsonObject], None]
 ) -> set[ObjectKey]:
-    """Show every object to ``look``, which must not block; the keys of all that are there.
+    """Call ``look``, which must not block, with every object; return the keys of all existing ones.
 
-    An object that cannot be read is there, and not shown. Where the server forgets the list while it is read, it is read once
-    more in one piece, and objects are shown twice. Raises ClusterError.
+    An object that cannot be read exists, but is not passed to ``look``. If the server forgets the list while it is read, it
+    is read once more in one piece, and objects are passed twice. Raises ClusterError.
     """
     try:
         return await _look(client, resource, label_selector, look, paged=True)
@@ -49,7 +49,7 @@ async def _look(
 
 
 def _parsed(text: bytes, key: ObjectKey) -> JsonObject | None:
-    """None where it is nested too deep, or holds a number that has no place in JSON."""
+    """Return the object; None if it is nested too deep, or holds a number that is not allowed in JSON."""
     try:
         return as_object(decode_json(text, max_bytes=MAX_LINE_BYTES, what=str(key)), str(key))
     except FormatError:

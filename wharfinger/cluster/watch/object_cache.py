@@ -1,11 +1,11 @@
-"""The objects of one kind, as last seen, and who waits for what of them changed.
+"""The objects of one kind, as last seen, and the subscribers to their changes.
 
 Synchronous: nothing here awaits except a subscriber's wait. A subscriber's memory is bounded by the number of objects: it
-holds the *keys* that changed since it last looked, never a queue of events. Two changes of one object between two looks
-are one.
+holds the *keys* that changed since the last call of `Changes.wait`, never a queue of events. Two changes of one object
+between two calls are one.
 
-Who must see each change, and the object as the server told it, gives ``on_change``, which is called at once and must not block;
-and who keeps his own view of the objects gives ``keep``, so that they are not held twice.
+A caller that needs each change, and the object as the server sent it, passes ``on_change``, which is called at once and must
+not block. A caller that keeps its own view of the objects passes ``keep``, so that they are not held twice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,10 +22,10 @@ from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
-    """One object was added, changed, or is gone.
+    """The report that one object was added, changed, or is gone.
 
-    ``object`` is all the server told of it: the new state, or the last one. None: a list no longer has it. An object that is
-    another by its uid is gone, and another is added.
+    ``object`` is the whole object from the server: the new state, or the last one. None: a list no longer has it. An object
+    with another uid under the same key is reported as gone, and another is added.
     """
 
     type: WatchType
@@ -34,7 +34,7 @@ class ObjectChange:
 
 
 OnChange = Callable[[ObjectChange], None]
-"""Told every change in its order; must not block."""
+"""A callback for every change, in order; must not block."""
 
 
 def whole(obj: JsonObject) -> JsonObject:
@@ -43,11 +43,11 @@ def whole(obj: JsonObject) -> JsonObject:
 
 
 def told(change: ObjectChange) -> None:
-    """Nobody has to see each change."""
+    """Ignore the change; the default of ``on_change``."""
 
 
 class Changes:
-    """One subscription: which keys changed since :meth:`wait` last returned. It begins with all that is there."""
+    """One subscription: the keys that changed since :meth:`wait` last returned. It begins with all objects."""
 
     def __init__(self, keys: Iterable[ObjectKey]) -> None:
         self._keys = set(keys)
@@ -56,31 +56,31 @@ class Changes:
             self._wake.set()
 
     async def wait(self) -> frozenset[ObjectKey]:
-        """Wait until something changed; the keys that did. An object that is gone changed, too."""
+        """Wait until something changed, and return the keys of changed objects; an object that is gone counts as changed."""
         await self._wake.wait()
         return self.take_nowait()
 
     def take_nowait(self) -> frozenset[ObjectKey]:
-        """What :meth:`wait` would return, without waiting; empty where nothing changed."""
+        """Return the keys that :meth:`wait` would return, without waiting; empty if nothing changed."""
         keys = frozenset(self._keys)
         self._keys.clear()
         self._wake = trio.Event()
         return keys
 
     def add(self, keys: Iterable[ObjectKey]) -> None:
-        """Note that these changed."""
+        """Note that these objects changed."""
         self._keys.update(keys)
         if self._keys:
             self._wake.set()
 
 
 class ObjectCache:
-    """Objects by key. Objects handed out are shared: nobody may change one."""
+    """Objects by key. Returned objects are shared and must not be changed."""
 
     def __init__(
         self, resource: ResourceType, *, keep: Callable[[JsonObject], JsonObject] = whole, on_change: OnChange = told
     ) -> None:
-        """``keep``: what is held of an object; it must leave name, namespace, uid and resourceVersion."""
+        """Use ``keep`` for the part of an object to hold; it must keep name, namespace, uid and resourceVersion."""
         self._resource = resource
         self._keep = keep
         self._on_change = on_change
@@ -89,22 +89,22 @@ class ObjectCache:
         self._subscribers: set[Changes] = set()
 
     def objects(self) -> Mapping[ObjectKey, JsonObject]:
-        """A snapshot; later changes do not show in it."""
+        """Return a snapshot; later changes do not show in it."""
         if self._snapshot is None:
             self._snapshot = MappingProxyType(self._objects.copy())
         return self._snapshot
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """One object as last seen."""
+        """Return one object as last seen."""
         return self._objects.get(key)
 
     def __len__(self) -> int:
-        """How many objects there are."""
+        """Return the number of objects."""
         return len(self._objects)
 
     @contextmanager
     def subscribe(self) -> Iterator[Changes]:
-        """A subscription for as long as the block runs."""
+        """Yield a subscription for as long as the block runs."""
         changes = Changes(self._objects)
         self._subscribers.add(changes)
         try:
@@ -113,11 +113,11 @@ class ObjectCache:
             self._subscribers.discard(changes)
 
     def key_of(self, obj: JsonObject) -> ObjectKey:
-        """The key of an object of this cache's kind."""
+        """Return the key of an object of this cache's kind."""
         return ObjectKey(self._resource, namespace_of(obj) if self._resource.namespaced else "", name_of(obj))
 
     def replace(self, items: Iterable[JsonObject]) -> frozenset[ObjectKey]:
-        """Hold exactly these from now on (a list); the keys that were added, changed or removed."""
+        """Hold exactly these objects from now on (a list); return the keys that were added, changed or removed."""
         fresh = {self.key_of(item): (item, _state(item)) for item in items}
         gone = self._objects.keys() - fresh.keys()
         for key in sorted(gone):
@@ -127,12 +127,12 @@ class ObjectCache:
         return self._tell(gone | changed)
 
     def put(self, obj: JsonObject) -> frozenset[ObjectKey]:
-        """One object was added or changed."""
+        """Add or change one object; return its key if something changed."""
         key = self.key_of(obj)
         return self._tell({key} if self._put(key, obj, _state(obj)) else set())
 
     def drop(self, obj: JsonObject) -> frozenset[ObjectKey]:
-        """One object is gone."""
+        """Remove one object; return its key if it was held."""
         key = self.key_of(obj)
         if self._objects.pop(key, None) is None:
             return frozenset()
@@ -140,7 +140,7 @@ class ObjectCache:
         return self._tell({key})
 
     def _put(self, key: ObjectKey, obj: JsonObject, state: tuple[str, str]) -> bool:
-        """Hold this state; whether it is another than the one held."""
+        """Hold this state; return whether it differs from the one held before."""
         old = self._objects.get(key)
         held = None if old is None else _state(old)
         if held == state:
@@ -163,5 +163,5 @@ class ObjectCache:
 
 
 def _state(obj: JsonObject) -> tuple[str, str]:
-    """uid and resourceVersion, which tell whether two states are the same. Raises ShapeError."""
+    """Return uid and resourceVersion, which show whether two states are the same. Raises ShapeError."""
     return find_str(obj, "metadata", "uid"), find_str(obj, "metadata", "resourceVersion")

@@ -1,16 +1,17 @@
-"""Who of several listeners is told what, when all of them live on one list and watch.
+"""Distribution of one list and watch to several listeners: which listener is notified of which change.
 
-Synchronous. Of each object only its state is held, uid and resourceVersion, so what a new listener is told must come from a list:
-it is *fresh* until a list that began after it came is over, and is told of that list all there is, while those who know
-everything are told only what differs.
+Synchronous. Only the state of each object is held, uid and resourceVersion, so a new listener must get its objects from a
+list. It is *fresh* until a list that began after it joined is over: it gets all objects of that list, while listeners that
+already know everything only get the differences.
 
 Invariants:
 
-* What a listener was told, put together, is what is held, of all objects once it is not fresh, and of those in its ``told`` while
-  it is: so a list that breaks off, and the next one that is compared with it, tell nothing twice and forget nothing.
-* An object that is another by its uid is gone before it is added.
-* Every listener is told of an object before the next object is looked at. One that raises has a bug: the others are told of
-  that object all the same, then what was raised goes up to the owner of the stream, as a group.
+* The notifications of a listener together give the held state: of all objects once it is not fresh, and of those in its
+  ``told`` while it is. So a list that breaks off, and the next one that is compared with it, report nothing twice and omit
+  nothing.
+* An object with another uid under the same key is reported as deleted before it is added.
+* Every listener is notified of an object before the next object is processed. A listener that raises has a bug: the others
+  are notified of that object nevertheless, then the exceptions are raised to the owner of the stream, as a group.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +23,10 @@ from wharfinger.kube.resource import ObjectKey
 
 
 class Listener:
-    """Made by :meth:`ObjectFanout.join`. ``covered``: a list that began after it came is, or was, under way."""
+    """One listener. Made by :meth:`ObjectFanout.join`.
+
+    ``covered``: a list that began after it joined is, or was, under way.
+    """
 
     __slots__ = ("covered", "left", "on_change", "told")
 
@@ -31,16 +35,16 @@ class Listener:
         self.covered = False
         self.left = False
         self.told: set[ObjectKey] | None = set()
-        """What a fresh one knows; None: all."""
+        """The keys that a fresh listener was notified of; None: all."""
 
     @property
     def fresh(self) -> bool:
-        """Whether it may yet lack something of what is there."""
+        """Return whether it may still lack objects."""
         return self.told is not None
 
 
 class ObjectFanout:
-    """The states of all objects, and who is told of their changes."""
+    """The states of all objects, and the listeners to their changes."""
 
     def __init__(self) -> None:
         self._states: dict[ObjectKey, tuple[str, str]] = {}
@@ -48,41 +52,41 @@ class ObjectFanout:
         self._listed: set[ObjectKey] = set()
 
     def __len__(self) -> int:
-        """How many objects there are."""
+        """Return the number of objects."""
         return len(self._states)
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
-        """Those who are told."""
+        """Return the listeners."""
         return self._listeners
 
     def join(self, on_change: OnRawChange) -> Listener:
-        """Somebody who is told of the next list, and of what changes from there."""
+        """Add a listener, which is notified of the next list, and of all changes from then on."""
         listener = Listener(on_change)
         self._listeners = (*self._listeners, listener)
         return listener
 
     def leave(self, listener: Listener) -> None:
-        """From now on it is told nothing, not even the rest of what others are being told."""
+        """Remove a listener. It is not notified any more, not even of the rest of a running notification."""
         listener.left = True
         self._listeners = tuple(one for one in self._listeners if one is not listener)
 
     # -- lists
 
     def begin_list(self) -> None:
-        """A list begins: whoever is there is told of it."""
+        """Begin a list, which all present listeners are notified of."""
         self._listed = set()
         for listener in self._listeners:
             listener.covered = True
 
     def take_listed(self, items: Iterable[RawObject]) -> None:
-        """Objects of the list that was begun."""
+        """Take objects of the list that was begun."""
         for obj in items:
             self._listed.add(obj.key)
             self._put(obj)
 
     def end_list(self) -> None:
-        """The list is complete: what it had not is gone, and those whom it covered know all."""
+        """End a complete list: drop the objects that it lacks; the listeners that it covered know everything now."""
         for key in sorted(self._states.keys() - self._listed):
             self._drop(key, None)
         self._listed = set()
@@ -93,7 +97,7 @@ class ObjectFanout:
     # -- a watch
 
     def take(self, event: RawEvent) -> None:
-        """One event of a watch."""
+        """Take one event of a watch."""
         match event.type:
             case WatchType.ADDED | WatchType.MODIFIED:
                 self._put(event.object)
@@ -120,7 +124,7 @@ class ObjectFanout:
             self._tell(obj)
 
     def _tell(self, obj: RawObject, *changes: RawChange) -> None:
-        """The changes to who knows the object, the object to who does not and is told of this list."""
+        """Report the changes to listeners that know the object, and the object to the covered ones that do not."""
         errors: list[Exception] = []
         for listener in self._listeners:
             told = listener.told
@@ -146,16 +150,16 @@ class ObjectFanout:
 
 
 def _told(listener: Listener, changes: tuple[RawChange, ...]) -> Iterator[Exception]:
-    """Tell one, and what it raised."""
+    """Notify one listener, and yield the exceptions that it raised."""
     for change in changes:
         if listener.left:
             return
         try:
             listener.on_change(change)
-        except Exception as error:  # noqa: BLE001 - raised when the others are told
+        except Exception as error:  # noqa: BLE001 - raised after the others were notified
             yield error
 
 
 def _raise(errors: list[Exception], key: ObjectKey) -> None:
     if errors:
-        raise ExceptionGroup(f"who is told of {key} raised", errors)
+        raise ExceptionGroup(f"listeners to {key} raised", errors)

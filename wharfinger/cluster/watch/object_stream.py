@@ -1,12 +1,12 @@
-"""One list and watch, followed for as many subscribers as there are: each is told everything there is, then every change.
+"""One list and watch for any number of subscribers: each is notified of all objects, then of every change.
 
-The machine is :mod:`~wharfinger.cluster.watch.informer_core`, :mod:`~wharfinger.cluster.watch.object_fanout` knows who is told
-what, and this is the task between them and a client. Objects stay the text that came, and are let go of when everybody was
-told.
+The machine is :mod:`~wharfinger.cluster.watch.informer_core`, :mod:`~wharfinger.cluster.watch.object_fanout` decides about
+notifications, and this is the task between them and a client. Objects are kept as the received text, and are released when
+all subscribers were notified.
 
-A list is taken page by page as it comes. A subscriber that comes while one is under way, or later, makes the stream list once
-more; all who come before that list begins share it. While a list is under way nothing is watched: what happens meanwhile is told
-from where the list was read.
+A list is processed page by page as it arrives. A subscriber that joins while one is under way, or later, makes the stream
+list once more; all subscribers that join before that list begins share it. While a list is under way nothing is watched:
+changes made meanwhile are reported from the list's revision on.
 """
 
 from collections.abc import Callable
@@ -25,12 +25,12 @@ from wharfinger.formats.json.value import ShapeError
 from wharfinger.kube.resource import ResourceType
 
 MIN_RELIST_S: Final = 1.0
-"""Whoever asks for lists more often gets them so often."""
+"""The shortest interval between lists; a request for a shorter one gets this."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class WatchTarget:
-    """What is listed and watched: a kind ("" for all namespaces), as far as both selectors take it."""
+    """The target of a list and watch: a kind ("" for all namespaces), limited by both selectors."""
 
     resource: ResourceType
     namespace: str
@@ -38,14 +38,14 @@ class WatchTarget:
     field_selector: str
 
     def __str__(self) -> str:
-        """``Pod in prod (app=x)``, as used in names of tasks and in messages."""
+        """Return the target as in names of tasks and in messages: ``Pod in prod (app=x)``."""
         place = f" in {self.namespace}" if self.namespace else ""
         chosen = ", ".join(one for one in (self.label_selector, self.field_selector) if one)
         return self.resource.group_kind + place + (f" ({chosen})" if chosen else "")
 
 
 class WatchSubscription:
-    """Made by :meth:`ObjectStream.join`."""
+    """One subscription. Made by :meth:`ObjectStream.join`."""
 
     def __init__(self, listener: Listener, relist_s: float | None) -> None:
         self.listener = listener
@@ -55,21 +55,21 @@ class WatchSubscription:
 
     @property
     def listed(self) -> bool:
-        """Whether it was told all there is."""
+        """Return whether the subscriber was notified of all objects."""
         return not self.listener.fresh
 
     async def wait_first_list(self) -> None:
-        """Wait until it was told all there is, and raise the ClusterError or ShapeError of the first attempt, where that failed.
+        """Wait until the subscriber was notified of all objects.
 
-        Only attempts that began since it subscribed count. For those who would rather say what is wrong than wait; the stream
-        goes on trying.
+        Raises the ClusterError or ShapeError of the first attempt if that failed. Only attempts that began since it
+        subscribed count. It is for callers that would rather report the error than wait; the stream continues to retry.
         """
         await self._attempted.wait()
         if self._first_error is not None:
             raise self._first_error
 
     def attempted(self, error: ClusterError | ShapeError | None) -> None:
-        """A list that it shares is over. Only the first one counts."""
+        """Note the end of a list that the subscriber shares. Only the first one counts."""
         if not self._attempted.is_set():
             self._first_error = error
             self._attempted.set()
@@ -77,7 +77,7 @@ class WatchSubscription:
 
 @dataclass(frozen=True, slots=True)
 class SharedWatchStatistics:
-    """What a stream is doing. ``last_error`` is "" after the next success; counters are since its start."""
+    """The state of a stream. ``last_error`` is "" after the next success; counters are since its start."""
 
     resource: ResourceType
     namespace: str
@@ -94,7 +94,7 @@ class SharedWatchStatistics:
 
 
 class ObjectStream:
-    """Follows one target once somebody runs :meth:`run`."""
+    """A stream of one target, which is followed while :meth:`run` runs."""
 
     def __init__(self, client: ClusterClient, target: WatchTarget, jitter: Callable[[], float]) -> None:
         self.target = target
@@ -114,7 +114,7 @@ class ObjectStream:
     # -- subscribers
 
     def join(self, on_change: OnRawChange, relist_s: float | None) -> WatchSubscription:
-        """Somebody who wants to be told; ``relist_s``: that everything is to be listed anew so often."""
+        """Add a subscriber; ``relist_s``: the interval at which everything is to be listed anew."""
         subscription = WatchSubscription(self._fanout.join(on_change), relist_s)
         self._subscriptions.append(subscription)
         if self._state.phase is not core.Phase.LISTING or self._list_begun:
@@ -122,19 +122,19 @@ class ObjectStream:
         return subscription
 
     def leave(self, subscription: WatchSubscription) -> None:
-        """It is told nothing more. When the last one leaves, the stream ends."""
+        """Remove a subscriber, which is not notified any more. When the last one leaves, the stream ends."""
         self._subscriptions.remove(subscription)
         self._fanout.leave(subscription.listener)
         if not self._subscriptions:
-            self._life.cancel(reason="nobody is told of it any more")
+            self._life.cancel(reason="its last subscriber left")
 
     @property
     def over(self) -> bool:
-        """Whether its last subscriber left: nobody may join any more."""
+        """Return whether the last subscriber left: no subscriber may join any more."""
         return self._life.cancel_called
 
     def statistics(self) -> SharedWatchStatistics:
-        """What it is doing now."""
+        """Return the present state."""
         return SharedWatchStatistics(
             resource=self.target.resource,
             namespace=self.target.namespace,
@@ -169,7 +169,7 @@ class ObjectStream:
             self._list_begun = False
 
     def _ask(self) -> None:
-        """Have another list, in the place of what is under way unless that is a list."""
+        """Request another list, in the place of the running action unless that is a list."""
         listing = self._state.phase is core.Phase.LISTING
         self._step(core.Asked())
         if not listing:
@@ -237,7 +237,7 @@ class ObjectStream:
                 ) as events:
                     self._last_error = ""
                     async for event in events:
-                        if self._cut_short:  # it came in the instant in which this was ended: the list will tell of it
+                        if self._cut_short:  # the watch was just ended; the list will report this change
                             break
                         self._take(event)
             except (ClusterError, ShapeError) as error:
@@ -246,7 +246,7 @@ class ObjectStream:
         return core.Asked()
 
     def _relist_at(self) -> float:
-        """When everything is to be listed anew, whatever happens."""
+        """Return when everything is to be listed anew."""
         shortest = min((one.relist_s for one in self._subscriptions if one.relist_s is not None), default=inf)
         return self._listed_at + max(shortest, MIN_RELIST_S)
 

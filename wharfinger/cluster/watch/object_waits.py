@@ -1,6 +1,6 @@
-"""Wait until objects are ready, or gone: by watching them, never by polling.
+"""Waits until objects are ready, or gone: by watching them, never by polling.
 
-A wait has no deadline of its own: the caller sets one, and the progress it was told says what was still missing.
+A wait has no deadline of its own: the caller sets one, and the progress reports what was still missing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,40 +16,40 @@ from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 SYNC_PATIENCE_S: Final = 2.0
-"""After so long without a first list, the progress tells why there is none."""
+"""The time without a first list after which the progress reports why there is none."""
 
 Laggards = Mapping[ObjectKey, InProgress | Failed]
 Progress = Callable[[Laggards], None]
-"""Told what is not there yet, each time that changes; must not block."""
+"""A callback for the missing objects, each time they change; must not block."""
 
 Judge = Callable[[ObjectKey, JsonObject | None], Readiness]
-"""The state of an object as it is now; None where it is not there."""
+"""A function for the state of an object, which is None if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitReport:
-    """How a wait ended: the last known state of every object."""
+    """The result of a wait: the last known state of every object."""
 
     states: Mapping[ObjectKey, Readiness]
 
     @property
     def done(self) -> bool:
-        """Everything is as wanted."""
+        """Return whether every object is as wanted."""
         return not self.laggards
 
     @property
     def failed(self) -> Mapping[ObjectKey, Failed]:
-        """What will not become ready."""
+        """Return the objects that will not become ready."""
         return {key: state for key, state in self.states.items() if isinstance(state, Failed)}
 
     @property
     def laggards(self) -> Laggards:
-        """What is not as wanted."""
+        """Return the objects that are not as wanted."""
         return {key: state for key, state in self.states.items() if not isinstance(state, Current)}
 
 
 def silent(laggards: Laggards) -> None:
-    """A progress callback that does nothing."""
+    """Ignore the progress."""
 
 
 async def wait_ready(client: ClusterClient, keys: Iterable[ObjectKey], *, progress: Progress = silent) -> WaitReport:
@@ -62,7 +62,7 @@ async def wait_ready(client: ClusterClient, keys: Iterable[ObjectKey], *, progre
 
 
 async def wait_gone(client: ClusterClient, uids: Mapping[ObjectKey, str], *, progress: Progress = silent) -> WaitReport:
-    """Wait until each of these objects (by UID; another may have taken the name) is no more."""
+    """Wait until each of these objects (by UID; another may have taken the name) is gone."""
 
     def judge(key: ObjectKey, obj: JsonObject | None) -> Readiness:
         if obj is None or find_str(obj, "metadata", "uid") != uids[key]:
@@ -74,7 +74,7 @@ async def wait_gone(client: ClusterClient, uids: Mapping[ObjectKey, str], *, pro
 
 
 class _Board:
-    """The states so far, and an event for when there is nothing more to wait for."""
+    """The known states, and an event that is set when there is nothing more to wait for."""
 
     def __init__(self, keys: Iterable[ObjectKey], progress: Progress) -> None:
         self.states: dict[ObjectKey, Readiness] = {key: InProgress("not looked up yet") for key in keys}
@@ -83,7 +83,7 @@ class _Board:
         self._settle()
 
     def update(self, states: Mapping[ObjectKey, Readiness]) -> None:
-        """Take in what is known now."""
+        """Take over the states that are known now."""
         changed = {key: state for key, state in states.items() if self.states[key] != state}
         if changed and not self.settled.is_set():
             self.states.update(changed)
@@ -97,7 +97,7 @@ class _Board:
 
 
 async def wait_until(client: ClusterClient, keys: Iterable[ObjectKey], judge: Judge, progress: Progress) -> WaitReport:
-    """Wait until every object is Current in the eyes of ``judge``, or one has Failed."""
+    """Wait until every object is Current according to ``judge``, or one has Failed."""
     board = _Board(keys, progress)
     groups: dict[tuple[ResourceType, str], list[ObjectKey]] = {}
     for key in board.states:
@@ -127,7 +127,7 @@ async def _follow(
 
 
 async def _synced(informer: Informer) -> bool:
-    """Whether the first list came within :data:`SYNC_PATIENCE_S`."""
+    """Return whether the first list arrived within :data:`SYNC_PATIENCE_S`."""
     with trio.move_on_after(SYNC_PATIENCE_S):
         await informer.wait_synced()
         return True

@@ -1,9 +1,10 @@
-"""Whether an object does what it is there for: Current, InProgress (and why), or Failed (and why).
+"""The readiness of an object: Current, InProgress (with a reason), or Failed (with a reason).
 
-Pure. Rules per kind as kstatus and ``kubectl rollout status`` have them; for kinds unknown here the conventions of
+Pure. The rules per kind are those of kstatus and ``kubectl rollout status``. Unknown kinds follow the conventions of
 kstatus: ``status.observedGeneration``, the conditions ``Ready``, ``Reconciling`` and ``Stalled``; an object without any of
-them is Current as soon as it is there. Other than in kstatus, a Job is Current when it is complete, and not when it runs; a Pod
-that failed is Failed, and one whose containers crash is on the way: what it waits for may yet come. docs/health.md has the table.
+them is Current as soon as it exists. Unlike in kstatus, a Job is Current when it is complete, and not when it runs; a Pod
+that failed is Failed, and one whose containers crash is in progress, since its dependency may yet become available.
+docs/health.md has the table.
 """
 
 from collections.abc import Callable
@@ -25,14 +26,14 @@ from wharfinger.kube.resource import kind_of, split_api_version
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """As wanted."""
+    """The object is as wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class InProgress:
-    """On the way. ``at_work``: its own controller reports progress, and has a deadline after which it reports a failure.
+    """The object is not ready yet. ``at_work``: its own controller reports progress, and after a deadline a failure.
 
-    ``overdue``: for longer than it should take, and the message says what to do about it. ``absent``: there is no such object.
+    ``overdue``: it takes longer than it should, and the message contains a remedy. ``absent``: there is no such object.
     """
 
     message: str
@@ -43,7 +44,7 @@ class InProgress:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Not on the way any more; only a change helps, or luck."""
+    """The object will not become ready by itself; usually only a change helps."""
 
     message: str
 
@@ -52,7 +53,7 @@ Readiness = Current | InProgress | Failed
 
 
 def readiness(obj: JsonObject) -> Readiness:
-    """The readiness of one object. An object of a strange shape is InProgress, saying so."""
+    """Return the readiness of one object. An object with an unexpected shape is InProgress, with a message about that."""
     try:
         if find_str(obj, "metadata", "deletionTimestamp"):
             return InProgress("being deleted")
@@ -62,7 +63,7 @@ def readiness(obj: JsonObject) -> Readiness:
 
 
 def unsettled(obj: JsonObject) -> InProgress | None:
-    """Why nothing that its status says counts: it is being deleted, or was changed since. None: it counts."""
+    """Return why the status does not count: the object is being deleted, or was changed since. None: it counts."""
     try:
         return InProgress("being deleted") if find_str(obj, "metadata", "deletionTimestamp") else _unobserved(obj)
     except ShapeError as error:
@@ -70,7 +71,7 @@ def unsettled(obj: JsonObject) -> InProgress | None:
 
 
 def condition_words(obj: JsonObject) -> str:
-    """Reason and message of its condition ``Ready``; "" where there is none, or it is True."""
+    """Return reason and message of the condition ``Ready``; "" if there is none, or it is True."""
     try:
         ready = _condition(obj, "Ready")
         return "" if find_str(ready, "status") == "True" else _words(ready, "")
@@ -79,7 +80,7 @@ def condition_words(obj: JsonObject) -> str:
 
 
 def lacks_status(obj: JsonObject) -> bool:
-    """Whether it is of a custom kind, and nobody has written a status: its controller may not have seen it."""
+    """Return whether the object is of a custom kind and has no status: its controller may not have seen it."""
     try:
         return _group_kind(obj)[0] not in _BUILT_IN_GROUPS and not find(obj, "status")
     except ShapeError:
@@ -92,7 +93,7 @@ def _group_kind(obj: JsonObject) -> tuple[str, str]:
 
 
 _ROLLING: Final = frozenset({"FoundNewReplicaSet", "NewReplicaSetCreated", "ReplicaSetUpdated"})
-"""Reasons of a Deployment's condition Progressing during a rollout, which its progress deadline bounds."""
+"""The reasons of a Deployment's condition Progressing during a rollout, which its progress deadline bounds."""
 
 
 def _deployment(obj: JsonObject) -> Readiness:
@@ -223,7 +224,7 @@ def _volume(obj: JsonObject) -> Readiness:
 
 
 def _autoscaler(obj: JsonObject) -> Readiness:
-    """Whether it can scale at all; that it has no metrics yet says nothing of the release."""
+    """Return InProgress if it cannot scale at all, else Current; missing metrics are no fault of the release."""
     if (waiting := _unobserved(obj)) is not None:
         return waiting
     able = _condition(obj, "AbleToScale")
@@ -263,7 +264,7 @@ def _budget(obj: JsonObject) -> Readiness:
 
 
 def _present(obj: JsonObject) -> Readiness:  # noqa: ARG001 - the shape of a rule
-    """There is nothing to wait for."""
+    """Return Current: there is nothing to wait for."""
     return Current()
 
 
@@ -314,11 +315,11 @@ _BUILT_IN_GROUPS: Final = frozenset(
         *("resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io"),
     }
 )
-"""Groups without definitions. Their kinds that have no rule here have nothing that one would wait for."""
+"""The groups without definitions. Their kinds that have no rule here have nothing to wait for."""
 
 
 def _unobserved(obj: JsonObject) -> InProgress | None:
-    """Whether its controller has not seen the newest spec yet."""
+    """Return InProgress if the controller has not observed the newest spec yet, else None."""
     generation, observed = find_int(obj, "metadata", "generation"), find(obj, "status", "observedGeneration")
     if isinstance(observed, int) and not isinstance(observed, bool) and observed < generation:
         return InProgress(f"generation {generation} is not observed yet")
@@ -328,7 +329,7 @@ def _unobserved(obj: JsonObject) -> InProgress | None:
 
 
 def _condition(obj: JsonObject, name: str) -> JsonValue:
-    """A condition of ``status.conditions``; an empty object where there is none."""
+    """Return a condition of ``status.conditions``; an empty object if there is none."""
     for condition in find_list(obj, "status", "conditions"):
         if find_str(condition, "type") == name:
             return condition

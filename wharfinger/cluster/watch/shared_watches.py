@@ -3,9 +3,10 @@
     with watches.subscribe(pods, "prod", "app=x", "", on_change) as subscription:
         await subscription.wait_first_list()
 
-What a subscriber may rely on: ``on_change`` is told ADDED for everything there is before `wait_first_list` returns, then every
-change, in the order of the watch; after the block it is told nothing. It must not block, and must not raise: that is a bug, which
-ends the block of :func:`open_shared_watches`, after the other subscribers were told of the same object.
+Subscribers may rely on this: ``on_change`` is called with ADDED for every object before `wait_first_list` returns, then with
+every change, in the order of the watch; after the block it is not called any more. It must not block, and must not raise:
+that is a bug, which ends the block of :func:`open_shared_watches`, after the other subscribers were notified of the same
+object.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -23,10 +24,10 @@ from wharfinger.kube.resource import ResourceType
 
 
 class SharedWatches:
-    """Made by :func:`open_shared_watches`."""
+    """The streams of all targets. Made by :func:`open_shared_watches`."""
 
     def __init__(self, client: ClusterClient, jitter: Callable[[], float], nursery: trio.Nursery) -> None:
-        """Private to `open_shared_watches`, which owns the nursery."""
+        """Use the nursery of `open_shared_watches`, which alone calls this."""
         self._client = client
         self._jitter = jitter
         self._nursery = nursery
@@ -44,16 +45,16 @@ class SharedWatches:
         *,
         relist_s: float | None = None,
     ) -> Iterator[WatchSubscription]:
-        """Be told of everything of a kind, as far as selected, for as long as the block runs ("" for all namespaces).
+        """Subscribe to all selected objects of a kind for as long as the block runs ("" for all namespaces).
 
-        ``relist_s``: have everything listed anew so many seconds after the last list; the stream does so at the shortest of
-        what its subscribers ask for.
+        ``relist_s``: list everything anew that many seconds after the last list; the stream uses the shortest interval that
+        a subscriber asks for.
         """
         target = WatchTarget(resource, namespace if resource.namespaced else "", label_selector, field_selector)
         stream = self._streams.get(target)
         if stream is None:
             stream = self._streams[target] = ObjectStream(self._client, target, self._jitter)
-            # Not in the context of who happened to come first: whose call a list is, and what logs say of it, is nobody's.
+            # Not in the context of the first subscriber: lists and their log lines belong to no single caller.
             self._context.run(partial(self._nursery.start_soon, stream.run, name=f"watch {target}"))
         subscription = stream.join(on_change, relist_s)
         try:
@@ -64,7 +65,7 @@ class SharedWatches:
                 del self._streams[target]
 
     def statistics(self) -> tuple[SharedWatchStatistics, ...]:
-        """What each stream is doing, sorted by what it follows."""
+        """Return the state of each stream, sorted by target."""
         return tuple(self._streams[target].statistics() for target in sorted(self._streams))
 
 
@@ -72,9 +73,10 @@ class SharedWatches:
 async def open_shared_watches(
     client: ClusterClient, *, jitter: Callable[[], float] = random
 ) -> AsyncGenerator[SharedWatches, None]:
-    """Shared watches for as long as the block runs. ``jitter`` gives [0, 1), for the waits after failures.
+    """Yield shared watches for as long as the block runs.
 
-    Resources: a task and an open watch for each target that somebody is subscribed to.
+    ``jitter`` returns a number in [0, 1), for the delays after failures. Resources: a task and an open watch for each target
+    that has subscribers.
     """
     async with trio.open_nursery() as nursery:
         yield SharedWatches(client, jitter, nursery)

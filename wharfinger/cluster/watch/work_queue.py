@@ -1,11 +1,11 @@
-"""What a controller has yet to look at: each key at most once, some of them not before a time (client-go's work queue in spirit).
+"""The work queue of a controller: each key at most once, some of them not before a time (after client-go's work queue).
 
-Level-triggered and coalescing: adding a key that waits already adds nothing, so the queue is bounded by the number of objects.
-A key in hand is never handed to a second worker; if it is added meanwhile, it comes again once it is done.
+Level-triggered and coalescing: adding a key that waits already adds nothing, so the queue is bounded by the number of
+objects. A key in hand is never handed to a second worker; if it is added meanwhile, it is queued again once it is done.
 
-* ``waiting`` and ``in hand`` are disjoint; ``again`` is a subset of ``in hand``; a key that waits or comes again has no time.
+* ``waiting`` and ``in hand`` are disjoint; ``again`` is a subset of ``in hand``; a key that waits or is queued again has no time.
 * Every key added is handed out at least once after its latest `add`, in the order of arrival.
-* Of several times the earliest counts. Times are trio's clock.
+* If a key has several times, the earliest counts. Times are trio's clock.
 """
 
 import heapq
@@ -18,13 +18,13 @@ import trio
 FIRST_PAUSE_S: Final = 0.05
 LAST_PAUSE_S: Final = 30.0
 _STALE: Final = 64
-"""Times that count no more are swept out when they are this many more than those that do."""
+"""The surplus of outdated times over valid ones at which the outdated ones are removed."""
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 class WorkQueue(Generic[Key]):
-    """Keys to look at. Any number of tasks may `take`; whoever took a key says `done`."""
+    """A queue of keys to process. Any number of tasks may `take`; the task that took a key calls `done`."""
 
     def __init__(self) -> None:
         self._waiting: dict[Key, None] = {}
@@ -37,7 +37,7 @@ class WorkQueue(Generic[Key]):
         self._wake = trio.Event()
 
     def add(self, key: Key) -> None:
-        """Look at ``key`` (again), as soon as it is its turn."""
+        """Queue ``key`` (again), to be processed as soon as it is its turn."""
         self._at.pop(key, None)
         if key in self._in_hand:
             self._again.add(key)
@@ -46,7 +46,7 @@ class WorkQueue(Generic[Key]):
             self._wake.set()
 
     def add_later(self, key: Key, delay_s: float) -> None:
-        """Look at ``key`` once ``delay_s`` has passed, unless it is looked at before."""
+        """Queue ``key`` once ``delay_s`` has passed, unless it is processed before."""
         time = trio.current_time() + delay_s
         if key in self._waiting or key in self._again or self._at.get(key, time + 1) <= time:
             return
@@ -58,7 +58,7 @@ class WorkQueue(Generic[Key]):
         self._wake.set()
 
     async def take(self) -> Key:
-        """The next key, taken in hand; no checkpoint where one waits."""
+        """Return the next key, which is in hand from now on; no checkpoint if one waits."""
         while True:
             next_due = self._add_due()
             if self._waiting:
@@ -66,20 +66,20 @@ class WorkQueue(Generic[Key]):
                 del self._waiting[key]
                 self._in_hand.add(key)
                 return key
-            # No await between the check above and this line: an `add` cannot be missed.
+            # No await between the check above and this line, so no `add` can be missed.
             self._wake = trio.Event() if self._wake.is_set() else self._wake
             with trio.move_on_at(next_due):
                 await self._wake.wait()
 
     def done(self, key: Key) -> None:
-        """The key is no longer in hand."""
+        """Release the key, which is no longer in hand."""
         self._in_hand.discard(key)
         if key in self._again:
             self._again.discard(key)
             self.add(key)
 
     def failed(self, key: Key) -> float:
-        """Look at ``key`` again after a pause that doubles with each failure in a row; the pause in seconds."""
+        """Requeue ``key`` after a delay that doubles with each failure in a row; return the delay in seconds."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         pause_s: float = min(FIRST_PAUSE_S * (1 << min(failures, 20)), LAST_PAUSE_S)
@@ -87,11 +87,11 @@ class WorkQueue(Generic[Key]):
         return pause_s
 
     def succeeded(self, key: Key) -> None:
-        """Its failures are forgotten."""
+        """Reset the count of failures of ``key``."""
         self._failures.pop(key, None)
 
     def statistics(self) -> dict[str, int]:
-        """How many keys are due, wait for a time, and failed last time."""
+        """Return the number of keys that are due, that wait for a time, and that failed last time."""
         return {
             "due": len(self._waiting) + len(self._again),
             "waiting": len(self._at),
@@ -99,7 +99,7 @@ class WorkQueue(Generic[Key]):
         }
 
     def _add_due(self) -> float:
-        """Add what is due; the time of what is due next (infinity: nothing)."""
+        """Queue all keys that are due; return the time of the next one (infinity: none)."""
         now = trio.current_time()
         while self._times:
             time, _, key = self._times[0]
@@ -112,4 +112,4 @@ class WorkQueue(Generic[Key]):
 
 
 WorkKeys: TypeAlias = WorkQueue[str]
-"""Names to look at."""
+"""A queue of names."""
