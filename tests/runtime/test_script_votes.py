@@ -17,7 +17,7 @@ from tests.runtime.support.world import Ground, World, open_ground
 from wharfinger.formats.json.value import find_str
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources.resources import REQUESTED
-from wharfinger.runtime.scheduler.rules import Reason
+from wharfinger.runtime.status.reasons import Reason
 
 pytestmark = pytest.mark.unmeasured
 

@@ -8,6 +8,7 @@ from tests.runtime.support.world import World, open_world
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.status.failures import Failure
 from wharfinger.runtime.status.package_status import Stage, Truth
+from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.status.summary import summarize
 
 pytestmark = pytest.mark.unmeasured
@@ -40,7 +41,7 @@ async def test_event_hooks_fail_and_recover_lane_by_lane(tmp_path: Path) -> None
 async def test_a_stage_that_ran_through_has_no_failed_hook_but_those_in_lanes(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         one, reports = await ready(world), world.runtime.reports
-        reports.failed(one, Stage.HOOKS, Failure("PackageHookFailed", "a is broken", permanent=False))
+        reports.failed(one, Stage.HOOKS, Failure(Reason.PACKAGE_HOOK_FAILED, "a is broken", permanent=False))
         reports.succeeded(one, Stage.APPLIED)
         assert one.status.stages[Stage.HOOKS].truth is Truth.TRUE
         reports.event_hook_done(one, "hooks/a.sh", "hooks/main", "a is broken")

@@ -11,7 +11,8 @@ from tests.scale import scaled
 from wharfinger.runtime.scheduler import rules
 from wharfinger.runtime.scheduler.gates import Decision, decide, decide_affected, votes_of
 from wharfinger.runtime.scheduler.graph import Node, Verdict, topology
-from wharfinger.runtime.scheduler.rules import Facts, Opinion, Reason, ScriptVote
+from wharfinger.runtime.scheduler.rules import Facts, Opinion, ScriptVote
+from wharfinger.runtime.status.reasons import Reason
 
 
 def test_a_dependency_that_is_pending_is_not_enabled_yet() -> None:
@@ -37,7 +38,7 @@ def test_who_excludes_what_builds_on_it_wins_and_nothing_swings() -> None:
     a, b = node("a", none_of=[group("g", "b <2")]), node("b", "a")
     assert on(a, b) == {"a"}
     assert decisions(a, b)["b"] == Decision(
-        Verdict.FORBID, Reason.NONE_OF, "a is enabled and excludes 'g', and with it b 1.0.0"
+        Verdict.FORBID, Reason.NONE_OF_UNMET, "a is enabled and excludes 'g', and with it b 1.0.0"
     )
     assert on(a, node("b", "a", version="2.0.0")) == {"a", "b"}
     assert on(a, node("b", "a", version="latest")) == {"a"}
@@ -81,7 +82,11 @@ def test_decisions_hold_together_however_the_nodes_arrived(
             excluded = {member.name for one in wanted.none_of for member in one.members} - {each.name}
             assert not enabled & excluded
         elif each.name not in unwanted:
-            assert expected[each.name].reason in {Reason.DEPENDENCY_NOT_ENABLED, Reason.ANY_OF, Reason.NONE_OF}
+            assert expected[each.name].reason in {
+                Reason.DEPENDENCY_NOT_ENABLED,
+                Reason.ANY_OF_UNMET,
+                Reason.NONE_OF_UNMET,
+            }
 
 
 def plain_decisions(nodes: dict[str, Node], opinions: dict[str, Opinion]) -> dict[str, Decision]:
@@ -173,9 +178,9 @@ def test_every_rule_that_has_an_opinion_is_told_in_order() -> None:
     facts = Facts(bootstrapped=False, bundle="All")
     assert votes(subject, facts=facts, opinion=Opinion(intent=True)) == [
         Reason.DISABLED_BY_DEFAULT,
-        Reason.BOOTSTRAP,
+        Reason.BOOTSTRAP_UNMET,
         Reason.DEPENDENCY_NOT_ENABLED,
-        Reason.BUNDLE,
+        Reason.ENABLED_IN_BUNDLE,
         Reason.DYNAMICALLY_ENABLED,
         Reason.SCRIPT_PENDING,
     ]
@@ -189,12 +194,12 @@ def test_every_rule_that_has_an_opinion_is_told_in_order() -> None:
     )
     assert votes(everything, node("y"), opinion=Opinion(False, ScriptVote(enabled=False))) == [
         Reason.ENABLED_BY_DEFAULT,
-        Reason.KUBERNETES,
-        Reason.PLATFORM,
+        Reason.KUBERNETES_UNMET,
+        Reason.PLATFORM_UNMET,
         Reason.DEPENDENCY_NOT_ENABLED,
-        Reason.ANY_OF,
-        Reason.NONE_OF,
-        Reason.NONE_OF,
+        Reason.ANY_OF_UNMET,
+        Reason.NONE_OF_UNMET,
+        Reason.NONE_OF_UNMET,
         Reason.DYNAMICALLY_DISABLED,
         Reason.DISABLED_BY_SCRIPT,
     ]
@@ -204,9 +209,13 @@ def test_votes_about_a_knot_are_those_it_was_decided_by() -> None:
     """X is on and would do for m, but counts for nothing: with m on it would be off."""
     m, x, n = node("m", any_of=[group("g", "x")]), node("x", "n", optional=["m"]), node("n", none_of=[group("g", "m")])
     assert on(m, x, n) == {"n", "x"}
-    assert votes(m, x, n) == [Reason.ENABLED_BY_DEFAULT, Reason.ANY_OF]
+    assert votes(m, x, n) == [Reason.ENABLED_BY_DEFAULT, Reason.ANY_OF_UNMET]
     a, b = node("a", none_of=[group("g", "b")]), node("b", none_of=[group("g", "a")])
-    assert votes(a, b) == [Reason.ENABLED_BY_DEFAULT, Reason.NONE_OF, Reason.NONE_OF]  # its own, and that of b
+    assert votes(a, b) == [
+        Reason.ENABLED_BY_DEFAULT,
+        Reason.NONE_OF_UNMET,
+        Reason.NONE_OF_UNMET,
+    ]  # its own, and that of b
     assert votes(b, a) == [Reason.ENABLED_BY_DEFAULT]
 
 

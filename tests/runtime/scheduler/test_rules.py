@@ -7,7 +7,8 @@ from tests.runtime.support.nodes import group, module, node
 from wharfinger.packages.definition.requirements import DependencyGroup
 from wharfinger.runtime.scheduler.gates import Decision
 from wharfinger.runtime.scheduler.graph import Node, Verdict
-from wharfinger.runtime.scheduler.rules import Facts, Opinion, Reason, ScriptVote
+from wharfinger.runtime.scheduler.rules import Facts, Opinion, ScriptVote
+from wharfinger.runtime.status.reasons import Reason
 
 
 def test_floors() -> None:
@@ -24,7 +25,7 @@ def test_floors() -> None:
         (
             node("app", kubernetes=">=1.32"),
             FACTS,
-            Reason.KUBERNETES,
+            Reason.KUBERNETES_UNMET,
             "app needs Kubernetes >=1.32, and the current one is v1.31.4+k3s1",
         ),
         (
@@ -46,7 +47,7 @@ def test_floors() -> None:
         (
             node("app", platform="<1.70"),
             FACTS,
-            Reason.PLATFORM,
+            Reason.PLATFORM_UNMET,
             "app needs the platform <1.70, and the current one is 1.70.2",
         ),
         (
@@ -79,18 +80,23 @@ def test_version_rejection_names_subject_constraint_and_current(
         (
             node("app", "db >=2"),
             [node("db", version="1.9.9")],
-            Reason.DEPENDENCY_VERSION,
+            Reason.DEPENDENCY_VERSION_MISMATCH,
             "dependency db (>=2) is not met by version 1.9.9",
         ),
         (node("app", "db >=1.2.0"), [node("db", version="v1.2.0-rc1+x")], None, ""),
-        (node("app", "db >=1"), [node("db", version="latest")], Reason.DEPENDENCY_VERSION, "by version latest"),
+        (
+            node("app", "db >=1"),
+            [node("db", version="latest")],
+            Reason.DEPENDENCY_VERSION_MISMATCH,
+            "by version latest",
+        ),
         (node("app", "db"), [node("db", version="latest")], None, ""),
         (node("app", optional=["db >=2"]), [], None, ""),
         (node("app", optional=["db >=2"]), [module("db")], None, ""),
         (
             node("app", optional=["db >=2"]),
             [node("db")],
-            Reason.DEPENDENCY_VERSION,
+            Reason.DEPENDENCY_VERSION_MISMATCH,
             "dependency db (>=2) is not met by version 1.0.0",
         ),
         (
@@ -176,7 +182,7 @@ def test_any_of(groups: list[DependencyGroup], there: list[Node], message: str |
     if message is None:
         assert decision.on
     else:
-        assert (decision.verdict, decision.reason) == (Verdict.FORBID, Reason.ANY_OF)
+        assert (decision.verdict, decision.reason) == (Verdict.FORBID, Reason.ANY_OF_UNMET)
         assert decision.message.endswith(message)
 
 
@@ -214,7 +220,7 @@ def test_none_of(groups: list[DependencyGroup], there: list[Node], message: str 
     assert decision == (
         Decision(Verdict.ENABLE, Reason.ENABLED_BY_DEFAULT, "")
         if message is None
-        else Decision(Verdict.FORBID, Reason.NONE_OF, message)
+        else Decision(Verdict.FORBID, Reason.NONE_OF_UNMET, message)
     )
 
 
@@ -266,12 +272,12 @@ def test_scripts_are_quoted() -> None:
     ("subject", "bootstrapped", "reason"),
     [
         (node("app"), True, Reason.ENABLED_BY_DEFAULT),
-        (node("app"), False, Reason.BOOTSTRAP),
+        (node("app"), False, Reason.BOOTSTRAP_UNMET),
         (node("critical", order=998), False, Reason.ENABLED_BY_DEFAULT),
         (node("later", order=1000), False, Reason.ENABLED_BY_DEFAULT),
-        (node("app", "gone"), False, Reason.BOOTSTRAP),
+        (node("app", "gone"), False, Reason.BOOTSTRAP_UNMET),
         (node("app", platform="*"), False, Reason.VERSION_LOOKUP_FAILED),
-        (module("mod"), False, Reason.BOOTSTRAP),
+        (module("mod"), False, Reason.BOOTSTRAP_UNMET),
     ],
 )
 def test_only_what_has_an_order_of_its_own_runs_before_the_cluster_is_bootstrapped(
@@ -279,12 +285,12 @@ def test_only_what_has_an_order_of_its_own_runs_before_the_cluster_is_bootstrapp
 ) -> None:
     decision = only(subject, facts=Facts(bootstrapped=bootstrapped))
     assert decision.reason is reason
-    assert decision.message != "cluster bootstrap is not finished yet" or reason is Reason.BOOTSTRAP
+    assert decision.message != "cluster bootstrap is not finished yet" or reason is Reason.BOOTSTRAP_UNMET
 
 
 def test_bootstrap_is_told_in_so_many_words() -> None:
     decision = only(node("app"), facts=Facts(bootstrapped=False))
-    assert decision == Decision(Verdict.FORBID, Reason.BOOTSTRAP, "cluster bootstrap is not finished yet")
+    assert decision == Decision(Verdict.FORBID, Reason.BOOTSTRAP_UNMET, "cluster bootstrap is not finished yet")
 
 
 BUNDLED = module("mod", bundles=[("ee", "Default"), ("ce", "Minimal")])
@@ -295,14 +301,14 @@ BUNDLED = module("mod", bundles=[("ee", "Default"), ("ce", "Minimal")])
     [
         (BUNDLED, Facts(), None, Reason.DISABLED_BY_DEFAULT),
         (BUNDLED, Facts(edition="ee"), None, Reason.DISABLED_BY_DEFAULT),
-        (BUNDLED, Facts(edition="ee", bundle="Default"), None, Reason.BUNDLE),
+        (BUNDLED, Facts(edition="ee", bundle="Default"), None, Reason.ENABLED_IN_BUNDLE),
         (BUNDLED, Facts(edition="ce", bundle="Default"), None, Reason.DISABLED_BY_DEFAULT),
-        (BUNDLED, Facts(edition="ce", bundle="Minimal"), None, Reason.BUNDLE),
+        (BUNDLED, Facts(edition="ce", bundle="Minimal"), None, Reason.ENABLED_IN_BUNDLE),
         (BUNDLED, Facts(bundle="Default"), None, Reason.DISABLED_BY_DEFAULT),
         (BUNDLED, Facts(edition="ee", bundle="Default"), True, Reason.DYNAMICALLY_ENABLED),
         (BUNDLED, Facts(edition="ee", bundle="Default"), False, Reason.DYNAMICALLY_DISABLED),
         (module("mod", bundles=[("", "")]), Facts(), None, Reason.DISABLED_BY_DEFAULT),
-        (module("mod", bundles=[("", "All")]), Facts(bundle="All"), None, Reason.BUNDLE),
+        (module("mod", bundles=[("", "All")]), Facts(bundle="All"), None, Reason.ENABLED_IN_BUNDLE),
         (module("mod", "gone", bundles=[("", "All")]), Facts(bundle="All"), None, Reason.DEPENDENCY_NOT_ENABLED),
         (module("mod", bundles=[("", "All")], script=True), Facts(bundle="All"), None, Reason.SCRIPT_PENDING),
         (node("app", bundles=[("", "All")]), Facts(bundle="All"), None, Reason.ENABLED_BY_DEFAULT),
@@ -313,7 +319,7 @@ def test_the_bundle_of_the_platform_has_a_module_on(
 ) -> None:
     decision = only(subject, facts=facts, opinion=Opinion(intent))
     assert decision.reason is reason
-    assert decision.on is (reason in {Reason.BUNDLE, Reason.DYNAMICALLY_ENABLED, Reason.ENABLED_BY_DEFAULT})
+    assert decision.on is (reason in {Reason.ENABLED_IN_BUNDLE, Reason.DYNAMICALLY_ENABLED, Reason.ENABLED_BY_DEFAULT})
 
 
 def test_what_is_unmet_is_told_in_the_same_words_however_it_was_written_down() -> None:

@@ -93,7 +93,7 @@ STAGES: dict[type[Exception], Stage] = {HookRunError: Stage.HOOKS}
 @pytest.mark.parametrize(("error", "reason", "permanent"), CASES, ids=lambda value: type(value).__name__)
 def test_every_expected_error_has_its_word(error: Expected, reason: str, permanent: bool) -> None:
     assert isinstance(error, EXPECTED)
-    assert classify(error) == Failure(reason, str(error), permanent, STAGES.get(type(error)))
+    assert classify(error) == Failure(Reason(reason), str(error), permanent, STAGES.get(type(error)))
     assert Reason(reason).tip in advice(reason, permanent=permanent)
     assert Reason(reason).tip
 

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from wharfinger.runtime.resources.resources import IGNORE_DEPENDENTS
-from wharfinger.runtime.scheduler.rules import Reason as Gate
-from wharfinger.runtime.status import failures
 from wharfinger.runtime.status import transitions as status
 from wharfinger.runtime.status.reasons import (
     HELD,
@@ -60,10 +58,7 @@ def test_the_search_would_find_one() -> None:
     assert set(reasons_given(source)) == {"Odd", "Strange", "Weird"}
 
 
-def test_every_failure_and_every_gate_has_its_word() -> None:
-    assert {reason for _, reason, _ in failures._REASONS} <= set(Reason)
-    content = {Gate.ENABLED_BY_DEFAULT, Gate.DYNAMICALLY_ENABLED, Gate.BUNDLE, Gate.ENABLED_BY_HOOK}
-    assert set(Gate) - content <= set(Reason)
+def test_what_rests_or_is_judged_anew_waits_for_a_change() -> None:
     assert {reason for reason in Reason if reason.again is Again.CHANGE} >= OFF | LOOKED_AT_ANEW
 
 

@@ -14,6 +14,7 @@ from wharfinger.runtime.package.instance import Instance, Reporter, Tools, Work
 from wharfinger.runtime.resources.settings import ResolvedSettings
 from wharfinger.runtime.status.failures import Failure, HookRunError
 from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.stage_task import ScopedReporter, StageTask
 
 
@@ -112,7 +113,7 @@ def test_a_reporter_passes_everything_on_until_its_scope_is_cancelled() -> None:
     for _ in range(2):
         reporter.progressed(one, Stage.LOADED, "r", "m")
         reporter.succeeded(one, Stage.LOADED)
-        reporter.failed(one, Stage.LOADED, Failure("R", "m", permanent=False))
+        reporter.failed(one, Stage.LOADED, Failure(Reason.INTERNAL, "m", permanent=False))
         reporter.released(one, 1)
         reporter.uninstalled(one)
         reporter.removing(one, "R", "m")

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.scheduler.events import Decided
-from wharfinger.runtime.scheduler.rules import Reason
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason
 
 if TYPE_CHECKING:
     from wharfinger.runtime.core.runtime import Runtime
@@ -113,6 +113,6 @@ class Statements:
         wanted, names = node.requirements, set[str]()
         if decided.reason == Reason.DEPENDENCY_NOT_ENABLED:
             names = {each.name for each in wanted.mandatory}
-        elif decided.reason == Reason.ANY_OF:
+        elif decided.reason == Reason.ANY_OF_UNMET:
             names = {each.name for group in wanted.any_of for each in group.members}
         return {each for each in names if not scheduler.enabled(each)}

@@ -37,6 +37,7 @@ from wharfinger.runtime.scheduler.global_flags import flags_in, may_be_flagged
 from wharfinger.runtime.scheduler.graph import Node, Verdict
 from wharfinger.runtime.status.failures import Failure
 from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.global_tasks import AfterAllTask, AfterAllTurn
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class Rounds:
                 f"afterAll hooks changed the global values {MAX_ROUNDS} rounds in a row; a hook must not change them "
                 "when nothing else changes"
             )
-            self.runtime.reports.failed(instance, Stage.HOOKS, Failure("ValuesLoop", message, permanent=True))
+            self.runtime.reports.failed(instance, Stage.HOOKS, Failure(Reason.VALUES_LOOP, message, permanent=True))
 
 
 def _made_by_hooks(instance: Instance) -> str:

@@ -52,10 +52,10 @@ from wharfinger.runtime.scheduler.events import (
 )
 from wharfinger.runtime.scheduler.graph import CycleError, Node, Verdict
 from wharfinger.runtime.scheduler.pending_decisions import Orders, PackageOrders
-from wharfinger.runtime.scheduler.rules import Reason
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.failures import Failure
 from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.crd_tasks import CRD_LANE
 from wharfinger.runtime.tasks.pipeline import VOTE_LANE, Pipeline
 from wharfinger.runtime.tasks.stage_task import StageTask
@@ -135,7 +135,7 @@ class Operations:
         try:
             self._add_node(instance, definition)
         except CycleError as error:
-            failure = Failure("DependencyCycle", str(error), permanent=True)
+            failure = Failure(Reason.DEPENDENCY_CYCLE, str(error), permanent=True)
             if is_new:
                 instance.crds, instance.refused = before, failure
             self.runtime.reports.failed(instance, Stage.REQUIREMENTS, failure)

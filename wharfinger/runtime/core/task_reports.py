@@ -19,6 +19,7 @@ from wharfinger.runtime.scheduler.events import Failed, Rescheduled, ScriptVoted
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.failures import Failure
 from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.event_tasks import HookEvent
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Reports:
         """
         if error:
             instance.failing[hook, lane] = error
-            self.failed(instance, Stage.HOOKS, Failure("EventHookFailed", f"{error}", permanent=False))
+            self.failed(instance, Stage.HOOKS, Failure(Reason.EVENT_HOOK_FAILED, f"{error}", permanent=False))
         elif instance.failing.pop((hook, lane), None) is not None:
             left = next(iter(sorted(instance.failing.items())), None)
             status = (

@@ -247,7 +247,7 @@ def _claimed(identities: Iterable[PackageId]) -> Mapping[str, Refused]:
 
 def _refused(error: PackageError | FormatError | IdentityError) -> Refused:
     failure = classify(error)
-    return Refused(failure.reason, failure.message)
+    return Refused(failure.reason.value, failure.message)
 
 
 def _text(finding: Finding) -> str:

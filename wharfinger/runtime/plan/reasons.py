@@ -23,12 +23,12 @@ from wharfinger.runtime.inspector import (
 from wharfinger.runtime.plan.bodies import Finding, Judged, PlanBodies, Refused
 from wharfinger.runtime.resources.resources import PackageSpec
 from wharfinger.runtime.scheduler.graph import Topology
-from wharfinger.runtime.scheduler.rules import Facts, Reason, ScriptVote
+from wharfinger.runtime.scheduler.rules import Facts, ScriptVote
 from wharfinger.runtime.scheduler.snapshots import node_snapshot
 from wharfinger.runtime.scheduler.state import Active, Entry, Graph, Idle
 from wharfinger.runtime.scheduler.state import package_id as scheduler_id
 from wharfinger.runtime.status.package_status import Stage
-from wharfinger.runtime.status.reasons import Reason as Word
+from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.status.summary import State
 from wharfinger.runtime.why.causes import Known
 from wharfinger.runtime.why.explanation import explain
@@ -132,6 +132,6 @@ def _conditions(finding: Finding) -> tuple[ConditionSnapshot, ...]:
     if not isinstance(finding, Refused):
         return ()
     kind = ACCEPTED if not finding.accepted else Stage.LOADED
-    if finding.reason == Word.DEPENDENCY_CYCLE:
+    if finding.reason == Reason.DEPENDENCY_CYCLE:
         kind = Stage.REQUIREMENTS
     return (ConditionSnapshot(kind, "False", finding.reason, finding.message, _NO_MOMENT),)

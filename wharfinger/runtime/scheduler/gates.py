@@ -21,8 +21,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from wharfinger.runtime.scheduler.graph import Node, Topology, Verdict
-from wharfinger.runtime.scheduler.rules import UNWANTED, Facts, Opinion, Others, Reason, Vote, votes
+from wharfinger.runtime.scheduler.rules import UNWANTED, Facts, Opinion, Others, Vote, votes
 from wharfinger.runtime.scheduler.soft_edges import Knot
+from wharfinger.runtime.status.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)

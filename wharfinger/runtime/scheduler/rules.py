@@ -14,38 +14,15 @@ missing is not installed, or installed and off, is said, since what to do differ
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
 from wharfinger.formats.version_constraint import ConstraintError, VersionConstraint
 from wharfinger.packages.definition.requirements import Dependency
 from wharfinger.runtime.scheduler.graph import DEFAULT_ORDER, Node, Verdict
+from wharfinger.runtime.status.reasons import Reason
 
 _MOST_NAMED: Final = 5
 """Of unmet dependencies in one message."""
-
-
-class Reason(StrEnum):
-    """Why a verdict is what it is; for machines, and stable."""
-
-    ENABLED_BY_DEFAULT = "EnabledByDefault"
-    DISABLED_BY_DEFAULT = "DisabledByDefault"
-    VERSION_LOOKUP_FAILED = "VersionLookupFailed"
-    KUBERNETES = "KubernetesRequirementsUnmet"
-    PLATFORM = "PlatformRequirementsUnmet"
-    BOOTSTRAP = "BootstrapRequirementsUnmet"
-    DEPENDENCY_NOT_ENABLED = "DependencyNotEnabled"
-    DEPENDENCY_VERSION = "DependencyVersionMismatch"
-    ANY_OF = "AnyOfDependenciesUnmet"
-    NONE_OF = "NoneOfDependenciesUnmet"
-    BUNDLE = "EnabledInBundle"
-    DYNAMICALLY_ENABLED = "DynamicallyEnabled"
-    DYNAMICALLY_DISABLED = "DynamicallyDisabled"
-    ENABLED_BY_HOOK = "EnabledByGlobalHook"
-    DISABLED_BY_HOOK = "DisabledByGlobalHook"
-    DISABLED_BY_SCRIPT = "DisabledByScript"
-    SCRIPT_ERROR = "EnabledScriptError"
-    SCRIPT_PENDING = "EnabledScriptPending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +105,7 @@ def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterato
         yield Vote(node.floor, Reason.DISABLED_BY_DEFAULT, "it is off unless it is enabled")
     yield from gates(node, facts, others)
     if node.floor is Verdict.DISABLE and facts.bundle and (facts.edition, facts.bundle) in node.bundles:
-        yield Vote(Verdict.ENABLE, Reason.BUNDLE)
+        yield Vote(Verdict.ENABLE, Reason.ENABLED_IN_BUNDLE)
     if opinion.flag is not None:
         yield (
             Vote(Verdict.ENABLE, Reason.ENABLED_BY_HOOK)
@@ -149,10 +126,10 @@ def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterato
 def gates(node: Node, facts: Facts, others: Others) -> Iterator[Vote]:
     """The rules about what a node requires, in order: every vote is a FORBID."""
     wanted = node.requirements
-    yield from _version(node, "Kubernetes", wanted.kubernetes, facts.kubernetes, Reason.KUBERNETES)
-    yield from _version(node, "the platform", wanted.platform, facts.platform, Reason.PLATFORM)
+    yield from _version(node, "Kubernetes", wanted.kubernetes, facts.kubernetes, Reason.KUBERNETES_UNMET)
+    yield from _version(node, "the platform", wanted.platform, facts.platform, Reason.PLATFORM_UNMET)
     if not facts.bootstrapped and node.order == DEFAULT_ORDER:
-        yield _forbid(Reason.BOOTSTRAP, "cluster bootstrap is not finished yet")
+        yield _forbid(Reason.BOOTSTRAP_UNMET, "cluster bootstrap is not finished yet")
     yield from _dependencies(node, others)
     yield from _any_of(node, others)
     yield from _none_of(node, others)
@@ -182,7 +159,7 @@ def _dependencies(node: Node, others: Others) -> Iterator[Vote]:
             unmet.append((Reason.DEPENDENCY_NOT_ENABLED, text))
         elif version is not None and not _allows(dependency.constraint, version):
             text = f"dependency {_member(dependency)} is not met by version {version}"
-            unmet.append((Reason.DEPENDENCY_VERSION, text))
+            unmet.append((Reason.DEPENDENCY_VERSION_MISMATCH, text))
     if unmet:
         yield _forbid(unmet[0][0], _listed([text for _, text in unmet]))
 
@@ -194,7 +171,7 @@ def _any_of(node: Node, others: Others) -> Iterator[Vote]:
         if any(version is not None and _allows(member.constraint, version) for member, version in there):
             continue
         state = [f"{_member(member)}, {version or others.lack(member.name)}" for member, version in there]
-        yield _forbid(Reason.ANY_OF, f"{node.name} needs one of {group.name!r}: {_listed(state)}")
+        yield _forbid(Reason.ANY_OF_UNMET, f"{node.name} needs one of {group.name!r}: {_listed(state)}")
 
 
 def _none_of(node: Node, others: Others) -> Iterator[Vote]:
@@ -205,13 +182,13 @@ def _none_of(node: Node, others: Others) -> Iterator[Vote]:
                 continue
             if _allows(member.constraint, version, unknown=True):
                 excluded = f"{node.name} excludes {group.name!r}: {_member(member)}, and version {version} is enabled"
-                yield _forbid(Reason.NONE_OF, excluded)
+                yield _forbid(Reason.NONE_OF_UNMET, excluded)
     for refuser in others.refusers:
         for group in refuser.requirements.none_of:
             named = [each.constraint for each in group.members if each.name == node.name]
             if any(_allows(constraint, node.version, unknown=True) for constraint in named):
                 excluded = f"{refuser.name} is enabled and excludes {group.name!r}, and with it {node.name}"
-                yield _forbid(Reason.NONE_OF, f"{excluded} {node.version}")
+                yield _forbid(Reason.NONE_OF_UNMET, f"{excluded} {node.version}")
 
 
 def _allows(constraint: VersionConstraint, version: str, *, unknown: bool = False) -> bool:

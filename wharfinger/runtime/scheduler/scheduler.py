@@ -12,12 +12,13 @@ from wharfinger.runtime.inspector import NodeSnapshot
 from wharfinger.runtime.scheduler.events import Decided, Effect, Event
 from wharfinger.runtime.scheduler.graph import CycleError, Node
 from wharfinger.runtime.scheduler.machine import step, what_if
-from wharfinger.runtime.scheduler.rules import Facts, Others, Reason, gates
+from wharfinger.runtime.scheduler.rules import Facts, Others, gates
 from wharfinger.runtime.scheduler.snapshots import holders, node_snapshot, node_snapshots
 from wharfinger.runtime.scheduler.state import Graph
+from wharfinger.runtime.status.reasons import Reason
 
 _REQUIREMENTS: Final = frozenset(
-    {Reason.DEPENDENCY_NOT_ENABLED, Reason.DEPENDENCY_VERSION, Reason.ANY_OF, Reason.NONE_OF}
+    {Reason.DEPENDENCY_NOT_ENABLED, Reason.DEPENDENCY_VERSION_MISMATCH, Reason.ANY_OF_UNMET, Reason.NONE_OF_UNMET}
 )
 
 

@@ -8,7 +8,7 @@ it changes, so every failure of a registry is retried with the queue's capped ba
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, get_args
 
 from wharfinger.cluster.api.errors import ClusterError, ConflictError, InvalidError, SchemaMismatchError
 from wharfinger.cluster.crds.definitions import NotEstablishedError
@@ -42,6 +42,7 @@ from wharfinger.runtime.lifecycle.package_state import PackageStateError
 from wharfinger.runtime.resources.identity import IdentityError
 from wharfinger.runtime.resources.release_policy import UpkeepError
 from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason
 
 
 class WorkloadError(Exception):
@@ -76,19 +77,7 @@ Expected = (
     | ValuesLoopError
     | JournalError
 )
-EXPECTED = (
-    PackageError,
-    ClusterError,
-    FormatError,
-    IdentityError,
-    ProcessError,
-    WorkloadError,
-    HookError,
-    FilterError,
-    HookRunError,
-    ValuesLoopError,
-    JournalError,
-)
+EXPECTED: Final = get_args(Expected)
 """The errors that a pipeline task may fail with; the queue's guard treats any other as a defect."""
 
 
@@ -96,54 +85,56 @@ EXPECTED = (
 class Failure:
     """A status reason (CamelCase), the message, and whether only a changed input can help."""
 
-    reason: str
+    reason: Reason
     message: str
     permanent: bool
     stage: Stage | None = None
     """The stage that failed, if it is not the task's own."""
 
 
-_REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
+_REASONS: Final[tuple[tuple[type[Exception], Reason, bool | None], ...]] = (
     # The most specific first. None: the error itself says whether it is transient.
-    (ArtifactNotFoundError, "ArtifactNotFound", False),
-    (DigestError, "DigestMismatch", False),
-    (StoreError, "StoreFailed", False),
-    (LookupRefusedError, "OutsideNamespace", True),
-    (RenderError, "RenderFailed", None),
-    (AddressError, "SpecInvalid", True),
-    (ArtifactError, "ArtifactInvalid", True),
-    (IdentityError, "SpecInvalid", True),
-    (UpkeepError, "SpecInvalid", True),
-    (FormatError, "ArtifactInvalid", True),
-    (InvalidError, "ApplyFailed", True),
-    (SchemaMismatchError, "ApplyFailed", True),
+    (ArtifactNotFoundError, Reason.ARTIFACT_NOT_FOUND, False),
+    (DigestError, Reason.DIGEST_MISMATCH, False),
+    (StoreError, Reason.STORE_FAILED, False),
+    (LookupRefusedError, Reason.OUTSIDE_NAMESPACE, True),
+    (RenderError, Reason.RENDER_FAILED, None),
+    (AddressError, Reason.SPEC_INVALID, True),
+    (ArtifactError, Reason.ARTIFACT_INVALID, True),
+    (IdentityError, Reason.SPEC_INVALID, True),
+    (UpkeepError, Reason.SPEC_INVALID, True),
+    (FormatError, Reason.ARTIFACT_INVALID, True),
+    (InvalidError, Reason.APPLY_FAILED, True),
+    (SchemaMismatchError, Reason.APPLY_FAILED, True),
     # Another owner's object sends no event when it is deleted, so this is retried like everything that may recover.
-    (ForeignObjectError, "ConflictingOwner", False),
-    (EmptyReleaseError, "ManifestEmpty", True),
-    (OutsideNamespaceError, "OutsideNamespace", True),
-    (ReleaseBusyError, "ReleaseBusy", False),
-    (UnsafeDefinitionError, "DefinitionUnsafe", True),
-    (HookFailedError, "HookFailed", False),
-    (WorkloadError, "WorkloadFailed", False),
-    (SettingsError, "SettingsInvalid", True),
-    (ConversionError, "SettingsInvalid", None),
-    (RulesError, "ProcessFailed", None),
-    (HookConfigError, "HookInvalid", True),
-    (HookRunError, "PackageHookFailed", False),
-    (ValuesLoopError, "ValuesLoop", True),
-    (FilterError, "HookInvalid", None),
-    (HookError, "PackageHookFailed", None),
-    (PackageStateError, "StateFailed", None),
-    (ConflictError, "FieldConflict", False),
-    (NotEstablishedError, "DefinitionsNotEstablished", False),
-    (ClusterError, "ClusterFailed", None),
-    (ProcessError, "ProcessFailed", None),
-    (JournalError, "JournalFailed", None),
-    (PackageError, "ArtifactInvalid", None),
+    (ForeignObjectError, Reason.CONFLICTING_OWNER, False),
+    (EmptyReleaseError, Reason.MANIFEST_EMPTY, True),
+    (OutsideNamespaceError, Reason.OUTSIDE_NAMESPACE, True),
+    (ReleaseBusyError, Reason.RELEASE_BUSY, False),
+    (UnsafeDefinitionError, Reason.DEFINITION_UNSAFE, True),
+    (HookFailedError, Reason.HOOK_FAILED, False),
+    (WorkloadError, Reason.WORKLOAD_FAILED, False),
+    (SettingsError, Reason.SETTINGS_INVALID, True),
+    (ConversionError, Reason.SETTINGS_INVALID, None),
+    (RulesError, Reason.PROCESS_FAILED, None),
+    (HookConfigError, Reason.HOOK_INVALID, True),
+    (HookRunError, Reason.PACKAGE_HOOK_FAILED, False),
+    (ValuesLoopError, Reason.VALUES_LOOP, True),
+    (FilterError, Reason.HOOK_INVALID, None),
+    (HookError, Reason.PACKAGE_HOOK_FAILED, None),
+    (PackageStateError, Reason.STATE_FAILED, None),
+    (ConflictError, Reason.FIELD_CONFLICT, False),
+    (NotEstablishedError, Reason.DEFINITIONS_NOT_ESTABLISHED, False),
+    (ClusterError, Reason.CLUSTER_FAILED, None),
+    (ProcessError, Reason.PROCESS_FAILED, None),
+    (JournalError, Reason.JOURNAL_FAILED, None),
+    (PackageError, Reason.ARTIFACT_INVALID, None),
 )
 
 
-_OF_FOLDERS: Final = MappingProxyType({"ArtifactNotFound": "FolderNotFound", "ArtifactInvalid": "FolderInvalid"})
+_OF_FOLDERS: Final = MappingProxyType(
+    {Reason.ARTIFACT_NOT_FOUND: Reason.FOLDER_NOT_FOUND, Reason.ARTIFACT_INVALID: Reason.FOLDER_INVALID}
+)
 """The reasons for packages that come from a folder on this machine, by the reason for packages from a registry."""
 
 
@@ -160,7 +151,7 @@ def _classified(error: Expected, mask: Callable[[str], str]) -> Failure:
     message = " ".join(mask(str(error)).split()) or type(error).__name__
     transient = getattr(error, "transient", False) is True
     if isinstance(error, RegistryError) and not isinstance(error, ArtifactNotFoundError):
-        return Failure("RegistryFailed" if transient else "RegistryRefused", message, permanent=False)
+        return Failure(Reason.REGISTRY_FAILED if transient else Reason.REGISTRY_REFUSED, message, permanent=False)
     for kind, reason, permanent in _REASONS:
         if isinstance(error, kind):
             stage = Stage.HOOKS if isinstance(error, HookRunError) else None

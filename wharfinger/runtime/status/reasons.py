@@ -200,6 +200,10 @@ class Reason(StrEnum):
             "look at the named packages (with the annotation wharfinger.dev/ignore-dependents=true they are not waited for)"
         ),
     )
+    ENABLED_BY_DEFAULT = ("EnabledByDefault", Again.NOTHING, "it is on by default")
+    ENABLED_IN_BUNDLE = ("EnabledInBundle", Again.NOTHING, "the platform's bundle enables it")
+    ENABLED_BY_HOOK = ("EnabledByGlobalHook", Again.NOTHING, "a global hook enables it")
+    DYNAMICALLY_ENABLED = ("DynamicallyEnabled", Again.NOTHING, "spec.enabled is true")
     DYNAMICALLY_DISABLED = (
         "DynamicallyDisabled",
         Again.CHANGE,

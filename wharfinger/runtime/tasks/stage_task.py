@@ -17,6 +17,7 @@ from wharfinger.runtime.lifecycle.steps import Steps
 from wharfinger.runtime.package.instance import Instance, Reporter, Tools, Work
 from wharfinger.runtime.status.failures import EXPECTED, Failure, classify
 from wharfinger.runtime.status.package_status import Stage
+from wharfinger.runtime.status.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,9 @@ class StageTask:
         except TaskFailed:
             raise
         except Exception as error:
-            self._report(Failure("Internal", self.instance.masked(f"{type(error).__name__}: {error}"), permanent=True))
+            self._report(
+                Failure(Reason.INTERNAL, self.instance.masked(f"{type(error).__name__}: {error}"), permanent=True)
+            )
             raise
         if self.stage is not None and self.ends_stage:
             self.reporter.succeeded(self.instance, self.stage)
