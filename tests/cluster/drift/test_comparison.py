@@ -376,7 +376,7 @@ def test_lists_of_which_nobody_can_tell_how_their_items_are_told_apart() -> None
                 missing=False,
                 fields=(DriftedField("/data/a", "ed"), *(DriftedField(f"/data/{n}", "") for n in range(6))),
             ),
-            "ConfigMap prod/c: /data/a by ed, /data/0, /data/1, /data/2, /data/3, and 2 more",
+            "ConfigMap prod/c: /data/a by ed, /data/0, /data/1, /data/2, /data/3 and 2 more",
         ),
     ],
 )

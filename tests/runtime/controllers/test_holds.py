@@ -14,7 +14,6 @@ from wharfinger.runtime.controllers.holds import (
     is_version,
     judge,
     judge_unknown,
-    listed,
     needs,
     reaches,
     was_being_removed,
@@ -60,8 +59,6 @@ def test_nobody_in_the_way() -> None:
 
 
 def test_of_many_five_are_named() -> None:
-    assert listed("gfedcba") == "a, b, c, d, e and 2 more"
-    assert listed("edcba") == "a, b, c, d, e"
     hold = judge_unknown("the removal", set("abcdefg"))
     assert "a, b, c, d, e and 2 more not loaded yet" in hold.message
     assert hold.unknown

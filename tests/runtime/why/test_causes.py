@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.runtime.support.explained import forbidden, known, node
-from wharfinger.runtime.why.causes import MAX_TEXT, Cause, listed, moment_after, one_line
+from wharfinger.runtime.why.causes import MAX_TEXT, Cause, moment_after, one_line
 
 
 @pytest.mark.parametrize(
@@ -20,13 +20,6 @@ from wharfinger.runtime.why.causes import MAX_TEXT, Cause, listed, moment_after,
 )
 def test_one_line_of_bounded_length(text: str, line: str) -> None:
     assert one_line(text) == line
-
-
-def test_of_many_names_a_few() -> None:
-    assert listed([]) == ""
-    assert listed("ab") == "a, b"
-    assert listed("abcde") == "a, b, c, d, e"
-    assert listed("abcdefg") == "a, b, c, d, e and 2 more"
 
 
 def test_when_something_comes() -> None:

@@ -29,6 +29,7 @@ from wharfinger.cluster.objects.ownership import Owner, check_owner, owner_of, p
 from wharfinger.cluster.watch.object_waits import Laggards, Progress, silent, wait_ready
 from wharfinger.cluster.watch.readiness import Current, Failed, InProgress, readiness
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey
 
 log = logging.getLogger(__name__)
@@ -103,7 +104,7 @@ class Definitions:
         """
         if not (keys := tuple(keys)):
             return
-        names = ", ".join(key.name for key in keys[:SHOWN]) + (f" and {len(keys) - SHOWN} more" * (len(keys) > SHOWN))
+        names = listed((key.name for key in keys), SHOWN)
         with self._interruption.waiting(f"the API server to establish {names}"):
             await await_established(self._client, keys, now=self._now, progress=progress)
 

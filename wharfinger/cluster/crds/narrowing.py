@@ -27,7 +27,10 @@ from wharfinger.formats.json.value import (
     find_object,
     find_str,
 )
+from wharfinger.formats.listing import listed
 
+NAMED: Final = 8
+"""The most values that a message names."""
 QUOTED_CHARS: Final = 60
 """The largest number of characters quoted from a value."""
 
@@ -151,9 +154,9 @@ def _enum(old: JsonObject, new: JsonObject, path: str) -> _Found:
         return
     allowed = [_text(value) for value in find_list(new, "enum")]
     if find(old, "enum") is None:
-        yield Narrowing(CrdRule.ENUM, path, f"only {_listed(allowed)} are allowed now; anything was")
+        yield Narrowing(CrdRule.ENUM, path, f"only {listed(allowed, NAMED)} are allowed now; anything was")
     elif gone := [text for text in map(_text, find_list(old, "enum")) if text not in allowed]:
-        yield Narrowing(CrdRule.ENUM, path, f"{_listed(gone)} is not allowed any more")
+        yield Narrowing(CrdRule.ENUM, path, f"{listed(gone, NAMED)} is not allowed any more")
 
 
 def _bounds(old: JsonObject, new: JsonObject, path: str) -> _Found:
@@ -346,7 +349,3 @@ def _text(value: JsonValue) -> str:
 
 def _shown(text: str) -> str:
     return text if len(text) <= QUOTED_CHARS else text[: QUOTED_CHARS - 1] + "…"
-
-
-def _listed(texts: list[str]) -> str:
-    return ", ".join(texts[:8]) + (f" and {len(texts) - 8} more" if len(texts) > 8 else "")

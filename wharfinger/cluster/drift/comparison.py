@@ -30,6 +30,7 @@ from wharfinger.cluster.objects.applied_objects import STRING_DATA, Applied
 from wharfinger.cluster.objects.desired import Identity
 from wharfinger.cluster.objects.drift_policy import IgnoreRule, segments_of
 from wharfinger.formats.json.value import JsonObject, find, find_object
+from wharfinger.formats.listing import listed
 from wharfinger.kube.field_sets import EMPTY, FieldPath
 from wharfinger.kube.resource import kind_of, name_of, namespace_of, split_api_version
 
@@ -69,8 +70,7 @@ class Drift:
         """Return the drift as text: ``Deployment.apps prod/web: /spec/replicas by kubectl``; ``ConfigMap prod/web: gone``."""
         if self.missing:
             return f"{self.identity}: gone"
-        more = f", and {len(self.fields) - SHOWN} more" if len(self.fields) > SHOWN else ""
-        return f"{self.identity}: {', '.join(map(str, self.fields[:SHOWN]))}{more}"
+        return f"{self.identity}: {listed(self.fields, SHOWN)}"
 
 
 def find_drift(

@@ -15,6 +15,7 @@ from typing import Final
 
 from wharfinger.cluster.api.errors import ConflictError
 from wharfinger.formats.json.value import JsonError, JsonObject, JsonValue, decode_json
+from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey
 
 MAX_CONFLICTS: Final = 1000
@@ -40,7 +41,7 @@ class FieldConflictError(ConflictError):
         by: dict[str, list[str]] = {}
         for conflict in conflicts:
             by.setdefault(conflict.manager, []).append(conflict.field or "fields")
-        told = "; ".join(f"{_listed(fields)} belongs to {manager!r}" for manager, fields in sorted(by.items()))
+        told = "; ".join(f"{listed(fields, NAMED)} belongs to {manager!r}" for manager, fields in sorted(by.items()))
         super().__init__(
             409,
             "Conflict",
@@ -165,8 +166,3 @@ def _order(place: Place) -> tuple[tuple[int, int, str], ...]:
 def _unquoted(text: str) -> str:
     value = _parsed(text)
     return value[0] if value is not None and isinstance(value[0], str) else text.strip('"')
-
-
-def _listed(fields: list[str]) -> str:
-    more = f" and {len(fields) - NAMED} more" if len(fields) > NAMED else ""
-    return ", ".join(fields[:NAMED]) + more

@@ -21,6 +21,7 @@ from wharfinger.cluster.api.retrying import patiently
 from wharfinger.cluster.objects.desired import DesiredObject
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
 
 log = logging.getLogger(__name__)
@@ -120,8 +121,7 @@ def only_inside(owner: Owner, rows: Sequence[DesiredObject]) -> tuple[DesiredObj
 
 
 def _named(keys: Sequence[ObjectKey]) -> str:
-    more = f" and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else ""
-    return ", ".join(f"{key}{'' if key.resource.namespaced else CLUSTER_SCOPED}" for key in keys[:MAX_NAMED]) + more
+    return listed((f"{key}{'' if key.resource.namespaced else CLUSTER_SCOPED}" for key in keys), MAX_NAMED)
 
 
 def _refusal(owner: Owner, outside: Sequence[ObjectKey]) -> OutsideNamespaceError:

@@ -30,6 +30,7 @@ from wharfinger.cluster.api.kubeconfig_document import kubeconfig_document
 from wharfinger.cluster.objects.scope import CLUSTER_SCOPED, remedy
 from wharfinger.cluster.releases.lookup_paths import NotAllowed, Place, judge
 from wharfinger.formats.json.value import JsonObject, encode_json, find_str
+from wharfinger.formats.listing import listed
 from wharfinger.httpd.messages import Request, Response
 from wharfinger.httpd.server import HttpLimits, open_server
 
@@ -65,9 +66,7 @@ class Look:
         """What was looked up and is not allowed, with the remedy; "" where there is nothing."""
         if not self._refused or self._namespace is None:
             return ""
-        named = list(self._refused)
-        more = f" and {len(named) - MAX_REFUSALS} more" if len(named) > MAX_REFUSALS else ""
-        return self._words(", ".join(named[:MAX_REFUSALS]) + more, self._namespace)
+        return self._words(listed(self._refused, MAX_REFUSALS), self._namespace)
 
     async def answer(self, request: Request) -> Response:
         """Answer one request of Helm."""

@@ -20,6 +20,7 @@ from wharfinger.cluster.objects.install_order import in_install_order
 from wharfinger.cluster.objects.lookup import CONCURRENCY, CRD, key_of, look_up
 from wharfinger.cluster.objects.ownership import Owner, check_owner
 from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
+from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import kind_of, name_of, split_api_version
 
 NAMED: Final = 5
@@ -113,9 +114,8 @@ def check_definition(live: JsonObject, wanted: JsonObject, manager: str) -> None
     except ShapeError as error:
         raise ReleaseError(f"CustomResourceDefinition {name_of(wanted)} cannot be read: {error}") from error
     if problems:
-        more = f"; and {len(problems) - NAMED} more" if len(problems) > NAMED else ""
         raise UnsafeDefinitionError(
-            f"CustomResourceDefinition {name_of(wanted)} is not upgraded: {'; '.join(problems[:NAMED])}{more}; "
+            f"CustomResourceDefinition {name_of(wanted)} is not upgraded: {listed(problems, NAMED, '; ')}; "
             f'convert what is stored first, or annotate the new definition {ALLOW_UNSAFE}: "true"'
         )
 

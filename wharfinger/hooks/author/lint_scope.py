@@ -11,6 +11,7 @@ from wharfinger.cluster.api.errors import ReleaseError
 from wharfinger.cluster.objects.ownership import flattened
 from wharfinger.cluster.objects.scope import ALLOWED, CLUSTER_SCOPE_LABEL
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.listing import listed
 from wharfinger.hooks.author.lint_sources import PACKAGE, LintFinding, finding
 from wharfinger.kube.cluster_scoped import CLUSTER_SCOPED
 from wharfinger.kube.resource import kind_of, name_of, namespace_of, split_api_version
@@ -30,9 +31,8 @@ def lint_scope(definition: Definition, rendered: Rendered, namespace: str) -> li
     found = list(dict.fromkeys(_outside([*rendered.crds, *rendered.objects, *hooks], namespace)))
     if not found:
         return []
-    more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
     message = (
-        f"its chart has {', '.join(found[:MAX_NAMED])}{more} outside of the namespace of its Application; they are refused "
+        f"its chart has {listed(found, MAX_NAMED)} outside of the namespace of its Application; they are refused "
         f"unless the namespace has the label {CLUSTER_SCOPE_LABEL}={ALLOWED}, or the package declares type: Module and is "
         "installed as a Module"
     )

@@ -31,6 +31,7 @@ import trio
 
 from wharfinger.formats.errors import FormatError, ProgramError
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, type_name
+from wharfinger.formats.listing import listed
 from wharfinger.packages.errors import ArtifactError, ConversionError
 from wharfinger.packages.files.package_files import PackageFiles
 from wharfinger.packages.files.strict_fields import at, closed_object, items, number, open_object, text
@@ -115,11 +116,10 @@ def read_conversions(files: PackageFiles, schema: JsonObject, schema_file: str) 
     current = said or max(found, default=1)
     missing = [version for version in range(2, current + 1) if version not in found]
     if missing:
-        names = ", ".join(f"v{version}.yaml" for version in missing[:_SHOWN])
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        names = listed((f"v{version}.yaml" for version in missing), _SHOWN)
         why = f"{schema_file} has {X_CONFIG_VERSION}: {said}" if said else f"v{current}.yaml is there"
         raise ArtifactError(
-            f"{CONVERSIONS_FOLDER}: {names}{more} missing: {why}, and settings of every older version must be converted; add it"
+            f"{CONVERSIONS_FOLDER}: {names} missing: {why}, and settings of every older version must be converted; add it"
         )
     if max(found, default=1) > current:
         raise ArtifactError(

@@ -29,6 +29,7 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, encode_json, type_name
+from wharfinger.formats.listing import listed
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.schemas.document import ValuePath, path_text
 from wharfinger.formats.schemas.openapi_schema import Schema
@@ -57,10 +58,9 @@ class SettingsError(PackageError):
 
     def __init__(self, problems: Sequence[Problem], *, subject: str = "spec.settings") -> None:
         self.problems = tuple(problems)
-        shown = [_shown(problem) for problem in self.problems[:MAX_SHOWN]]
-        more = len(self.problems) - len(shown)
+        shown = listed(map(_shown, self.problems), MAX_SHOWN, "; ")
         count = f"{len(self.problems)} problems: " if len(self.problems) > 1 else ""
-        super().__init__(f"{subject}: {count}{'; '.join(shown)}" + (f"; and {more} more" if more else ""))
+        super().__init__(f"{subject}: {count}{shown}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +152,8 @@ async def check_package_rules(definition: Definition, rules: Rules) -> None:
             findings = await rules.check(schema.rules)
             wrong += [f"{what} schema: {finding.at}: {finding.message}" for finding in findings]
     if wrong:
-        more = f"; and {len(wrong) - MAX_SHOWN} more" if len(wrong) > MAX_SHOWN else ""
-        shown = [each if len(each) <= MAX_MESSAGE else each[: MAX_MESSAGE - 1] + "…" for each in wrong[:MAX_SHOWN]]
-        raise ArtifactError(f"package {definition.name}: {'; '.join(shown)}{more}")
+        shown = (each if len(each) <= MAX_MESSAGE else each[: MAX_MESSAGE - 1] + "…" for each in wrong)
+        raise ArtifactError(f"package {definition.name}: {listed(shown, MAX_SHOWN, '; ')}")
 
 
 async def check_settings(

@@ -23,6 +23,7 @@ from typing import BinaryIO, Final
 from wharfinger.formats.archives.archive import ArchiveLimits, extract_layers
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object, decode_json, encode_json, find, find_str
+from wharfinger.formats.listing import listed
 from wharfinger.packages.charts.chart_archive import unpack_chart
 from wharfinger.packages.errors import ArtifactError, PackageError
 from wharfinger.packages.files.disk_files import changed_since, content_digest, make_read_only, sync_tree
@@ -108,10 +109,9 @@ def sound_record(tree: Path, should_stop: Callable[[], bool] = lambda: False) ->
         return record
     changed = changed_since(tree / PACKAGE_FOLDER, tree / RECORD_FILE)
     log.warning(
-        "package sha256:%s: its files have changed since they were unpacked; it will be unpacked again. Changed since: %s%s",
+        "package sha256:%s: its files have changed since they were unpacked; it will be unpacked again. Changed since: %s",
         tree.name,
-        ", ".join(map(repr, changed[:MAX_LOGGED])) or "unknown",
-        f" and {len(changed) - MAX_LOGGED} more" if len(changed) > MAX_LOGGED else "",
+        listed(map(repr, changed), MAX_LOGGED) or "unknown",
     )
     return None
 

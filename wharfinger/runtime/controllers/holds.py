@@ -11,6 +11,7 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find, find_list, find_str
+from wharfinger.formats.listing import listed
 from wharfinger.formats.version_constraint import parse_version
 from wharfinger.runtime.resources.resources import SpecError, ignores_dependents
 from wharfinger.runtime.scheduler.events import Decided
@@ -61,18 +62,21 @@ def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: C
     staying = sorted(broken, key=lambda each: (each.name not in direct, each.name))
     if staying:
         first = staying[0]
-        names = listed(each.name for each in staying)
+        names = listed(sorted(each.name for each in staying), MOST_NAMED)
         message = f"{what} would break {names} ({first.name}: {first.message})"
         return Hold(Reason.WOULD_BREAK_DEPENDENTS, message, frozenset(waits))
     if waits:
-        message = f"{what} waits for {listed(waits)}, which {'goes' if len(waits) == 1 else 'go'} first"
+        message = (
+            f"{what} waits for {listed(sorted(waits), MOST_NAMED)}, which {'goes' if len(waits) == 1 else 'go'} first"
+        )
         return Hold(Reason.WAITING_FOR_DEPENDENTS, message, frozenset(waits))
     return None
 
 
 def judge_unknown(what: str, unknown: Collection[str]) -> Hold:
     """Return a hold on ``what`` until the requirements of the ``unknown`` packages are known."""
-    message = f"{what} waits until the requirements of all packages are known: {listed(unknown)} not loaded yet"
+    names = listed(sorted(unknown), MOST_NAMED)
+    message = f"{what} waits until the requirements of all packages are known: {names} not loaded yet"
     return Hold(Reason.WAITING_FOR_DEPENDENTS, message, unknown=True)
 
 
@@ -96,13 +100,6 @@ def reaches(waits: Mapping[str, Collection[str]], start: str, end: str) -> bool:
         seen.update(new)
         to_see += new
     return False
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return the names, sorted, as a message shows them; of many only the first five."""
-    every = sorted(names)
-    more = len(every) - MOST_NAMED
-    return ", ".join(every[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def is_version(text: str) -> bool:

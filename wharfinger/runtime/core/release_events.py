@@ -18,6 +18,7 @@ from wharfinger.cluster.health.health import Health
 from wharfinger.cluster.objects.drift_policy import DriftMode
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.watch.readiness import Failed
+from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.queue.lane import acting_for
 from wharfinger.runtime.package.instance import Instance
@@ -104,8 +105,7 @@ class Keeping:
         applied = instance.status.stages[Stage.APPLIED]
         if applied.truth is not Truth.TRUE and applied.reason != Reason.DRIFT_FOUGHT:
             return  # being applied: reported when that is done
-        text, more = "; ".join(instance.fought[:SHOWN_FIGHTS]), len(instance.fought) - SHOWN_FIGHTS
-        text += f"; and {more} more" if more > 0 else ""
+        text = listed(instance.fought, SHOWN_FIGHTS, "; ")
         log.warning("%s: fields are fought for: %s", instance.id, text)
         self.runtime.set_status(
             instance,

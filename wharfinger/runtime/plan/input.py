@@ -17,6 +17,7 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
+from wharfinger.formats.listing import listed
 from wharfinger.formats.schemas.openapi_schema import Schema, compile_schema
 from wharfinger.formats.schemas.transforms import closed
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml_all
@@ -131,9 +132,8 @@ class _Reader:
                 raise SpecError(f"metadata.namespace: {namespace[:80]!r} cannot be a namespace")
         problems = _schemas()[kind].problems({"spec": find_object(obj, "spec")})
         if problems:
-            told = [f"{problem.path}: {problem.message}" for problem in problems[:_MOST_PROBLEMS]]
-            more = len(problems) - len(told)
-            raise SpecError("; ".join(told) + (f"; and {more} more" if more > 0 else ""))
+            told = (f"{problem.path}: {problem.message}" for problem in problems)
+            raise SpecError(listed(told, _MOST_PROBLEMS, "; "))
         if kind == MODULE.kind:
             return read_module(obj, enabled_by_default=None if self.bundled else True)
         return read_application(obj)

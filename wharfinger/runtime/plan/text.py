@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.listing import listed
 from wharfinger.formats.yaml.writer import write_yaml
 from wharfinger.runtime.inspector import ExplanationSnapshot
 from wharfinger.runtime.plan.plan import Plan, PlannedPackage, PlanState
@@ -60,8 +61,7 @@ def _table(packages: Sequence[PlannedPackage]) -> list[str]:
 
 
 def _row(package: PlannedPackage) -> tuple[str, ...]:
-    more = len(package.after) - _MOST_AFTER
-    after = ", ".join(package.after[:_MOST_AFTER]) + (f" and {more} more" if more > 0 else "")
+    after = listed(package.after, _MOST_AFTER)
     return (
         str(package.turn or _NONE),
         str(package.tier) if package.turn else _NONE,

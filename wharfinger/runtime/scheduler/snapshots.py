@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Final, TypeAlias
 
+from wharfinger.formats.listing import listed
 from wharfinger.packages.definition.requirements import Dependency, DependencyGroup
 from wharfinger.runtime.fixpoint.model import Id
 from wharfinger.runtime.inspector import DependencySnapshot, GroupSnapshot, LackSnapshot, NodeSnapshot, VoteSnapshot
@@ -73,7 +74,7 @@ def _named(lack: LackSnapshot, held_by: HeldBy) -> str:
             return "the end of a pause"
         case "tier":
             order = int(lack.name)
-            return f"packages of order {order}: {_listed(held_by(order))}"
+            return f"packages of order {order}: {listed(held_by(order), _MOST_NAMED)}"
         case _:
             return lack.name
 
@@ -84,11 +85,6 @@ def holders(graph: Graph, order: int) -> tuple[str, ...]:
     return tuple(
         sorted(name for name, entry in graph.entries.items() if effective[name] == order and not entry.released)
     )
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _lacks(graph: Graph, entry: Entry) -> tuple[LackSnapshot, ...]:

@@ -18,6 +18,7 @@ from wharfinger.cluster.crds.definitions import NotEstablishedError
 from wharfinger.cluster.objects.ownership import Owner, is_kept, owner_of
 from wharfinger.cluster.watch.object_waits import Laggards
 from wharfinger.formats.json.value import JsonObject, find_list, find_str
+from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey, kind_of, name_of, namespace_of
 from wharfinger.packages.definition.crd_files import read_crds
 from wharfinger.packages.errors import RenderError
@@ -79,9 +80,7 @@ async def await_crds(instance: Instance, tools: Tools, reporter: Reporter) -> No
     ):  # a failure is already reported
         reporter.progressed(instance, Stage.CRDS, "ApplyingCRDs", "its custom resource definitions are being applied")
     elif instance.crds is not None and others:
-        named = ", ".join(others[:SHOWN_OTHERS]) + (
-            f" and {len(others) - SHOWN_OTHERS} more" * (len(others) > SHOWN_OTHERS)
-        )
+        named = listed(others, SHOWN_OTHERS)
         reporter.progressed(instance, Stage.CRDS, "WaitingForCRDs", f"waiting for the definitions of {named}")
     with waiting(tools):
         while instance.crds is None:

@@ -16,6 +16,7 @@ import trio
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.releases.hook_made import Maker
 from wharfinger.formats.json.value import JsonObject, canonical_json
+from wharfinger.formats.listing import listed
 from wharfinger.formats.redaction.redaction import redact_object
 from wharfinger.formats.redaction.redaction_text import TextRedactor
 from wharfinger.hooks.config.config import MAIN_QUEUE
@@ -185,10 +186,7 @@ async def _run(
     if not outcome.succeeded:
         raise HookRunError(hook.name, outcome.exit_description)
     if problems:
-        more = len(problems) - MAX_PROBLEMS
-        raise HookRunError(
-            hook.name, "; ".join((*problems[:MAX_PROBLEMS], *([f"and {more} more"] if more > 0 else ())))
-        )
+        raise HookRunError(hook.name, listed(problems, MAX_PROBLEMS, "; "))
     _publish(instance, tools, hook, metrics)
     if outcome.config_values_patch:
         if outcome.values_patch:  # a failed run must change nothing, so this comes before any write

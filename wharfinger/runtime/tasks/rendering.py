@@ -24,6 +24,7 @@ from wharfinger.cluster.watch.object_waits import Laggards, Progress
 from wharfinger.cluster.watch.readiness import InProgress
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, checksum, find_object
+from wharfinger.formats.listing import listed
 from wharfinger.packages.definition.crd_files import read_crds
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.errors import PackageError
@@ -310,8 +311,7 @@ def applying_reason(laggards: Laggards, reason: str) -> str:
 def waiting_for(laggards: Laggards) -> str:
     """Return ``Deployment.apps prod/web: 1 of 2 available; ...``, sorted, at most SHOWN_LAGGARDS of them."""
     lines = [f"{key}: {state.message}" for key, state in sorted(laggards.items())]
-    more = len(lines) - SHOWN_LAGGARDS
-    return "; ".join(lines[:SHOWN_LAGGARDS]) + (f"; and {more} more" if more > 0 else "")
+    return listed(lines, SHOWN_LAGGARDS, "; ")
 
 
 def _unmanaged(obj: JsonObject) -> JsonObject:

@@ -7,7 +7,7 @@ stages are in :mod:`~wharfinger.runtime.why.stage_causes`, those of the schedule
 A cause is one line for a user, so its texts are bounded. Secrets in them are masked where the texts leave the daemon.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -74,13 +74,6 @@ def one_line(text: str) -> str:
     """Return a text as one line of at most MAX_TEXT characters."""
     flat = " ".join(text[: 2 * MAX_TEXT].split())
     return flat if len(flat) <= MAX_TEXT else f"{flat[: MAX_TEXT - 1]}…"
-
-
-def listed(names: Iterable[str], most: int = MOST_NAMED) -> str:
-    """Return ``a, b``; for many names ``a, b, c, d, e and 7 more``."""
-    every = list(names)
-    more = len(every) - most
-    return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def moment_after(now: datetime, seconds: float) -> str:

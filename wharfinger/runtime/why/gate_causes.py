@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from wharfinger.formats.listing import listed
 from wharfinger.formats.version_constraint import ConstraintError, parse_constraint
 from wharfinger.runtime.inspector import (
     ConditionSnapshot,
@@ -21,7 +22,7 @@ from wharfinger.runtime.inspector import (
 )
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason, explanation
-from wharfinger.runtime.why.causes import Cause, Known, listed
+from wharfinger.runtime.why.causes import MOST_NAMED, Cause, Known
 from wharfinger.runtime.why.remedies import (
     PAUSE,
     UNTAKEN,
@@ -204,7 +205,7 @@ def _lack(known: Known, node: NodeSnapshot, lack: LackSnapshot) -> Cause:
             return Cause(f"waits for {lack.name}", "", node.since, through=(lack.name,))
         case "tier":
             others = _holders(known, node, lack.name)
-            held = f"held by {listed(others)}" if others else ""
+            held = f"held by {listed(others, MOST_NAMED)}" if others else ""
             return Cause(f"waits for order {lack.name}", held, node.since, through=others, remedy=WAIT, by_hand=False)
         case "vote":
             text = explanation(Reason.SCRIPT_PENDING)

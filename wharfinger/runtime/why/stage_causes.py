@@ -11,12 +11,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from wharfinger.formats.listing import listed
 from wharfinger.runtime.inspector import ConditionSnapshot, PackageSnapshot, ProgressSnapshot, TaskSnapshot
 from wharfinger.runtime.status import reasons
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason, explanation
 from wharfinger.runtime.status.summary import State
-from wharfinger.runtime.why.causes import Cause, Known, listed, moment_after
+from wharfinger.runtime.why.causes import MOST_NAMED, Cause, Known, moment_after
 from wharfinger.runtime.why.remedies import WAIT, of_failed_hook, of_hook, of_reason, of_shares, of_slots, of_work
 
 ACCEPTED: Final = "Accepted"
@@ -90,7 +91,7 @@ def stage_causes(known: Known, package: PackageSnapshot) -> Iterator[Cause]:
 def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot) -> Cause:
     since = removal.last_transition
     if first := _gone_first(known, package, removal):
-        return Cause(f"is removed after {listed(first)}", removal.message, since, through=first)
+        return Cause(f"is removed after {listed(first, MOST_NAMED)}", removal.message, since, through=first)
     if removal.reason != Reason.REMOVING:
         message = f"{removal.reason}: {removal.message}{_attempt(known, package, removal)}"
         return Cause("cannot be removed", message, since, remedy=of_reason(package.name, removal.reason))
@@ -136,7 +137,7 @@ def _work(known: Known, package: PackageSnapshot, condition: ConditionSnapshot |
     if condition is not None and condition.reason == Reason.WAITING_FOR_CRDS:
         others = tuple(name for name in known.trying_crds if name != package.name)
         if others:
-            return Cause(f"waits for the definitions of {listed(others)}", "", since, through=others)
+            return Cause(f"waits for the definitions of {listed(others, MOST_NAMED)}", "", since, through=others)
     if (slot := _slot(known, package, task, since)) is not None:
         return slot
     text = condition.message or explanation(condition.reason) if condition is not None else package.message

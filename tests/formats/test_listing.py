@@ -1,0 +1,19 @@
+"""Lists in messages: whole as long as they are short, and the number of what is left out."""
+
+import pytest
+
+from wharfinger.formats.listing import listed
+
+
+@pytest.mark.parametrize(
+    ("items", "separator", "text"),
+    [
+        ([], ", ", ""),
+        (["a"], ", ", "a"),
+        (["a", "b"], ", ", "a, b"),
+        (["a", "b", "c"], ", ", "a, b and 1 more"),
+        (range(12), "; ", "0; 1; and 10 more"),
+    ],
+)
+def test_at_most_two_are_named(items: list[str], separator: str, text: str) -> None:
+    assert listed(items, 2, separator) == text
