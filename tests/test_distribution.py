@@ -69,6 +69,7 @@ def test_the_wheel_holds_everything_and_no_links(built: Path) -> None:
     assert shipped() <= names
 
 
+@pytest.mark.slow
 def test_the_sdist_holds_everything(built: Path) -> None:
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         names = {name.partition("/wharfinger/")[2] for name in archive.getnames() if "/wharfinger/" in name}

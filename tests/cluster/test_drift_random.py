@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -282,6 +283,7 @@ def check(server: Server, wanted: JsonObject, writes: list[Write]) -> None:
 SERVER: Final = Server()
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(20_000, 100), deadline=None)
 @given(wanted=SPECS, writes=st.lists(WRITES, min_size=1, max_size=4))
 def test_exactly_what_others_changed_is_found(wanted: JsonObject, writes: list[Write]) -> None:

@@ -16,7 +16,7 @@ from wharfinger.formats.json.value import JsonValue, find, find_str
 pytestmark = pytest.mark.unmeasured
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("helm", ["helm", "helm3"])
 @plainly
 async def test_more_than_a_mebibyte(helm: str, tmp_path: Path) -> None:

@@ -147,6 +147,7 @@ def test_without_apt_and_root_it_goes_on_and_says_what_is_missing(done_once: tup
     assert machine.pip_works()
 
 
+@pytest.mark.slow
 def test_what_is_there_is_kept(machine: Machine) -> None:
     machine.has("docker-registry", "exit 0")
     kept = machine.tree / ".venv" / "kept"
@@ -233,6 +234,7 @@ def test_an_environment_whose_python_vanished_is_made_again(machine: Machine) ->
     assert machine.pip_works()
 
 
+@pytest.mark.slow
 def test_an_install_that_failed_is_not_taken_for_done(machine: Machine) -> None:
     (machine.tree / ".venv" / ".set-up").unlink()
     (machine.tree / "backend.py").rename(machine.tree / "lost.py")

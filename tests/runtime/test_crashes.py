@@ -84,7 +84,7 @@ def test_there_are_no_other_moments(undisturbed: Undisturbed) -> None:
     assert set(SAMPLE) <= {one.id for one in MOMENTS}
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(("phase", "at"), [one for one in MOMENTS if FULL or one.id in SAMPLE])
 async def test_killed(undisturbed: Undisturbed, phase: Phase, at: str) -> None:
     alone = undisturbed.results[phase]

@@ -331,7 +331,7 @@ async def test_values_that_changed_are_not_what_an_older_daemon_applied(tmp_path
             assert [label_of(record) != "" for record in await history_of(world)] == [False, True]
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("helm", ["helm", "helm3"])
 def test_a_password_outlives_a_persons_upgrade(tmp_path: Path, helm: str) -> None:
     """What a real helm draws and records is left alone until it is to go; a later daemon still has what it drew itself."""

@@ -43,6 +43,7 @@ def history(kubectl: Kubectl) -> list[tuple[str, str]]:
     return [(revision["status"], revision["description"]) for revision in json.loads(said)]
 
 
+@pytest.mark.slow
 def test_what_somebody_changes_is_taken_back_or_told(tmp_path: Path) -> None:
     with installing(tmp_path) as (_, kubectl):
         install(tmp_path, kubectl)

@@ -122,7 +122,7 @@ def test_a_daemon_of_one_tenant_lets_applications_reach_the_cluster(tmp_path: Pa
         let_through(kubectl)
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", ["", "cluster-wide", "Namespace"])
 def test_another_scope_is_refused(scope: str) -> None:
     done = attempt(*wharfinger("run", "--application-scope", scope))

@@ -49,7 +49,7 @@ def revisions(kubeconfig: Path) -> list[tuple[str, str]]:
     return [(one["status"], one["description"]) for one in told]
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("file", WAITS)
 def test_a_stop_does_not_wait_out_a_wait(tmp_path: Path, file: str) -> None:

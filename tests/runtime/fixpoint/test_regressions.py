@@ -345,6 +345,7 @@ def test_a9_a_chain_that_hangs_on_a_typo_is_judged_at_once_with_three_bodies_a_n
     assert "ghost absent" in (drive.state.result(names[-1]) or "")
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("depth", [8, 32, 40])
 def test_a9_a_chain_of_selectors_is_followed_to_its_end(depth: int) -> None:

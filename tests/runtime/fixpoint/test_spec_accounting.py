@@ -28,6 +28,7 @@ A, B, C = node("a"), node("b"), node("c")
 X, Y = datum("x"), datum("y")
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("depth", [8, 32, 40])
 def test_every_stage_of_a_selector_chain_is_emitted(depth: int) -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.packages.support.charts import write
 from tests.runtime.support.world import open_world
 from tests.runtime.tasks.test_install_tasks import has_reason
@@ -53,6 +55,7 @@ async def test_hooks_of_a_batch_run_and_settings_are_checked_by_it(tmp_path: Pat
         await world.until_state("prod", "app", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_package_is_ready_when_its_own_hook_says_so(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
