@@ -89,7 +89,7 @@ UPGRADE: Final[dict[str, Coverage]] = {
     ),
     "reasons": (
         "tests/runtime/status/test_failures.py::test_every_expected_error_has_its_word",
-        "tests/runtime/status/test_reasons.py::test_every_failure_and_every_gate_has_its_word",
+        "tests/runtime/status/test_reasons.py::test_a_word_is_its_text_and_is_found_by_it",
     ),
 }
 

@@ -82,7 +82,7 @@ async def test_a_list_that_always_expires_is_asked_for_in_one_piece() -> None:
         assert len((await client.list(POD)).items) == 2
     assert "limit" not in transport.requests[-1].url.params
     async with client_of(in_turn(*answers[:4], page("a", token="t"), EXPIRED)) as (client, _):
-        with pytest.raises(GoneError, match="faster than they are read"):
+        with pytest.raises(GoneError, match="expire before all their pages are read"):
             await client.list(POD)
 
 
