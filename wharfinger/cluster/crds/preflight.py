@@ -10,7 +10,8 @@ before it is made, as in OLM v1 and Carvel's kapp, with their list of refused ch
 * a subresource is removed that controllers write;
 * a version that is served or stored accepts less than before (:mod:`~wharfinger.cluster.crds.narrowing`).
 
-Pure. Authors who know that their upgrade does no harm put :data:`ALLOW_UNSAFE` on the new definition.
+Pure: :mod:`wharfinger.cluster.releases.preflight` asks it and refuses the release. Authors who know that their upgrade does no
+harm put :data:`ALLOW_UNSAFE` on the new definition.
 """
 
 from dataclasses import dataclass

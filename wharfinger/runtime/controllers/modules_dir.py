@@ -90,7 +90,7 @@ class ModulesDir:
         return tuple(problem for problem in (self._scan_problem, self._config_problem) if problem)
 
     async def begin(self) -> None:
-        """Read everything, and apply it once, however long the API server takes. Raises StartError."""
+        """Read the folders and the configuration, and retry applying them until that has succeeded once. Raises StartError."""
         await self._look_at_folders()
         self._read_config()
         if self.problems:

@@ -6,7 +6,7 @@ tenant lets all of them do so (``--application-scope cluster``).
 
 One watch follows the namespaces that have the label. The scope is part of each Application's wish, so a label that is added or
 removed is a changed wish, and wakes parked tasks. Until the labels are known, no Application is allowed anything beyond its
-namespace.
+namespace. This module only knows the scope; :mod:`wharfinger.cluster.objects.scope` refuses objects outside of it.
 """
 
 from collections.abc import AsyncIterator, Callable

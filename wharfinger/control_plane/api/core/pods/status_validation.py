@@ -33,7 +33,7 @@ _CONTAINERS: Final = {"containerStatuses": "containers", "initContainerStatuses"
 
 
 def status_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Return the errors of a written Pod status, except those of its annotations."""
+    """Return the errors of an update of a Pod's status; the caller checks the Pod's annotations."""
     status, before = part(new, "status") or {}, part(old, "status") or {}
     errors = _condition_errors(parts(status, "conditions"))
     nominated, then = text(status, "nominatedNodeName"), text(before, "nominatedNodeName")
