@@ -1,22 +1,24 @@
-"""What the fixpoint engine runs for a plan: a node for each Application and Module, and one for each package that they need.
+"""The bodies that the fixpoint engine runs for a plan: one node for each Application and Module, and one for each package
+they need.
 
-A resource first makes the definition of its package, a node of its own that reads files, and looks again when that is done. Then
-it waits until it is known of everybody it names whether they are on; what nobody has written down, it waits for as well:
+A resource first creates the node of its package's definition, which reads files, and runs again when that is done. Then it
+waits
+for the decision about every package that it names, also about those that no file declares:
 
 =========  ================================================================================================================
-NONE       it lacks all that it names and that is not judged, absent ones included: they may still come
-CASCADE    nothing more will come. What is absent is absent, and the gates say what follows
-FORCE      those that it names wait for it in turn: the circle is judged as a whole
+NONE       it lacks every named package that is not judged, absent ones included: they may still come
+CASCADE    nothing more will come. What is absent stays absent, and the gates decide
+FORCE      the packages that it names wait for it in turn: the cycle is judged as a whole
 =========  ================================================================================================================
 
-A circle of dependencies is refused, and every member told the way around, as the live scheduler refuses the last of them. A
-circle that any-of or none-of groups close is a knot, which the gates decide (:mod:`wharfinger.runtime.scheduler.soft_edges`).
-At FORCE only those are asked who lack nothing but their own circle, so everybody whom they reach, and who is not judged, is in
-it.
+A cycle of dependencies is refused, and every member reports the way around, as the live scheduler refuses the last member. A
+cycle that any-of or none-of groups close is a knot, which the gates decide (:mod:`wharfinger.runtime.scheduler.soft_edges`).
+At
+FORCE only nodes run that lack nothing outside their own cycle, so every unjudged package that they reach is in it.
 
-Verdicts are those of :mod:`wharfinger.runtime.scheduler.gates`, on nodes that are made of definitions as the daemon makes
-them. Whoever never becomes a node there (its package cannot be loaded, it is on a cycle) is none here, so others find it "not
-installed".
+Verdicts come from :mod:`wharfinger.runtime.scheduler.gates`, on nodes that are made of definitions as in the daemon. A
+package
+that never becomes a node there (it cannot be loaded, or is on a cycle) is no node here, so others find it "not installed".
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -65,7 +67,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the gates say; ``held_by`` is who keeps it waiting though it may be on: one that rests, or waits itself."""
+    """The decision of the gates. ``held_by``: the packages that keep it waiting although it may be on: suspended or waiting
+    themselves.
+    """
 
     node: Node
     decision: Decision
@@ -76,7 +80,7 @@ Finding: TypeAlias = Refused | Judged
 
 
 def node_id(identity: PackageId) -> Id:
-    """The engine's id of an Application or a Module."""
+    """Return the engine's id of an Application or a Module."""
     if isinstance(identity, AppId):
         return Id(identity.kind, identity.namespace, identity.instance)
     return Id(identity.kind, "", identity.name)
@@ -100,13 +104,15 @@ class PlanBodies:
         return tuple(node_id(spec.id) for spec in self._wanted.values())
 
     async def run(self, who: Id, level: Level, _loop: tuple[Id, ...], /) -> Outcome:
-        """See the module. A circle is told as the live scheduler tells it, which knows hard edges from others."""
+        """Run a node, as the module explains. A cycle is reported as by the live scheduler, which tells hard edges from
+        soft ones.
+        """
         if who.kind == _DEFINITION:
             return await self._bring(who)
         return self._look(self._wanted[f"{who.namespace}.{who.name}" if who.namespace else who.name], level)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:
-        """Nobody looks at more than it names."""
+        """Return False: no node looks at more than it names."""
         return False
 
     async def _bring(self, package: Id) -> Outcome:
@@ -158,7 +164,7 @@ class PlanBodies:
         return node_id(spec.id if spec is not None else package_id(name))
 
     def _circle(self, name: str) -> set[str]:
-        """Everybody whom it reaches that is not judged, itself included."""
+        """Return every unjudged package that a package reaches, itself included."""
         found = {name}
         to_see = [name]
         while to_see:
@@ -197,7 +203,7 @@ class PlanBodies:
             return None
 
     def opinion(self, name: str) -> Opinion:
-        """What the resource says, and of the enabled script, which is not asked here, that it has no objection."""
+        """Return the resource's intent, and a vote of the enabled script without objection, since scripts are not run here."""
         vote = ScriptVote(enabled=None) if self._nodes[name].script else None
         return Opinion(self._wanted[name].enabled, vote)
 
@@ -206,14 +212,14 @@ class PlanBodies:
         return finding.decision if isinstance(finding, Judged) else None
 
     def _rests(self, name: str) -> bool:
-        """It may be on and will not come so far, so whoever waits for it waits for ever."""
+        """Return whether a package may be on and yet never will be, so that its dependents wait for ever."""
         finding = self.findings.get(name)
         if not isinstance(finding, Judged) or not finding.decision.on:
             return False
         return bool(finding.held_by) or self._wanted[name].directives.suspended
 
     def _outcome(self, name: str) -> Outcome:
-        """What was found, as the engine is told it; those that are named and off are why, where they are."""
+        """Return the finding as the engine's outcome; named packages that are off are its cause, if there are any."""
         finding = self.findings[name]
         if isinstance(finding, Judged) and not finding.decision.on:
             off = [each for each in sorted(finding.node.names()) if each in self._wanted and not self._is_on(each)]
@@ -227,7 +233,7 @@ class PlanBodies:
 
 
 def _claimed(identities: Iterable[PackageId]) -> Mapping[str, Refused]:
-    """Who cannot have the release that it asks for: there is no such name, or another package has it."""
+    """Return the packages that cannot have the release they ask for: its name is invalid, or another package has it."""
     claims = ReleaseClaims(on_free=lambda _: None)
     refused: dict[str, Refused] = {}
     for identity in identities:

@@ -114,19 +114,19 @@ async def _plan(inputs: Inputs, folder: Path, facts: Facts) -> Plan:
 
 @dataclass(slots=True)
 class Progress:
-    """How many packages were read, of how many."""
+    """The number of packages that were read, and the number of all."""
 
     read: int = 0
     total: int = 0
 
     def tell(self, read: int, total: int) -> None:
-        """It is that many now."""
+        """Set both numbers."""
         self.read, self.total = read, total
 
 
 @asynccontextmanager
 async def open_progress(stream: TextIO) -> AsyncIterator[Progress]:
-    """Whoever has patience for a while is told how far it got, where ``stream`` is a terminal; nothing of it is left there."""
+    """Show progress on ``stream`` after a while, if it is a terminal; the line is removed at the end."""
     progress = Progress()
     if not stream.isatty():
         yield progress
@@ -153,7 +153,7 @@ async def _say(progress: Progress, stream: TextIO) -> None:
 
 
 def _wrong_options(args: argparse.Namespace) -> str:
-    """What is wrong with the options; empty if nothing is."""
+    """Return what is wrong with the options; empty if nothing is."""
     folder, namespace = cast("Path", args.packages), cast("str", args.namespace)
     try:
         there = folder.is_dir()

@@ -1,11 +1,14 @@
-"""Applications and Modules as they lie in files, for a plan: what a person would give to ``kubectl apply -f``.
+"""Applications and Modules from files, for a plan: the same files that a user would give to ``kubectl apply -f``.
 
-Files are read as kubectl reads them: YAML or JSON, several documents, lists; of a folder, what lies directly in it and ends in
-``.yaml``, ``.yml`` or ``.json``. Nobody is asked whether a document would be taken, so each is held here against the same
-definition (``crds/``) that an API server has, a field that is not known included; what it says is then read as the daemon
-reads it. Other kinds, and what is being deleted, are left alone and counted.
+Files are read as kubectl reads them: YAML or JSON, several documents, lists; of a folder, the files directly in it that end
+in
+``.yaml``, ``.yml`` or ``.json``. No API server is there to accept a document, so each is validated against the same
+definition
+(``crds/``) that an API server has, unknown fields included. Then it is read as the daemon reads it. Other kinds, and objects
+that
+are being deleted, are skipped and counted.
 
-What is wrong is found in one go, and each is named with its file and its document (counted from 1, empty ones left out).
+All problems are found in one go, and each names its file and its document (counted from 1, empty ones left out).
 """
 
 import sys
@@ -39,20 +42,20 @@ STANDARD_INPUT: Final = "-"
 MAX_FILES: Final = 10_000
 MAX_FILE: Final = 16 * 1024 * 1024
 MAX_BYTES: Final = 256 * 1024 * 1024
-"""Of all files together."""
+"""The most bytes of all files together."""
 MAX_RESOURCES: Final = 10_000
 """Applications and Modules."""
 MAX_TOLD: Final = 20
-"""Of what is wrong."""
+"""The most problems that are reported."""
 
 _READ_HERE: Final = ("Application", "Module")
 _API_VERSION: Final = f"{GROUP}/{VERSION}"
 _MOST_PROBLEMS: Final = 3
-"""Of one document, in its line."""
+"""The most problems in the line of one document."""
 
 
 class PlanInputError(Exception):
-    """What is to be planned cannot be read: one line for each thing that is wrong."""
+    """The error that the files cannot be read: one line for each problem."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         more = len(lines) - MAX_TOLD
@@ -70,7 +73,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What is to be planned, sorted by name; ``left_alone`` counts documents that say nothing about it."""
+    """The resources to plan, sorted by name; ``left_alone`` counts documents of other kinds."""
 
     wanted: tuple[Wanted, ...]
     left_alone: int = 0
@@ -78,7 +81,9 @@ class Inputs:
 
 @dataclass(slots=True)
 class _Reader:
-    """What was read so far. ``namespace``: of Applications that name none; ``bundled``: a bundle says which Modules are on."""
+    """The resources read so far. ``namespace`` is that of Applications that name none; ``bundled``: a bundle decides which
+    Modules are on.
+    """
 
     namespace: str
     bundled: bool
@@ -157,7 +162,7 @@ def read_inputs(paths: Sequence[Path], *, namespace: str, bundled: bool) -> Inpu
 
 
 def _files(path: Path, wrong: list[str]) -> Sequence[Path]:
-    """The files that a path stands for, by name; what is wrong with it is added to ``wrong``."""
+    """Return the files that a path stands for, by name; problems are added to ``wrong``."""
     try:
         if str(path) == STANDARD_INPUT or not path.is_dir():
             return (path,)
@@ -190,7 +195,7 @@ def _read_file(path: Path, reader: _Reader) -> bytes | None:
 
 
 def _listed(document: JsonValue, place: str) -> Iterator[tuple[str, JsonValue]]:
-    """The document, or what is in it if it is a list; lists in lists are no resources."""
+    """Yield the document, or its items if it is a list; lists in lists are no resources."""
     items = find(document, "items") if isinstance(document, dict) else None
     kind = document.get("kind") if isinstance(document, dict) else None
     if isinstance(items, list) and isinstance(kind, str) and kind.endswith("List"):
@@ -220,7 +225,7 @@ def _called(document: JsonValue) -> str:
 
 @cache
 def _schemas() -> dict[str, Schema]:
-    """Of what a person writes, by kind, from the definitions that the daemon brings to the cluster."""
+    """Return the schemas of the resources that users write, by kind, from the definitions that the daemon installs."""
     found: dict[str, Schema] = {}
     for crd in own_crds():
         kind = find_str(crd, "spec", "names", "kind")

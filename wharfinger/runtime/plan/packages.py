@@ -1,11 +1,12 @@
-"""Definitions of packages from a folder of this machine, for a plan: what the daemon would load, without keeping any of it.
+"""Definitions of packages from a local folder, for a plan: what the daemon would load, without keeping any of it.
 
-The folder is what a PackageRepository names (``spec.folder`` or ``spec.layout``): for each package a folder of that name, which
-is an OCI image layout or has the package's files. Files are read where they lie; a version of a layout is brought into a store
-that is gone when the folder is closed, by the very steps of the daemon.
+The folder is the one that a PackageRepository names (``spec.folder`` or ``spec.layout``): for each package a folder of that
+name,
+which is an OCI image layout or has the package's files. Files are read in place. A version of a layout is installed into a
+temporary store, by the steps of the daemon, and removed when the folder is closed.
 
-Hooks are not run here, not even to be asked what they want, and no rule or conversion is compiled: ``wharfinger package check``
-is for that.
+Hooks are not run here, not even for their configuration, and no rule or conversion is compiled; ``wharfinger package check``
+does that.
 """
 
 import tempfile
@@ -37,7 +38,7 @@ class PackageFolder:
     _store: Store
 
     async def definition(self, package: str, version: str) -> Definition:
-        """What a version of a package says of itself. Raises PackageError."""
+        """Return the definition of a version of a package. Raises PackageError."""
         if not is_repository(package):
             raise AddressError(
                 f"{package[:200]!r} is no name of a package: lower-case letters and digits, separated by '-'"
@@ -60,7 +61,7 @@ class PackageFolder:
 
 @asynccontextmanager
 async def open_package_folder(root: Path) -> AsyncIterator[PackageFolder]:
-    """The packages below ``root``. Raises StoreError where there is no place for what is unpacked meanwhile."""
+    """Open the packages below ``root``. Raises StoreError if there is no place for unpacked files."""
     with disk_errors("making a place to unpack packages in"):
         scratch = tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True)
     with scratch as place:
@@ -69,7 +70,9 @@ async def open_package_folder(root: Path) -> AsyncIterator[PackageFolder]:
 
 
 def _from_folder(folder: Path, package: str, version: str) -> Definition:
-    """What `FolderRegistry` would hand out, read as the daemon does: it has the one version that it says, if it says one."""
+    """Return the definition that `FolderRegistry` would hand out. A folder has one version, the one that its files state,
+    if they do.
+    """
     if not folder.is_dir():
         raise ArtifactNotFoundError(f"{folder}: not found; there is no such folder")
     try:

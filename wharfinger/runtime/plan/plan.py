@@ -1,12 +1,15 @@
-"""Whether a set of Applications and Modules can converge, found out without any cluster. For `wharfinger plan`.
+"""A plan: whether a set of Applications and Modules can converge, without any cluster. For `wharfinger plan`.
 
-The engine of the daemon is driven to its fixpoint (:mod:`~wharfinger.runtime.fixpoint.converge`, with the bodies of
-:mod:`~wharfinger.runtime.plan.bodies`), for a cluster that has what is written down, and nothing else. So everything that is told
-follows from the files: which packages would be on, in which order they would be run, and for each other one the reason, followed
-to its root by what answers `wharfinger why` (:mod:`~wharfinger.runtime.why.explanation`).
+The daemon's engine runs to its fixpoint (:mod:`~wharfinger.runtime.fixpoint.converge`, with the bodies of
+:mod:`~wharfinger.runtime.plan.bodies`), for a cluster that has the given resources and nothing else. So every result follows
+from
+the files: the packages that would be on, their order, and for each other package the reason, followed to its root by the
+code
+behind `wharfinger why` (:mod:`~wharfinger.runtime.why.explanation`).
 
-What is not asked: enabled scripts (they are taken to have no objection, and it is said of whom), hooks, settings, the cluster.
-A package that is suspended is taken not to be there yet, so whoever waits for it waits.
+Enabled scripts (they count as having no objection, and the plan names them), hooks, settings and the cluster are not asked.
+A
+suspended package counts as not there yet, so its dependents wait.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,13 +36,13 @@ SUSPENDED: Final = "spec.suspend: nothing is done for it"
 
 
 class PlanState(StrEnum):
-    """What would become of a package."""
+    """The state that a package would have."""
 
     ON = "on"
     OFF = "off"
-    """Nobody wants it on."""
+    """Neither the user nor a bundle wants it on."""
     SUSPENDED = "suspended"
-    """It rests because somebody said so."""
+    """It is kept as it is, by ``spec.suspend``."""
     BLOCKED = "blocked"
     """It is wanted, and would not be on."""
 
@@ -70,24 +73,24 @@ class PlannedPackage:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would become of all, sorted by name; ``left_alone`` documents said nothing about packages."""
+    """The states that all packages would have, sorted by name; ``left_alone`` counts documents of other kinds."""
 
     packages: tuple[PlannedPackage, ...]
     left_alone: int = 0
 
     @property
     def order(self) -> tuple[PlannedPackage, ...]:
-        """Those that would be on, as they would be run one after the other."""
+        """Return the packages that would be on, in the order in which they would run."""
         return tuple(sorted((each for each in self.packages if each.turn), key=lambda each: each.turn))
 
     @property
     def blocked(self) -> tuple[PlannedPackage, ...]:
-        """Those that are wanted, and would not be on."""
+        """Return the packages that are wanted and would not be on."""
         return tuple(each for each in self.packages if each.state is PlanState.BLOCKED)
 
 
 Progress = Callable[[int, int], None]
-"""Told how many packages were read, of how many that are known to be needed."""
+"""A callback with the number of packages that were read, and the number of those known to be needed."""
 
 
 async def make_plan(
@@ -151,7 +154,7 @@ def _planned(inputs: Inputs, bodies: PlanBodies, facts: Facts) -> Plan:
 
 
 def _order(nodes: Mapping[str, Node], graph: Topology, running: frozenset[str]) -> list[str]:
-    """Tier after tier, and in a tier everybody after those that it waits for: as the live scheduler orders runs."""
+    """Return the packages tier by tier, in a tier each after its dependencies, as the live scheduler orders runs."""
     return sorted(graph.sorted(nodes, running), key=lambda name: graph.effective[name])
 
 
@@ -164,7 +167,9 @@ def _state(spec: PackageSpec, finding: Finding, nodes: Mapping[str, Node], facts
 
 
 def _is_wanted(spec: PackageSpec, node: Node | None, facts: Facts) -> bool:
-    """An Application is; a Module whose spec says so, or which is left to a bundle that has it, or may have."""
+    """Return whether a package is wanted: every Application, and a Module that its spec or its bundle enables, or may
+    enable.
+    """
     if spec.id.kind == "Application" or spec.enabled is not None:
         return spec.enabled is not False
     return node is None or (facts.edition, facts.bundle) in node.bundles

@@ -1,8 +1,10 @@
-"""Why a package of a plan would not be on: as `wharfinger why` says it of a daemon that had come just as far.
+"""Explanations of the packages of a plan that would not be on, as `wharfinger why` gives them for a daemon.
 
-What was found is put into the snapshots that explanations are made from; nothing of that has a moment, so none is told. Of a long
-chain both ends are told: whoever waits at the far end of a thousand packages wants the root, and not their names. All of a plan's
-explanations together look at MAX_LOOKS packages; where that is not enough, the rest has none.
+The findings are put into the snapshots that explanations are made from. They have no times, so none are shown. Of a long
+chain
+both ends are shown: a user at the far end of a thousand packages wants the root, and not every name. All explanations of a
+plan
+together look at MAX_LOOKS packages; if that is not enough, the rest have no explanation.
 """
 
 from collections.abc import Mapping
@@ -36,7 +38,7 @@ from wharfinger.runtime.why.stage_causes import ACCEPTED
 
 MAX_LOOKS: Final = 100_000
 MAX_CAUSES: Final = 16
-"""Of one chain."""
+"""The most causes of one chain."""
 
 _NO_MOMENT: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -53,7 +55,7 @@ class Explainer:
         intents = {name: each.intent for name, each in opinions.items() if each.intent is not None}
         self._looks = 0
         self._nodes: dict[str, NodeSnapshot] = {}
-        """Those that were looked at; many explanations end at the same one."""
+        """The nodes that were looked at; many explanations end at the same one."""
         self._known = Known(
             now=_NO_MOMENT, package=self._package, node=self._node, holders=lambda _: (), leaving=lambda _: ()
         )
@@ -66,7 +68,9 @@ class Explainer:
         )
 
     def explain(self, name: str) -> ExplanationSnapshot | None:
-        """The chain of causes to its root, and what to do; None where nothing keeps it, or too much was looked at already."""
+        """Return the chain of causes to its root, with the remedy; None if nothing blocks the package, or the limit of
+        looks is reached.
+        """
         found = explain(name, self._known) if self._looks < MAX_LOOKS else None
         if found is None or found.ready:
             return None
@@ -74,7 +78,7 @@ class Explainer:
         return replace(found, causes=causes, remedy=self._remedy(causes[-1].subject) or found.remedy)
 
     def _remedy(self, root: str) -> str:
-        """Where a plan differs from a daemon: which version is not known, and how it is told."""
+        """Return the remedy of a root that only a plan has: a version is unknown, and an option can give it."""
         finding = self._findings.get(root)
         if not isinstance(finding, Judged) or finding.decision.reason is not Reason.VERSION_LOOKUP_FAILED:
             return ""
@@ -93,7 +97,7 @@ class Explainer:
 
 
 def _ends(causes: tuple[CauseSnapshot, ...]) -> tuple[CauseSnapshot, ...]:
-    """A chain of at most MAX_CAUSES: what is in the middle of a longer one is counted."""
+    """Return a chain of at most MAX_CAUSES; the middle of a longer one is counted."""
     if len(causes) <= MAX_CAUSES:
         return causes
     first, last = causes[: MAX_CAUSES // 2], causes[-(MAX_CAUSES // 2 - 1) :]
@@ -103,7 +107,7 @@ def _ends(causes: tuple[CauseSnapshot, ...]) -> tuple[CauseSnapshot, ...]:
 
 
 def _entry(finding: Judged, vote: ScriptVote | None) -> Entry:
-    """Where it would stand in the scheduler once everything is done that can be."""
+    """Return the package's entry in the scheduler once everything is done that can be."""
     lacks = (scheduler_id(finding.held_by),) if finding.held_by else ()
     return Entry(finding.node, Idle() if lacks else Active(), finding.decision, vote, lacks=lacks)
 

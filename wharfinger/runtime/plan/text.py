@@ -1,12 +1,13 @@
-"""What `wharfinger plan` prints: a table, and why some packages would not be on; or a document for programs. Pure.
+"""The output of `wharfinger plan`: a table, and the reasons why some packages would not be on; or a document for programs.
+Pure.
 
-Shape of the document; what is empty is left out::
+Shape of the document; empty fields are left out::
 
     {converges, facts: {kubernetes, platform, bootstrapped, edition, bundle}, order: [<name>], leftAlone,
      packages: {<name>: {kind, package, version, place, state: on | off | suspended | blocked, reason, message?,
                          turn?, tier?, after?, notes?, causes?: [{subject, state, message?}], remedy?}}}
 
-Messages come from packages and resources of strangers: nothing is left in them that a terminal would obey.
+Messages come from untrusted packages and resources: control characters for terminals are removed from them.
 """
 
 import json
@@ -32,7 +33,7 @@ _WOULD: Final = {
 
 
 def plan_text(plan: Plan) -> str:
-    """The plan for people."""
+    """Return the plan for people."""
     on = plan.order
     others = [each for each in plan.packages if not each.turn]
     parts = [_table((*on, *others))] if plan.packages else []
@@ -44,12 +45,12 @@ def plan_text(plan: Plan) -> str:
 
 
 def plan_json(plan: Plan, facts: Facts) -> str:
-    """The plan as a JSON document."""
+    """Return the plan as a JSON document."""
     return json.dumps(_document(plan, facts), indent=2) + "\n"  # in ASCII: nothing in it that a terminal would obey
 
 
 def plan_yaml(plan: Plan, facts: Facts) -> str:
-    """The plan as a YAML document."""
+    """Return the plan as a YAML document."""
     document = write_yaml(_document(plan, facts))
     return document if document.replace("\n", "").isprintable() else plan_json(plan, facts)  # which is YAML too
 

@@ -1,4 +1,4 @@
-"""What the scheduler is told, and what it orders (spec/runtime §4.7); `machine` has the story."""
+"""The events of the scheduler and its orders (spec/runtime §4.7); `machine` explains them."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -49,7 +49,7 @@ class Rescheduled:
 
 @dataclass(frozen=True, slots=True)
 class IntentSet:
-    """What the user wants: on, off, or nothing in particular."""
+    """The user's intent: on, off, or nothing in particular."""
 
     name: str
     enabled: bool | None
@@ -57,7 +57,7 @@ class IntentSet:
 
 @dataclass(frozen=True, slots=True)
 class FlagSet:
-    """What a global hook says of a Module: on, off, or nothing any more; its user's intent counts more."""
+    """A global hook's flag for a Module: on, off, or None for no flag any more. The user's intent counts more."""
 
     name: str
     enabled: bool | None
@@ -79,14 +79,14 @@ class ScriptVoted:
 
 @dataclass(frozen=True, slots=True)
 class FactsChanged:
-    """What packages run on is something else now."""
+    """The facts about the platform have changed."""
 
     facts: Facts
 
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """From now on nothing is decided or scheduled."""
+    """The scheduler is paused: nothing is decided or scheduled until it is resumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A package is allowed to be on, or not; told at first, and whenever verdict, reason or message change."""
+    """A package is allowed to be on, or not. Emitted at first, and whenever its verdict, reason or message changes."""
 
     name: str
     allowed: bool

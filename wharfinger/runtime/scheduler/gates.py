@@ -1,19 +1,26 @@
-"""Which packages are on: what their rules say together, and what follows when packages speak about each other.
+"""Decisions: which packages are on, from their rules and from what packages require of each other.
 
-Of the votes of :mod:`wharfinger.runtime.scheduler.rules` about a node, the first FORBID wins wherever it stands, otherwise the
-last one that is not UNDEFINED; a node is on if and only if that is ENABLE. Nothing can force a node on: what it requires
-always may block. Where the user's no is among several FORBIDs, it is the reason: nobody waits for what a package requires that
-is not wanted. Where all would have it on and only its enabled script has not been heard, the decision is *pending*, and it is
-off.
+:mod:`wharfinger.runtime.scheduler.rules` gives the votes about a node. The first FORBID wins, wherever it stands; without
+one,
+the last vote that is not UNDEFINED wins. A node is on if and only if that is ENABLE. Nothing can force a node on: its
+requirements can always block it. If one of several FORBIDs is the user's, it is the reported reason: the requirements of an
+unwanted package do not matter. If all votes would enable the node and only its enabled script has not answered yet, the
+decision
+is *pending*, and the node is off.
 
-Decisions are a function of what is there now, never of how it came to be: nodes are judged in their topological order, on the
-verdicts of those they name, which come first. A knot (:mod:`wharfinger.runtime.scheduler.soft_edges`) is judged as a whole,
-after all it builds on. It leaves two questions, answered so that no verdict ever swings: a *late* any-of member counts once a
-round over the knot put it on, and rounds repeat while that puts more on, about those to whom it makes a difference; of two
-nodes that exclude each other, the one placed later yields.
+Decisions are a function of the present nodes, never of the history: nodes are judged in their topological order, after the
+nodes
+that they name. A knot (:mod:`wharfinger.runtime.scheduler.soft_edges`) is judged as a whole, after everything that it
+depends on.
+Two cases in a knot need rules of their own, so that no verdict ever swings:
 
-So a decision depends on nothing but the node and those it names, and of a graph only those need to be judged again that
-`Topology.affected_by` finds.
+* a *late* any-of member counts as soon as a round over the knot enabled it; rounds repeat while that enables more nodes, and only
+  for the nodes that it affects;
+* of two nodes that exclude each other, the one that is placed later yields.
+
+So a decision depends only on the node and on the nodes that it names, and only the nodes that `Topology.affected_by` returns
+have
+to be judged again.
 """
 
 import heapq
@@ -28,7 +35,9 @@ from wharfinger.runtime.status.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What all rules say. ``uninstall``: a person, a hook or its own script does not want it, whatever else keeps it off."""
+    """The result of all rules. ``uninstall``: the user, a hook or the package's script does not want it, whatever else
+    forbids it.
+    """
 
     verdict: Verdict
     reason: Reason
@@ -37,19 +46,19 @@ class Decision:
 
     @property
     def on(self) -> bool:
-        """Whether the node is enabled."""
+        """Return whether the node is on."""
         return self.verdict is Verdict.ENABLE
 
     @property
     def pending(self) -> bool:
-        """Whether only the script's vote is missing."""
+        """Return whether only the script's vote is missing."""
         return self.reason is Reason.SCRIPT_PENDING
 
 
 def decide(
     nodes: Mapping[str, Node], topology: Topology, facts: Facts, opinions: Mapping[str, Opinion]
 ) -> dict[str, Decision]:
-    """The decision about every node, in topological order."""
+    """Return the decision about every node, in topological order."""
     unknown = Opinion()
     judge = _Judge(nodes, topology, facts, lambda name: opinions.get(name, unknown), lambda _: None)
     return judge.decide(topology.sorted(nodes, nodes))
@@ -63,9 +72,9 @@ def decide_affected(
     opinion: Callable[[str], Opinion],
     standing: Callable[[str], Decision | None],
 ) -> dict[str, Decision]:
-    """What `decide` says about ``names``, in their order, where the decisions about all others are ``standing``.
+    """Return the decisions of `decide` about ``names``, in their order; ``standing`` has those about all other nodes.
 
-    ``names`` are what `Topology.affected_by` answered; whoever stands undecided is taken to be off.
+    ``names`` are the result of `Topology.affected_by`. A node without a standing decision counts as off.
     """
     return _Judge(nodes, topology, facts, opinion, standing).decide(names)
 
@@ -139,7 +148,7 @@ class _Judge:
     def _round(
         self, knot: Knot, stale: Iterable[str], assumed: Mapping[str, str], judged: dict[str, Others]
     ) -> list[str]:
-        """Judge the stale members of a knot, and those after them to whom it makes a difference; who turned on or off."""
+        """Judge the stale members of a knot, and the later members that they affect. Return those that turned on or off."""
         line = sorted(knot.position[name] for name in stale)
         queued = set(line)
         turned = []
@@ -158,7 +167,7 @@ class _Judge:
         return turned
 
     def _later(self, name: str, knot: Knot) -> Iterator[int]:
-        """Where in a knot those are that are judged after a member, and against it."""
+        """Return the positions in a knot of the members that are judged after a member, and against it."""
         at = knot.position[name]
         yield from (where for each in self._topology.named_by[name] if (where := knot.position.get(each, at)) > at)
         for each in self._topology.edges[name].none_of:
@@ -166,7 +175,7 @@ class _Judge:
                 yield knot.position[each]
 
     def others(self, name: str) -> Others:
-        """What a node in no knot is judged against."""
+        """Return the nodes that a node outside of knots is judged against."""
         return Others(self._enabled(name), self._nodes)
 
     def _enabled(self, name: str, knot: Knot | None = None) -> dict[str, str]:
@@ -192,7 +201,10 @@ class _Judge:
 
 
 def _resolved(cast: Iterator[Vote]) -> Vote:
-    """The vote that counts. One that is still to come, the only UNDEFINED one after the floor's, counts for what would be on."""
+    """Return the vote that counts.
+
+    A pending vote, the only UNDEFINED one after the floor's, counts if the node would be on otherwise.
+    """
     counts = next(cast)
     for vote in cast:
         if vote.verdict is Verdict.FORBID:

@@ -1,6 +1,8 @@
-"""What global hooks say of Modules: ``/<moduleName>Enabled`` beside ``/global`` in values patches (spec hook-protocol §3.3).
+"""The flags of global hooks for Modules: ``/<moduleName>Enabled`` beside ``/global`` in values patches (spec hook-protocol
+§3.3).
 
-A flag is a value like any other that a hook has patched: kept in the record, compacted, gone when it is removed. Pure.
+A flag is a value like any other that a hook has patched: it is kept in the record, compacted, and gone when it is removed.
+Pure.
 """
 
 import re
@@ -16,7 +18,7 @@ _VALUES: Final[dict[JsonValue, bool]] = {True: True, False: False, "true": True,
 
 
 def flags_in(patches: Iterable[JsonValue]) -> dict[str, bool]:
-    """By name of the Module: what the patches that are kept say; of one flag the last word counts."""
+    """Return the flags of the kept patches by the Module's name; the last patch of a flag counts."""
     found: dict[str, bool] = {}
     for patch in patches:
         steps = pointer_steps(find_str(patch, "path"))
@@ -32,7 +34,7 @@ def flags_in(patches: Iterable[JsonValue]) -> dict[str, bool]:
 
 
 def flag_document(patches: Iterable[JsonValue]) -> JsonObject:
-    """The flags as they stand beside ``global`` in the document that a patch is applied to."""
+    """Return the flags as they stand beside ``global`` in the document that a patch is applied to."""
     document: JsonObject = {}
     for patch in patches:
         steps = pointer_steps(find_str(patch, "path"))
@@ -42,12 +44,12 @@ def flag_document(patches: Iterable[JsonValue]) -> JsonObject:
 
 
 def flag_of(value: JsonValue) -> bool | None:
-    """``true``, ``false``, or the same as text; None for anything else."""
+    """Return the flag that a value stands for: ``true`` or ``false``, also as text; None for anything else."""
     return _VALUES.get(value) if isinstance(value, bool | str) else None
 
 
 def may_be_flagged(name: str) -> bool:
-    """Whether a global hook has a say in whether that is on: in Modules, but for the one whose hook it is."""
+    """Return whether global hooks may switch a package on and off: every Module except ``global`` itself."""
     return "." not in name and name != GLOBAL
 
 

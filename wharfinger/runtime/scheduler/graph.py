@@ -1,22 +1,30 @@
-"""What builds on what: the nodes of the scheduler and the order that their requirements give them.
+"""The dependency graph: the nodes of the scheduler, and the order that their requirements give them.
 
-Two kinds of edges. A declared dependency, optional or not, is *hard* while its target is there: the target comes first and is
-waited for, and a cycle of such edges is an error that changes nothing. Members of any-of and none-of groups are *soft* edges:
-they place the member first, so that its fate is known before that of whoever names it, but only where this closes no cycle;
-chains of fallbacks and packages that exclude each other must not be errors. An any-of member that was placed first is waited
-for as well. Nodes that soft edges tie into a circle are a *knot*: :mod:`wharfinger.runtime.scheduler.soft_edges` chooses which
-of its edges are kept, and everything outside of knots keeps all of its own.
+There are two kinds of edges. A declared dependency, optional or not, is *hard* while its target is there: the target comes
+first
+and is waited for, and a cycle of hard edges is an error that changes nothing. Members of any-of and none-of groups are
+*soft*
+edges. They place the member first, so that its decision is known before that of the node that names it, but only if this
+closes
+no cycle: chains of fallbacks and packages that exclude each other must not be errors. An any-of member that was placed first
+is
+waited for as well. Nodes that soft edges tie into a cycle are a *knot*: :mod:`wharfinger.runtime.scheduler.soft_edges`
+chooses
+which of its edges are kept. Outside of knots all edges are kept.
 
-An order is lower-first. One that is declared below that of a dependency is raised to it, or both would wait for each other
-for ever: the dependency behind the barrier between orders, the dependent behind its edge (spec/runtime §4.5, §4.6).
+A lower order comes first. An order that is declared below that of a dependency is raised to it. Otherwise both would wait
+for
+each other for ever: the dependency behind the barrier between orders, the dependent behind its edge (spec/runtime §4.5,
+§4.6).
 
-Invariants. A topology is a function of the nodes alone: in which sequence they arrived leaves no trace. A change costs what it
-can reach and never the size of the graph: the maps are persistent, and these are the only places that are looked at:
+Invariants. A topology is a function of the nodes alone; the sequence in which they arrived leaves no trace. A change costs
+what
+it can reach, and never the size of the graph: the maps are persistent, and only these places are visited:
 
 - the *circle* of the changed node, searched from both of its ends at once until the shorter one is exhausted;
-- its former knot, for this is all that can come apart when edges go (no circle that is new or gone avoids the changed node);
-- dependents, for as far as a rank or an effective order changes, each once, in the order of their former ranks: edges between
-  nodes outside of circle and knot are what they were, and so those ranks still tell who comes first.
+- its former knot, because only that can come apart when edges go (no cycle that is new or gone avoids the changed node);
+- dependents, as far as a rank or an effective order changes, each once, in the order of their former ranks. Edges between nodes
+  outside of circle and knot are unchanged, so those ranks still give the right order.
 """
 
 import heapq
@@ -32,15 +40,15 @@ from wharfinger.runtime.fixpoint.circles import circle_of, shortest_cycle, stron
 from wharfinger.runtime.scheduler.soft_edges import Knot, tie
 
 DEFAULT_ORDER: Final = 999
-"""Of Applications and of Modules that are not critical."""
+"""The order of Applications, and of Modules that are not critical."""
 _MOST_SHOWN: Final = 20
-"""Of the names in one message."""
+"""The most names in one message."""
 _NOBODY: Final[frozenset[str]] = frozenset()
 _NAMERS: "Final[HashTrieSet[str]]" = HashTrieSet()
 
 
 class Verdict(StrEnum):
-    """What a rule says about a node, and what all of them together say: a node is on if and only if that is ENABLE."""
+    """The verdict of a rule about a node, and of all rules together: a node is on if and only if that is ENABLE."""
 
     UNDEFINED = "Undefined"
     ENABLE = "Enable"
@@ -49,10 +57,11 @@ class Verdict(StrEnum):
 
 
 class CycleError(Exception):
-    """A node would close a cycle of dependencies. Nothing was changed.
+    """The error that a node would close a cycle of dependencies. Nothing was changed.
 
-    ``members``: everybody on a cycle together with the lowest of these names, sorted. ``path``: a shortest one of these cycles,
-    from that name on, each needing the next and the last one the first.
+    ``members``: all nodes on a cycle with the lowest of these names, sorted. ``path``: a shortest one of these cycles, from
+    that name
+    on; each node needs the next, and the last one needs the first.
     """
 
     def __init__(self, members: Iterable[str], path: Iterable[str]) -> None:
@@ -69,12 +78,15 @@ def _few(names: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One loaded package: facts of its definition only.
+    """One loaded package: only facts of its definition.
 
-    ``floor`` is its verdict when nobody says anything: ENABLE for Applications, DISABLE for Modules. ``script``: the package
-    has an enabled script, whose vote is waited for after every NodeAdded. ``subscriptions``: who it wants to run anew after;
-    they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that have this Module on. ``declined``: its
-    floor is not for want of a word: its files say that it is to be off.
+    ``floor`` is its verdict if no rule votes: ENABLE for Applications, DISABLE for Modules. ``script``: the package has an
+    enabled
+    script, whose vote is waited for after every NodeAdded. ``subscriptions``: the packages after whose runs it wants to run
+    again;
+    they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that enable this Module. ``declined``:
+    its files
+    say that it is off by default, so the floor is a decision and not a missing one.
     """
 
     name: str
@@ -88,14 +100,14 @@ class Node:
     declined: bool = False
 
     def dependencies(self) -> Iterator[tuple[Dependency, bool]]:
-        """Declared dependencies and whether they are optional, sorted by name."""
+        """Return the declared dependencies and whether each is optional, sorted by name."""
         mandatory, conditional = self.requirements.mandatory, self.requirements.conditional
         if mandatory or conditional:
             declared = [*((each, False) for each in mandatory), *((each, True) for each in conditional)]
             yield from sorted(declared, key=lambda pair: (pair[0].name, pair[1]))
 
     def names(self) -> set[str]:
-        """Everybody that its requirements name, but for itself."""
+        """Return all packages that the requirements name, except the node itself."""
         wanted = self.requirements
         members = [each.name for group in (*wanted.any_of, *wanted.none_of) for each in group.members]
         return {*(each.name for each in (*wanted.mandatory, *wanted.conditional)), *members} - {self.name}
@@ -128,9 +140,10 @@ class Topology:
     edges: "HashTrieMap[str, Edges]" = field(default_factory=HashTrieMap)
 
     def affected_by(self, nodes: Mapping[str, Node], names: Iterable[str]) -> tuple[str, ...]:
-        """Every node whose decision may follow from those about ``names``, these included, in the order of their decisions.
+        """Return every node whose decision may follow from those about ``names``, these included, in the order of their
+        decisions.
 
-        Names that are not there count for who names them. Of a knot, all or none are affected.
+        Names without a node count for the nodes that name them. Of a knot, all members or none are affected.
         """
         to_see = list(names)
         found = set(to_see)
@@ -141,14 +154,15 @@ class Topology:
         return self.sorted(nodes, (each for each in found if each in self.edges))
 
     def dependents(self, name: str) -> tuple[str, ...]:
-        """Who names it, sorted."""
+        """Return the nodes that name a package, sorted."""
         return tuple(sorted(self.named_by.get(name, ())))
 
     def sorted(self, nodes: Mapping[str, Node], names: Iterable[str]) -> tuple[str, ...]:
-        """Some of the nodes, all that they build on first; otherwise by declared order, then by name. Knots stay together.
+        """Sort some of the nodes: dependencies first, then by declared order, then by name. Knots stay together.
 
-        There is one order of everything, of which any subset has its part: by rank, then by declared order and name, which are
-        those of its first member for a knot.
+        There is one order of all nodes, of which any subset has its part: by rank, then by declared order and name. A knot
+        has the
+        declared order and name of its first member.
         """
 
         def key(name: str) -> tuple[int, int, str, int]:
@@ -163,7 +177,9 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Rewired:
-    """What a change did. ``moved``: who waits for others than before or has another effective order, but for the changed node."""
+    """The result of a change. ``moved``: the other nodes that wait for other nodes than before, or have another effective
+    order.
+    """
 
     topology: Topology
     moved: tuple[str, ...] = ()
@@ -195,7 +211,7 @@ def without_node(before: Topology, nodes: Mapping[str, Node], old: Node) -> Rewi
 
 
 def topology(nodes: Mapping[str, Node]) -> Topology:
-    """The order of ``nodes``, by name. Raises CycleError."""
+    """Return the order of ``nodes``, by name. Raises CycleError."""
     edges = {name: _edges(nodes[name]) for name in sorted(nodes)}
     named_by: dict[str, list[str]] = {}
     for name, found in edges.items():
@@ -209,7 +225,7 @@ def topology(nodes: Mapping[str, Node]) -> Topology:
 
 
 def _edges(node: Node) -> Edges:
-    """Raises CycleError where a node depends on itself."""
+    """Return the edges of a node. Raises CycleError if it depends on itself."""
     wanted = node.requirements
     hard = frozenset([each.name for each in (*wanted.mandatory, *wanted.conditional)])
     if node.name in hard:
@@ -222,7 +238,7 @@ def _edges(node: Node) -> Edges:
 
 
 def _tied(topology: Topology, name: str) -> tuple[str, ...]:
-    """The members of its knot; itself where it is in none."""
+    """Return the members of the node's knot; the node itself if it is in none."""
     knot = topology.knots.get(name)
     return knot.members if knot else (name,)
 
@@ -244,7 +260,7 @@ class _Draft:
         """Nodes to be measured again, by their former rank."""
 
     def put(self, name: str, edges: Edges) -> bool:
-        """A node has these edges from now on. Whether one of them is new and leads to a node."""
+        """Set the edges of a node. Return whether one of them is new and leads to a node."""
         before = self.edges.get(name)
         was = before.named if before else _NOBODY
         self.edges = self.edges.insert(name, edges)
@@ -255,7 +271,7 @@ class _Draft:
         return any(each in self.edges for each in gained)
 
     def drop(self, name: str) -> None:
-        """A node is gone, and its edges with it."""
+        """Remove a node and its edges."""
         self._unname(name, self.edges[name].named)
         self.edges = self.edges.remove(name)
 
@@ -265,11 +281,11 @@ class _Draft:
             self.named_by = self.named_by.insert(each, left) if left else self.named_by.remove(each)
 
     def namers(self, name: str) -> Collection[str]:
-        """The nodes that name it."""
+        """Return the nodes that name it."""
         return self.named_by.get(name, _NAMERS)
 
     def named(self, name: str) -> Iterator[str]:
-        """The nodes that it names."""
+        """Return the nodes that it names."""
         return (each for each in self.edges[name].named if each in self.edges)
 
     def settle(self, region: Collection[str]) -> None:
@@ -312,7 +328,7 @@ class _Draft:
         return tuple(sorted([each for each in wanted if each in self.edges]))
 
     def rewait(self, name: str) -> None:
-        """A node came or went: who names it from outside of what was settled has it to wait for, or not any more."""
+        """Update the nodes that name a node which was added or removed: they wait for it now, or no longer do."""
         for each in self._spread(name):
             edges = self.edges[each]
             if name in edges.hard or name in edges.any_of:
@@ -320,7 +336,7 @@ class _Draft:
                 self._waits_for.set(each, tuple(sorted({*others, name} if name in self.edges else others)))
 
     def _spread(self, name: str) -> list[str]:
-        """Who names it and was not measured; now in line for that."""
+        """Queue the nodes that name it for measuring, unless they were measured."""
         namers = [each for each in self.namers(name) if each not in self._seen]
         for each in namers:
             heapq.heappush(self._stale, (self._before.rank[each], each))
@@ -338,7 +354,9 @@ class _Draft:
                 self._spread(name)
 
     def done(self, changed: str) -> Rewired:
-        """Measure whom the change reaches. The topology, and who waits for others or has another effective order."""
+        """Measure the nodes that the change reaches. Return the topology, and the nodes with other dependencies or another
+        order.
+        """
         while self._stale:
             _, name = heapq.heappop(self._stale)
             if name not in self._seen:
@@ -375,7 +393,7 @@ class _Overlay(Generic[_Value]):
         return self.new[name] if name in self.new else self._before[name]
 
     def set(self, name: str, value: _Value) -> bool:
-        """Whether it is another one than before. Once for each name."""
+        """Set a value, once for each name. Return whether it differs from the one before."""
         if self._before.get(name) == value:
             return False
         self.new[name] = value

@@ -1,30 +1,37 @@
-"""Which package runs when: everything that is loaded, what it builds on, and who may go next.
+"""The scheduler as a pure machine: which package runs when, and for what it waits.
 
 Theory of operation (spec/runtime §4). A node is a loaded package. Whether it is *on* is decided by
-:mod:`wharfinger.runtime.scheduler.gates`, in the order of :mod:`wharfinger.runtime.scheduler.graph`. Ordering and waiting are
-the fixpoint engine (:mod:`wharfinger.runtime.fixpoint`): a node of ours is a node of it, whose body looks at where the package
-stands:
+:mod:`wharfinger.runtime.scheduler.gates`, in the order of :mod:`wharfinger.runtime.scheduler.graph`. Ordering and waiting
+are
+the fixpoint engine's (:mod:`wharfinger.runtime.fixpoint`): each node here is a node there, and its body depends on its
+phase:
 
 =========  ===========================================================================================  ====================
 Idle       to be scheduled, once everything it waits for is active and no lower order holds it back     Blocked, or Outside
-Scheduled  run N was ordered; what is Completed with another number was superseded and changes nothing  Outside
-Active     run N is complete. A node that is off rests here too, so that it never holds back anybody    Terminal
+Scheduled  run N was ordered; a Completed event with another number is outdated and changes nothing     Outside
+Active     run N is complete. A node that is off is Active too, so that it never holds back any other   Terminal
 =========  ===========================================================================================  ====================
 
 A body that lacks something parks under the packages that are not active, under its script's vote, or under the highest tier
-(:mod:`wharfinger.runtime.scheduler.tiers`) below it that is not released, and is woken by exactly these. The world outside is
-the run of a package: nothing here waits for time. Here the engine never drains: what is lacked is said at once, and its
-arrival wakes.
+(:mod:`wharfinger.runtime.scheduler.tiers`) below it that is not released, and is woken by exactly these. The world outside
+is
+the run of a package: nothing here waits for time. The engine never drains here: a missing dependency is reported at once,
+and
+its arrival wakes the node.
 
-Invariants: a node is scheduled only while everything it waits for is active; a node that is off is never scheduled; a change
-of one node resets no other one, but those that subscribed to it; a node waits for nothing but what it names, the orders below
-its own, and its script's vote. A run that failed, to be tried again or not, no longer holds back higher orders, only
-what depends on it: one broken package must not stop the rest. Losing a gate pauses: only a user's or a script's no uninstalls
-(DESIGN §7). A step costs what the event can reach, never what the graph has.
+Invariants:
 
-While paused, everything is taken in and nothing is decided. It starts paused.
+* a node is scheduled only while everything it waits for is active, and never while it is off;
+* a change of one node resets no other node, except those that subscribed to it;
+* a node waits only for the nodes that it names, for the orders below its own, and for its script's vote;
+* a failed run, retried or not, no longer holds back higher orders, only its dependents: one broken package must not stop the rest;
+* a gate that closes pauses a package; only a no of the user or of the script uninstalls it (DESIGN §7);
+* a step costs what the event can reach, never the size of the graph.
 
-No clock, no I/O, no waiting: `step` returns the next graph and what to do, in an order that depends on the story alone.
+While the scheduler is paused, events are recorded and nothing is decided. It starts paused.
+
+No clock, no I/O, no waiting: `step` returns the next graph and the effects, in an order that depends only on the events so
+far.
 """
 
 from collections.abc import Iterable
@@ -88,9 +95,9 @@ from wharfinger.runtime.scheduler.tiers import tier_id
 
 
 def step(graph: Graph, event: Event, at: datetime | None = None) -> tuple[Graph, tuple[Effect, ...]]:
-    """The next graph, and what to do, in order; ``at`` is when, and only ever shown.
+    """Return the next graph, and the effects in order. ``at`` is the time of the event, which is only displayed.
 
-    Raises CycleError when a node would close a cycle; nothing was changed then.
+    Raises CycleError if a node would close a cycle; nothing was changed then.
     """
     turn = _Turn(graph, at)
     turn.take_in(event)
@@ -103,7 +110,7 @@ def step(graph: Graph, event: Event, at: datetime | None = None) -> tuple[Graph,
 
 
 def what_if(graph: Graph, name: str, node: Node | None) -> dict[str, Decision]:
-    """What would be decided of those whose decision can follow, were ``name`` the ``node`` (None: gone). Raises CycleError."""
+    """Return the decisions that would change if ``name`` were ``node`` (None: removed). Raises CycleError."""
     turn = _Turn(graph, None)
     turn.take_in(NodeRemoved(name) if node is None else NodeAdded(node))
     turn.everything = graph.paused  # nothing was decided yet, so nothing stands
@@ -128,15 +135,15 @@ class _Turn:
         self.asked: set[str] = set()
         """Nodes whose bodies are to look again."""
         self.released: list[int] = []
-        """Orders that nobody holds any more."""
+        """The orders that no node holds any more."""
 
     @property
     def changed(self) -> bool:
-        """Whether what was taken in makes any difference."""
+        """Return whether the event makes any difference."""
         return bool(self.suspects or self.asked) or self.everything or self.paused is not self.before.paused
 
     def graph(self) -> Graph:
-        """What the graph is after this turn."""
+        """Return the graph after this turn."""
         return Graph(
             self.entries,
             self.intents,
@@ -154,7 +161,7 @@ class _Turn:
     # --- taking in -----------------------------------------------------------------------------------------------------
 
     def take_in(self, event: Event) -> None:
-        """What an event says, without what follows from it."""
+        """Record what an event says, without its consequences."""
         match event:
             case NodeAdded(node):
                 self._add(node)
@@ -257,7 +264,7 @@ class _Turn:
             self.subscribers = self.subscribers.insert(each, (self.subscribers.get(each) or HashTrieSet()).insert(name))
 
     def _ended(self, name: str, run: int, phase: Phase) -> None:
-        """What a run reports changes its own node while the run is the current one, and nothing otherwise."""
+        """Set the phase of a node whose current run has ended; the report of an older run changes nothing."""
         entry = self.entries.get(name)
         match entry:
             case Entry(phase=Scheduled(run=current)) if current == run:
@@ -266,7 +273,7 @@ class _Turn:
                 pass
 
     def _again(self, name: str, reason: str) -> bool:
-        """It is to run again, if it is on or may yet be; False where it is off, or not there."""
+        """Schedule a node again if it is on or may still be; return False if it is off or unknown."""
         entry = self.entries.get(name)
         if entry is None or (entry.decision is not None and not entry.on and not entry.decision.pending):
             return False
@@ -274,14 +281,14 @@ class _Turn:
         return True
 
     def _tell_subscribers(self, name: str) -> None:
-        """Those that asked for it run again with it: one level, and in their own time."""
+        """Schedule the subscribers of a node again: one level only, each in its own turn."""
         for each in sorted(self.subscribers.get(name) or ()):
             entry = self.entries.get(each)
             if each != name and entry is not None and not isinstance(entry.phase, Idle):
                 self._again(each, f"SubscriptionTriggered:{name}")
 
     def _put(self, entry: Entry) -> None:
-        """The entry as it is from now on; its tier and its body hear of it."""
+        """Replace a node's entry, and notify its tier and its body."""
         name = entry.node.name
         old = self.entries[name]
         waits_on = isinstance(entry.phase, Idle) and isinstance(old.phase, Idle)
@@ -291,7 +298,7 @@ class _Turn:
         self.asked.add(name)
 
     def _keep(self, old: Entry, entry: Entry) -> None:
-        """The entry as it is from now on; its tier hears of it, and who is parked on it if that is in vain now, or no longer."""
+        """Replace a node's entry, and notify its tier and the nodes parked on it if they now wait in vain, or no longer do."""
         name = entry.node.name
         if entry.released != old.released:
             order = self.topology.effective[name]
@@ -311,7 +318,7 @@ class _Turn:
     # --- judging -------------------------------------------------------------------------------------------------------
 
     def decisions(self) -> dict[str, Decision]:
-        """What is decided now of all whose decision may have changed, in topological order."""
+        """Return the current decisions about all nodes whose decision may have changed, in topological order."""
         nodes = Nodes(self.entries)
         if self.everything:
             return decide(nodes, self.topology, self.facts, {name: self._opinion(name) for name in self.entries})
@@ -335,7 +342,7 @@ class _Turn:
         return entry.decision if entry else None
 
     def _judged(self, entry: Entry, decision: Decision) -> bool:
-        """Take in a decision, and tell what is new about it; True where it is on and was not, or the other way round."""
+        """Record a decision, and report what is new about it. Return whether the node turned on or off."""
         old, name = entry.decision, entry.node.name
         if decision == old and (decision.on or isinstance(entry.phase, Active)):
             return False
@@ -362,7 +369,7 @@ class _Turn:
             self._call()
 
     def _call(self) -> None:
-        """Tell the engine who is to look again, and which tiers were released."""
+        """Pass the engine the nodes that are to run again, and the tiers that were released."""
         if self.asked:
             asked, self.asked = self.asked, set()
             for name in self.topology.sorted(Nodes(self.entries), asked):
@@ -384,7 +391,7 @@ class _Turn:
         self.engine, _ = engine.step(self.engine, event)
 
     def _body(self, name: str) -> Outcome:
-        """Where a package stands, as the engine sees it; one whose turn it is is scheduled here."""
+        """Return the phase of a package as the engine sees it; a package whose turn it is is scheduled here."""
         entry = self.entries[name]
         match entry.phase:
             case Active():
@@ -411,7 +418,7 @@ class _Turn:
                 assert_never(entry.phase)
 
     def _lacks(self, entry: Entry) -> tuple[Id, ...]:
-        """What an idle node waits for; nothing when it may go."""
+        """Return what an idle node waits for; empty if it may run."""
         name = entry.node.name
         if not entry.on or entry.vote_due:
             return (vote_id(name),)
@@ -424,5 +431,5 @@ class _Turn:
 
 
 def _text(decision: Decision | None) -> tuple[bool, str, str] | None:
-    """What is told of a decision; where that is as it was, nothing new was decided."""
+    """Return the reported text of a decision. If it is unchanged, nothing new was decided."""
     return None if decision is None else (decision.on, decision.reason.value, decision.message)

@@ -1,8 +1,11 @@
-"""What the scheduler has ordered and nobody has performed yet: one entry for each package, in the order they were first named.
+"""The orders of the scheduler that have not been performed yet: one entry for each package, in the order they were first
+named.
 
-Performing an order may tell the scheduler something, which orders more. What is ordered of a package meanwhile replaces what it
-waits with: its last verdict, and whether it is to run or to rest as things are now. So there is never more than one entry for a
-package, and nothing stale is performed (spec/runtime §13 item 1: no bound that could block, no lock).
+Performing an order may send the scheduler an event, which orders more. A new order for a package replaces its waiting one:
+the
+last verdict, and whether it is to run or to be disabled. So there is never more than one entry for a package, and no
+outdated
+order is performed (spec/runtime §13 item 1: no bound that could block, no lock).
 """
 
 from collections import deque
@@ -15,7 +18,7 @@ from wharfinger.runtime.scheduler.events import Decided, Disable, Effect, Schedu
 
 @dataclass(frozen=True, slots=True)
 class PackageOrders:
-    """What is to be done for one package: say what was decided, then run it or put it to rest; None: nothing of that."""
+    """The orders for one package: report the decision, then run or disable the package; None: nothing of that kind."""
 
     name: str
     decided: Decided | None = None
@@ -47,5 +50,5 @@ class Orders:
                     assert_never(effect)
 
     def take(self) -> PackageOrders | None:
-        """The entry that waits longest; None when there is none."""
+        """Remove and return the oldest entry; None if there is none."""
         return self._entries.pop(self._waiting.popleft()) if self._waiting else None

@@ -22,15 +22,16 @@ from wharfinger.runtime.scheduler.graph import DEFAULT_ORDER, Node, Verdict
 from wharfinger.runtime.status.reasons import Reason
 
 _MOST_NAMED: Final = 5
-"""Of unmet dependencies in one message."""
+"""The most unmet dependencies in one message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What packages run on.
+    """The versions and properties of the platform.
 
-    Versions, empty where they are not known. ``bootstrapped``: the cluster is ready for more than what it needs itself.
-    ``edition`` and ``bundle`` of the platform; without a bundle, none has anything on.
+    Versions are empty if they are unknown. ``bootstrapped``: the cluster is ready for more than its own components.
+    ``edition`` and
+    ``bundle`` of the platform; without a bundle, no bundle enables a Module.
     """
 
     kubernetes: str = ""
@@ -42,9 +43,11 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class ScriptVote:
-    """What an enabled script said: False with its reason, True or None (no objection), or an error: it could not be asked.
+    """The vote of an enabled script: False with its reason, True or None (no objection), or an error if it could not be
+    run.
 
-    ``provisional``: not all that it looks at was there yet. Its no keeps the package off, and takes nothing away.
+    ``provisional``: not everything that the script reads was there yet. Its no keeps the package off, but uninstalls
+    nothing.
     """
 
     enabled: bool | None
@@ -55,7 +58,9 @@ class ScriptVote:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What is known about a node from outside: the user's intent, its script's vote (None: none yet), what a global hook says."""
+    """The opinions about a node from outside: the user's intent, its script's vote (None: none yet), and a global hook's
+    flag.
+    """
 
     intent: bool | None = None
     vote: ScriptVote | None = None
@@ -64,7 +69,7 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What one rule says."""
+    """The vote of one rule."""
 
     verdict: Verdict
     reason: Reason
@@ -72,15 +77,16 @@ class Vote:
 
 
 UNWANTED: Final = Vote(Verdict.FORBID, Reason.DYNAMICALLY_DISABLED, "it is disabled; enable it to have it back")
-"""The user's no. Others may forbid a package as well; of what is not wanted anyway, this is the reason that is told."""
+"""The user's no. Other rules may forbid the package as well; this is the reported reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What a node is judged against: other nodes.
+    """The other nodes that a node is judged against.
 
-    ``enabled``: versions of what is on; ``installed``: whatever is there. Of a knot: any-of members that count although they are
-    ``late``, with their versions, and ``refusers``, which come before the node, exclude it and are on.
+    ``enabled``: the versions of the nodes that are on; ``installed``: all nodes. In a knot, ``late`` has any-of members that
+    count
+    although they are placed later, with their versions, and ``refusers`` the nodes before it that exclude it and are on.
     """
 
     enabled: Mapping[str, str]
@@ -89,11 +95,11 @@ class Others:
     refusers: tuple[Node, ...] = ()
 
     def version(self, name: str) -> str | None:
-        """Of a member of an any-of group; None where it does not count."""
+        """Return the version of an any-of member; None if it does not count."""
         return self.enabled[name] if name in self.enabled else self.late.get(name)
 
     def lack(self, name: str) -> str:
-        """How what is not enabled is."""
+        """Return the state of a node that is not enabled, as a message words it."""
         return "not enabled" if name in self.installed else "not installed"
 
 
@@ -124,7 +130,7 @@ def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterato
 
 
 def gates(node: Node, facts: Facts, others: Others) -> Iterator[Vote]:
-    """The rules about what a node requires, in order: every vote is a FORBID."""
+    """Yield the votes about a node's requirements, in order: every vote is a FORBID."""
     wanted = node.requirements
     yield from _version(node, "Kubernetes", wanted.kubernetes, facts.kubernetes, Reason.KUBERNETES_UNMET)
     yield from _version(node, "the platform", wanted.platform, facts.platform, Reason.PLATFORM_UNMET)
@@ -192,7 +198,11 @@ def _none_of(node: Node, others: Others) -> Iterator[Vote]:
 
 
 def _allows(constraint: VersionConstraint, version: str, *, unknown: bool = False) -> bool:
-    """Whether a version is in range; ``unknown`` for what is no version (``latest``), where the range is not everything."""
+    """Return whether a version is in range.
+
+    A text that is not a version (``latest``) is in every range with ``unknown``, and otherwise only in the range of all
+    versions.
+    """
     if not constraint.text.strip():
         return True
     try:

@@ -1,7 +1,8 @@
-"""The scheduler as its owner has it: the machine with its state, questions about it, and admission.
+"""The scheduler: the machine with its state, questions about it, and admission.
 
-See :mod:`wharfinger.runtime.scheduler.machine` for what it does and why. Synchronous and without I/O: whoever applies an event
-performs the effects it gets back, in their order, and posts what came of them as events.
+See :mod:`wharfinger.runtime.scheduler.machine` for its behaviour. Synchronous and without I/O: the caller that applies an
+event
+performs the returned effects in their order, and applies their results as events.
 """
 
 from dataclasses import dataclass
@@ -51,17 +52,17 @@ class Scheduler:
         return effects
 
     def enabled(self, name: str) -> bool:
-        """Whether a package was last decided to be on."""
+        """Return whether the last decision about a package was that it is on."""
         entry = self._graph.entries.get(name)
         return entry is not None and entry.on
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing runs, or may yet run by itself: what has failed is no longer waited for."""
+        """Return whether nothing runs or may still run by itself. A package whose run has failed is not waited for."""
         return not self._graph.paused and self._graph.tiers.at_rest
 
     def enabled_names(self) -> frozenset[str]:
-        """The packages that were last decided to be on."""
+        """Return the packages that are on by their last decision."""
         return frozenset(name for name, entry in self._graph.entries.items() if entry.on)
 
     def flagged(self) -> tuple[str, ...]:
@@ -69,35 +70,36 @@ class Scheduler:
         return tuple(sorted(self._graph.flags))
 
     def unwanted(self, name: str) -> bool:
-        """Whether a package is off because a person, or its own script, does not want it: then it is uninstalled."""
+        """Return whether a package is off because the user or its own script does not want it; then it is uninstalled."""
         decision = self._graph.standing(name)
         return decision is not None and decision.uninstall
 
     def decision(self, name: str) -> Decided | None:
-        """What was last decided about a package; None where it is not known, or its script is still being asked."""
+        """Return the last decision about a package; None if it is unknown, or its script has not answered yet."""
         entry = self._graph.entries.get(name)
         if entry is None or entry.decision is None or entry.decision.pending:
             return None
         return Decided(name, entry.decision.on, entry.decision.reason.value, entry.decision.message)
 
     def node(self, name: str) -> Node | None:
-        """A package as it was loaded."""
+        """Return a package as it was loaded."""
         entry = self._graph.entries.get(name)
         return entry.node if entry else None
 
     @property
     def facts(self) -> Facts:
-        """What is known of the platform, as it was told last."""
+        """Return the last known facts about the platform."""
         return self._graph.facts
 
     def dependents(self, name: str) -> tuple[str, ...]:
-        """Those whose requirements name a package, sorted."""
+        """Return the packages whose requirements name a package, sorted."""
         return self._graph.topology.dependents(name)
 
     def would_break(self, name: str, node: Node | None) -> tuple[Broken, ...]:
-        """Who is on now, and would be off for a requirement if ``name`` became ``node`` (None: gone); sorted by name.
+        """Return the packages, sorted, that are on and would lose a requirement if ``name`` became ``node`` (None:
+        removed).
 
-        Nothing is changed. A node that would close a cycle breaks nobody: it never becomes one.
+        Nothing is changed. A node that would close a cycle breaks no package, because it is refused.
         """
         before = self._graph.decisions() if self._graph.paused else None
         try:
@@ -112,11 +114,13 @@ class Scheduler:
         )
 
     def check_constraints(self, node: Node) -> None:
-        """Refuse a package that could not be on, before anything is begun for it; nothing is changed (spec/runtime §4.8).
+        """Refuse a package that could not be on, before any work on it begins. Nothing is changed (spec/runtime §4.8).
 
-        Only its gates are asked: the versions of Kubernetes and of the platform, the end of the bootstrap, dependencies and
-        groups, as things are now. Whether anybody wants it is no question of admission. Raises ConstraintsError with what the
-        first gate says, or CycleError where it would close a cycle.
+        Only its gates are checked, as things are now: the versions of Kubernetes and of the platform, the end of the
+        bootstrap,
+        dependencies and groups. The intent of users is no part of admission. Raises ConstraintsError with the message of the
+        first gate,
+        or CycleError if the package would close a cycle.
         """
         graph = self._graph
         standing = graph.decisions().get if graph.paused else graph.standing
@@ -132,7 +136,7 @@ class Scheduler:
         return node_snapshot(self._graph, name) if name in self._graph.entries else None
 
     def holders(self, order: int) -> tuple[str, ...]:
-        """Those that hold the tier of an effective order, sorted."""
+        """Return the packages that hold the tier of an effective order, sorted."""
         return holders(self._graph, order)
 
     def nodes(self) -> tuple[NodeSnapshot, ...]:

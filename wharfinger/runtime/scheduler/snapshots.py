@@ -16,17 +16,19 @@ HeldBy: TypeAlias = Callable[[int], tuple[str, ...]]
 """For an order, the nodes that hold its tier."""
 
 _MOST_NAMED: Final = 5
-"""Of those that hold a tier, in a message."""
+"""The most holders of a tier in a message."""
 
 
 def node_snapshots(graph: Graph) -> tuple[NodeSnapshot, ...]:
-    """All nodes, sorted by name. Who holds a tier is looked up once for all that wait for it."""
+    """Return snapshots of all nodes, sorted by name. The holders of a tier are looked up once for all nodes that wait for
+    it.
+    """
     held_by = cache(partial(holders, graph))
     return tuple(node_snapshot(graph, name, held_by) for name in sorted(graph.entries))
 
 
 def node_snapshot(graph: Graph, name: str, held_by: HeldBy | None = None) -> NodeSnapshot:
-    """A node that is there; ``held_by`` is who holds a tier, where that is known."""
+    """Return the snapshot of an existing node; ``held_by`` returns the holders of a tier, if they are known already."""
     entry, topology = graph.entries[name], graph.topology
     node, decision = entry.node, entry.decision
     lacks = _lacks(graph, entry)
@@ -80,7 +82,7 @@ def _named(lack: LackSnapshot, held_by: HeldBy) -> str:
 
 
 def holders(graph: Graph, order: int) -> tuple[str, ...]:
-    """Those that hold a tier, sorted."""
+    """Return the nodes that hold a tier, sorted."""
     effective = graph.topology.effective
     return tuple(
         sorted(name for name, entry in graph.entries.items() if effective[name] == order and not entry.released)

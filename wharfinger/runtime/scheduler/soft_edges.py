@@ -1,12 +1,17 @@
-"""Knots: nodes that name each other in a circle, which only soft edges can close, and which of those edges are kept.
+"""Knots: nodes that name each other in a cycle, which only soft edges can close, and the choice of the edges that are kept.
 
-Members of any-of and none-of groups place the member before whoever names it. Outside of circles that is always possible. In a
-circle it is not, and a choice must be made that leaves no trace of who came first: the hard edges of the knot hold; then its
-any-of pairs are taken in sorted order, then its none-of pairs, and each is kept unless its member builds on whoever names it
-already. What was not kept is said: an any-of member is *late* for the knot, and whoever excludes a node that comes after it
-is a *refuser* of that node. :mod:`wharfinger.runtime.scheduler.gates` decides a knot as a whole, with a rule for each.
+Members of any-of and none-of groups are placed before the node that names them. Outside of cycles that is always possible.
+In a
+cycle a choice must be made, and it must not depend on the sequence of events: the hard edges of the knot hold; then its
+any-of
+pairs are taken in sorted order, then its none-of pairs, and each is kept unless its member already depends on the node that
+names
+it. A pair that was not kept has a consequence: an any-of member is *late* for the knot, and a node that excludes a node
+placed
+later is a *refuser* of that node. :mod:`wharfinger.runtime.scheduler.gates` decides a knot as a whole, with a rule for each
+case.
 
-The choice follows from the nodes of the knot alone. A place in line is kept for each while edges are added (Pearce and Kelly, A
+The choice follows from the nodes of the knot alone. Each node keeps its position while edges are added (Pearce and Kelly, A
 dynamic topological sort algorithm for directed acyclic graphs, 2007), so an edge that points the right way costs nothing.
 """
 
@@ -17,15 +22,16 @@ from dataclasses import dataclass
 from wharfinger.runtime.fixpoint.circles import finished
 
 Pairs = Mapping[str, Collection[str]]
-"""For each of some nodes, others that it names."""
+"""The nodes that each of some nodes names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knot:
-    """Nodes of one circle in the order in which they are decided; ``position`` is where in it each stands.
+    """The nodes of one cycle in the order in which they are decided; ``position`` has the place of each.
 
-    ``kept``: the any-of members in the knot that come before who names them. ``late``: those that come after one who does.
-    ``refused_by``: for a node, those before it that exclude it, sorted.
+    ``kept``: the any-of members in the knot that come before the node that names them. ``late``: those that come after one
+    that does.
+    ``refused_by``: for a node, the nodes before it that exclude it, sorted.
     """
 
     members: tuple[str, ...]
@@ -36,10 +42,11 @@ class Knot:
 
 
 def tie(hard: Pairs, any_of: Pairs, none_of: Pairs, order: Callable[[str], int]) -> Knot:
-    """The knot of the nodes that ``hard`` has as keys; edges that leave it are left out.
+    """Return the knot of the nodes that are the keys of ``hard``; edges that leave the knot are ignored.
 
-    Nobody names itself, and hard edges close no circle. ``order``: of a node as it was declared; what might stand in either
-    order stands by this, then by name.
+    No node names itself, and hard edges close no cycle. ``order`` is the declared order of a node; nodes without a fixed
+    order are
+    sorted by it, then by name.
     """
     line = _Line(hard, any_of, none_of)
     kept: dict[str, set[str]] = {}
@@ -64,7 +71,7 @@ def tie(hard: Pairs, any_of: Pairs, none_of: Pairs, order: Callable[[str], int])
 
 
 def placed(before: Pairs, order: Callable[[str], int]) -> tuple[str, ...]:
-    """The keys of ``before``, each after those it has there (Kahn's algorithm); otherwise by order, then by name."""
+    """Return the keys of ``before``, each after its values (Kahn's algorithm); otherwise sorted by order, then by name."""
     after: dict[str, list[str]] = {name: [] for name in before}
     missing = dict.fromkeys(before, 0)
     for name, found in before.items():

@@ -1,7 +1,8 @@
-"""What the scheduler knows: packages with where they stand, and beside them what the engine, the gates and the orders keep.
+"""The state of the scheduler: packages with their phases, and the books of the engine, the gates and the orders.
 
-:mod:`wharfinger.runtime.scheduler.machine` has the story. Everything is frozen and persistent: a step copies nothing that it does
-not change, and a what-if is a step whose result is thrown away.
+:mod:`wharfinger.runtime.scheduler.machine` explains them. Everything is frozen and persistent: a step copies nothing that it
+does
+not change, and a what-if is a step whose result is dropped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -68,35 +69,38 @@ class Entry:
 
     @property
     def on(self) -> bool:
-        """Whether it was last decided to be on."""
+        """Return whether the last decision was that the package is on."""
         return self.decision is not None and self.decision.on
 
     @property
     def released(self) -> bool:
-        """Whether it no longer holds its tier: what has failed, and who can only wait for that, holds up nobody else."""
+        """Return whether the package no longer holds its tier: a failed one, and one that can only wait for that, holds
+        back no other.
+        """
         return isinstance(self.phase, Active) or self.hopeless
 
     @property
     def hopeless(self) -> bool:
-        """Whether who needs it waits in vain, as things are."""
+        """Return whether dependents wait for the package in vain, as things are."""
         return self.stuck or (isinstance(self.phase, Scheduled) and self.phase.failed)
 
 
 def package_id(name: str) -> Id:
-    """The engine's id of a package."""
+    """Return the engine's id of a package."""
     return Id(PACKAGE, "", name)
 
 
 def vote_id(name: str) -> Id:
-    """The engine's id of what a package's enabled script says."""
+    """Return the engine's id of the vote of a package's enabled script."""
     return Id(_VOTE, "", name)
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Everything the scheduler knows. ``runs`` counts the runs ever ordered, ``news`` what the engine was told of tiers.
+    """The whole state. ``runs`` counts the runs ever ordered, ``news`` the releases of tiers that the engine was notified
+    of.
 
-    ``subscribers``: for a name, there or not, the nodes that are to run again whenever it does.
+    ``subscribers``: for a name, with or without a node, the nodes that are to run again whenever it does.
     """
 
     entries: "HashTrieMap[str, Entry]" = HashTrieMap()  # noqa: RUF009 - persistent, as all below
@@ -117,16 +121,16 @@ class Graph:
         return Nodes(self.entries)
 
     def opinion(self, name: str) -> Opinion:
-        """What is known of a node that is there from outside."""
+        """Return the opinions from outside about an existing node."""
         return Opinion(self.intents.get(name), self.entries[name].vote, self.flags.get(name))
 
     def standing(self, name: str) -> Decision | None:
-        """What was last decided about a node; None where it is not there, or was not judged yet."""
+        """Return the last decision about a node; None if there is no such node, or it was not judged yet."""
         entry = self.entries.get(name)
         return entry.decision if entry else None
 
     def decisions(self) -> dict[str, Decision]:
-        """What is decided as things are, also while paused."""
+        """Return the decisions as things are, also while paused."""
         opinions = {name: self.opinion(name) for name in self.entries}
         return decide(self.nodes, self.topology, self.facts, opinions)
 

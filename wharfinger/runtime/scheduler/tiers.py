@@ -18,18 +18,18 @@ _NONE: "Final[HashTrieMap[int, int]]" = HashTrieMap()
 
 
 def tier_id(order: int) -> Id:
-    """The id of the tier of an order; for messages too."""
+    """Return the id of the tier of an order, which messages show as well."""
     return Id(_KIND, "", str(order))
 
 
 @dataclass(frozen=True, slots=True)
 class Tiers:
-    """How many nodes hold each effective order; one that nobody holds is not in it."""
+    """The number of nodes that hold each effective order; orders without a holder are left out."""
 
     held: "HashTrieMap[int, int]" = _NONE
 
     def moved(self, before: int | None, after: int | None) -> "Tiers":
-        """A node held the order ``before`` and holds ``after``; None: no order at all."""
+        """Count a node that held the order ``before`` and now holds ``after``; None: no order."""
         if before == after:
             return self
         held = self.held
@@ -42,15 +42,15 @@ class Tiers:
 
     @property
     def at_rest(self) -> bool:
-        """Whether nobody holds any: nothing runs or may yet run by itself."""
+        """Return whether no order is held: nothing runs or may still run by itself."""
         return not self.held
 
     def is_held(self, order: int) -> bool:
-        """Whether any node holds it."""
+        """Return whether any node holds an order."""
         return order in self.held
 
     def below(self, order: int) -> int | None:
-        """The highest order under ``order`` that is held: what a node of ``order`` waits for; None: for nothing."""
+        """Return the highest held order below ``order``, which a node of ``order`` waits for; None if there is none."""
         return max((each for each in self._orders() if each < order), default=None)
 
     def _orders(self) -> Iterable[int]:
