@@ -24,7 +24,7 @@ Invariants:
 * a node is scheduled only while everything it waits for is active, and never while it is off;
 * a change of one node resets no other node, except those that subscribed to it;
 * a node waits only for the nodes that it names, for the orders below its own, and for its script's vote;
-* a failed run, retried or not, no longer holds back higher orders, only its dependents: one broken package must not stop the rest;
+* a failed run, retried or not, no longer holds back higher orders, only its dependents, or one broken package would stop the rest;
 * a gate that closes pauses a package; only a no of the user or of the script uninstalls it (DESIGN §7);
 * a step costs what the event can reach, never the size of the graph.
 
