@@ -1,7 +1,7 @@
-"""What every verb works on: the storage, the kinds served, the time, and where identities come from.
+"""The backend of every verb: the storage, the served kinds, the time, and the source of identities.
 
-All writes go through here, so that whoever must know of a change is told of each, in order: the server's own upkeep of
-definitions in the same step, watches once it is committed.
+All writes go through here, so every part that must know of a change is notified of each one, in order: the server's own
+bookkeeping of definitions in the same step, watches once the change is committed.
 """
 
 import random
@@ -26,7 +26,7 @@ NAME_LIMIT: Final = 63
 
 
 class Randomness(Protocol):
-    """What identities are drawn from; a seeded ``random.Random`` makes a simulation repeatable."""
+    """The source of identities; a seeded ``random.Random`` makes a simulation repeatable."""
 
     def getrandbits(self, k: int, /) -> int: ...
 
@@ -37,7 +37,7 @@ class Backend:
     """The state of a control plane and the only way to write to it. Everything here is synchronous."""
 
     dry_run = False
-    """Whether nothing must be used up, which a request's :meth:`view` may say."""
+    """True if nothing must be used up, which a request's :meth:`view` can set."""
 
     def __init__(
         self,
@@ -50,15 +50,15 @@ class Backend:
         self.catalog = catalog
         self.now = now
         self.by_token: ByToken = nobody
-        """Who has a token, for reviews; set by whoever puts the control plane together."""
+        """The lookup of a token's user, for reviews; set when the control plane is assembled."""
         self.policies: Policies | None = None
-        """Which policies are bound, if any is; kept by whoever observes them."""
+        """The bound policies, if there are any; kept by their observer."""
         self._random = randomness or random.SystemRandom()
         self._observers: list[Callable[[Change], None]] = []
         self._heralds: list[Callable[[Change], None]] = []
         self._unheralded: list[Change] = []
         self.failed_commits = 0
-        """How often what was written had to be undone."""
+        """The number of writes that had to be undone."""
 
     def observe(self, observer: Callable[[Change], None]) -> None:
         """Have every change told to ``observer``, in order, before the verb that made it returns.
@@ -73,7 +73,7 @@ class Backend:
 
     @property
     def settled(self) -> bool:
-        """Whether all that was written is committed, so that anybody may be told of it."""
+        """Return whether all writes are committed, so that clients may learn of them."""
         return self.storage.committed == self.storage.revision
 
     def commit(self) -> None:
@@ -91,7 +91,7 @@ class Backend:
                 herald(change)
 
     def new_uid(self) -> str:
-        """A random UUID."""
+        """Return a random UUID."""
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
     def generate_name(self, prefix: str) -> str:
@@ -104,19 +104,19 @@ class Backend:
         return self._random.getrandbits(64) % count
 
     def view(self, *, dry_run: bool) -> "View":
-        """What strategies and admission of one request may look at."""
+        """Return the view that strategies and admission of one request get."""
         return View(self, dry_run)
 
     def key(self, served: Served, namespace: str, name: str) -> Key:
-        """The key of an object of a kind."""
+        """Return the key of an object of a kind."""
         return Key(served.kind.collection, namespace if served.kind.namespaced else "", name)
 
     def get(self, served: Served, namespace: str, name: str) -> JsonObject | None:
-        """The stored object, or None; it must not be altered."""
+        """Return the stored object, or None; it must not be altered."""
         return self.storage.get(self.key(served, namespace, name))
 
     def objects(self, group: str, plural: str, namespace: str = "") -> Sequence[JsonObject]:
-        """The stored objects of a kind, for strategies and admission (a ``ClusterView``)."""
+        """Return the stored objects of a kind, for strategies and admission (a ``ClusterView``)."""
         return self.storage.list(Collection(group, plural), namespace)
 
     def object(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
@@ -150,7 +150,7 @@ class View(msgspec.Struct, frozen=True):
     dry_run: bool
 
     def objects(self, group: str, plural: str, namespace: str = "") -> Sequence[JsonObject]:
-        """The stored objects of a kind; "" for all namespaces."""
+        """Return the stored objects of a kind; "" for all namespaces."""
         return self._backend.objects(group, plural, namespace)
 
     def object(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
@@ -158,7 +158,7 @@ class View(msgspec.Struct, frozen=True):
         return self._backend.object(group, plural, namespace, name)
 
     def now(self) -> datetime:
-        """The time."""
+        """Return the time."""
         return self._backend.now()
 
     def draw(self, count: int) -> int:
@@ -166,5 +166,5 @@ class View(msgspec.Struct, frozen=True):
         return self._backend.draw(count)
 
     def new_uid(self) -> str:
-        """A random UUID."""
+        """Return a random UUID."""
         return self._backend.new_uid()

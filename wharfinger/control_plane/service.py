@@ -37,7 +37,7 @@ LOCAL: Final = "http://control-plane.invalid"
 
 
 def utc_now() -> datetime:
-    """The wall clock."""
+    """Return the time of the wall clock."""
     return datetime.now(UTC)
 
 
@@ -48,10 +48,10 @@ class ControlPlane:
     handler: ControlPlaneHandler
     backend: Backend
     front: Handler
-    """What clients talk to: the handler, or the faults in front of it."""
+    """The handler that clients talk to, or the faults in front of it."""
 
     def transport(self) -> MemoryTransport:
-        """For httpx clients in this process."""
+        """Return a transport for httpx clients in this process."""
         return MemoryTransport(self.front)
 
 
@@ -67,11 +67,12 @@ async def open_control_plane(
     faults: Sequence[Rule] = (),
     fault_seed: int = 0,
 ) -> AsyncGenerator[ControlPlane, None]:
-    """A control plane with its first namespaces there and, with ``simulate``, its controllers running.
+    """Open a control plane that has its first namespaces and, with ``simulate``, runs its controllers.
 
-    ``storage`` is in memory unless given; ``token`` None lets everybody in (the in-memory transport); ``now`` and
-    ``randomness`` make a run repeatable. ``root_ca`` (PEM) is what namespaces' ``kube-root-ca.crt`` hold. ``faults`` hit
-    every client but the controllers. Leaving the block stops the controllers; the storage stays as it is.
+    ``storage`` is in memory unless given; ``token`` None accepts every client (the in-memory transport); ``now`` and
+    ``randomness`` make a run repeatable. ``root_ca`` (PEM) is the content of namespaces' ``kube-root-ca.crt``. ``faults``
+    hit
+    every client but the controllers. Leaving the block stops the controllers; the storage is left unchanged.
     """
     control_plane = assemble(storage or MemoryStorage(), now, randomness, token)
     if faults:
@@ -85,7 +86,7 @@ async def open_control_plane(
 
 @cache
 def _process_authority() -> str:
-    """What namespaces hold where nothing is served over TLS: an authority that signed nothing."""
+    """Return the authority in namespaces if nothing is served over TLS; it has signed nothing."""
     # Imported here: the library takes as long as the rest of the server.
     from wharfinger.control_plane.access.certificates import new_authority  # noqa: PLC0415
 
@@ -95,7 +96,7 @@ def _process_authority() -> str:
 def assemble(
     storage: Storage, now: Callable[[], datetime], randomness: Randomness | None, token: str | None
 ) -> ControlPlane:
-    """The parts, put together; nothing runs yet."""
+    """Assemble the parts; nothing runs yet."""
     catalog, bells = Catalog(), Bells()
     backend = Backend(storage, catalog, now, randomness)
     upkeep = DefinitionUpkeep(backend, _served(catalog, "apiextensions.k8s.io", "customresourcedefinitions"))
@@ -130,7 +131,7 @@ def assemble(
 
 
 def _with_faults(control_plane: ControlPlane, rules: Sequence[Rule], seed: int) -> ControlPlane:
-    """The control plane with faults in front of it."""
+    """Return the control plane with faults in front of it."""
     handler, backend = control_plane.handler, control_plane.backend
 
     def past(back: int) -> Handler:
@@ -144,7 +145,7 @@ def _with_faults(control_plane: ControlPlane, rules: Sequence[Rule], seed: int) 
 
 
 def _served(catalog: Catalog, group: str, plural: str) -> Served:
-    """A built-in kind. Raises LookupError, which would be a hole in the table."""
+    """Return a built-in kind. Raises LookupError, which would be a gap in the table."""
     found = catalog.find(group, "v1", plural)
     if found is None:
         raise LookupError(f"{plural} of group {group!r} is not in the table of built-in kinds")

@@ -23,24 +23,26 @@ from wharfinger.httpd.limits import HttpLimits
 from wharfinger.httpd.server import open_server
 
 WATCH_PACE_S: Final = 0.0005
-"""What each watch of a collection lets pass between two chunks for every watch of it: the work of sending one."""
+"""The time that each watch of a collection adds to the pause of every watch of it between two chunks: the work of sending
+one.
+"""
 GC_THRESHOLDS: Final = (20_000, 20, 50)
-"""Of the garbage collector, in a process that does nothing else: with the usual ones it takes a tenth of every write."""
+"""The thresholds of the garbage collector in a process with no other work: the usual ones cost a tenth of every write."""
 GRACE_S: Final = 10.0
-"""How long requests in flight may take when the process is told to stop."""
+"""The time that requests in flight may take when the process is told to stop."""
 LIMITS: Final = HttpLimits(connections=1024, header_bytes=1024 * 1024)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen: an IP address and a port (0: any free one)."""
+    """The address to listen on: an IP address and a port (0: any free one)."""
 
     host: str
     port: int
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Return whether only this machine can reach it."""
         return ipaddress.ip_address(self.host).is_loopback
 
     @property
@@ -90,7 +92,7 @@ class Serving:
 
 @dataclass(frozen=True, slots=True)
 class _Door:
-    """Where connections come in; ``context`` is None, and ``authority`` "", without TLS."""
+    """The entry of connections; ``context`` is None, and ``authority`` "", without TLS."""
 
     sockets: list[trio.SocketListener]
     address: Address
@@ -98,7 +100,7 @@ class _Door:
     authority: str
 
     def listeners(self) -> list[trio.abc.Listener[trio.abc.Stream]]:
-        """What the server accepts from; a handshake is part of reading the first request."""
+        """Return the listeners of the server; a handshake is part of reading the first request."""
         if self.context is None:
             return [*self.sockets]
         return [trio.SSLListener(listener, self.context, https_compatible=True) for listener in self.sockets]
@@ -245,7 +247,7 @@ async def _serve_until(
 
 
 async def _heed(signals: AsyncIterator[int], stop: trio.Event, hard: trio.CancelScope) -> None:
-    """The first signal stops, one after the stop ends it at once."""
+    """Stop at the first signal; end at once if another one arrives after the stop."""
     async for _ in signals:
         if stop.is_set():
             hard.cancel(reason="a second signal came")

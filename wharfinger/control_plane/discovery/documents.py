@@ -46,7 +46,7 @@ _PATHS: Final = (
 
 
 def core_versions(address: str) -> JsonObject:
-    """``/api``."""
+    """Return the document of ``/api``."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],

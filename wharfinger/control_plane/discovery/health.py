@@ -34,7 +34,7 @@ CHECKS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def health(endpoint: str, check: str, request: Request) -> Response | None:
-    """The answer of an endpoint, or of one of its checks; None where there is no such check."""
+    """Return the answer of an endpoint, or of one of its checks; None if there is no such check."""
     if check:
         return Response(200, b"ok", PLAIN) if check in CHECKS[endpoint] else None
     headers = (("x-content-type-options", "nosniff"),)

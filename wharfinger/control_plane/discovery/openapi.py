@@ -18,7 +18,7 @@ from wharfinger.formats.json.value import JsonObject, encode_json, find, find_ob
 
 VERSION_2_PROTOBUF_ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 VERSION_2_PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""As clients ask for it, which is no media type (RFC 9110 §8.3.1 has no ``@``), and as servers answer, which is one."""
+"""The media type that clients ask for, which is no valid one (RFC 9110 §8.3.1 has no ``@``), and the one of the answer."""
 _CUSTOM_INFO: Final[JsonObject] = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 
@@ -58,7 +58,7 @@ class OpenApi:
         return self._keep("v2", self._version_2)
 
     def version_2_protobuf(self) -> Document:
-        """The same in protobuf; it goes by the same hash."""
+        """Return the document in protobuf, with the same hash."""
         made = self._keep("v2 protobuf", lambda: version_2_protobuf(self._whole()))
         return Document(made.body, self.version_2().hash)
 

@@ -26,7 +26,7 @@ _EMBEDDED: Final[JsonObject] = {
     },
 }
 _KEPT: Final = frozenset({"default", "example", "additionalProperties"})
-"""What is said even where it is empty."""
+"""The members that are kept even if they are empty."""
 _JUNCTORS: Final = ("allOf", "oneOf", "anyOf", "not")
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _CLUSTER: Final = ("Clustertoken", "Clusterlisttoken")
@@ -70,7 +70,7 @@ def parts(served: Served, version: str) -> JsonObject:
 
 
 def _only(paths: JsonObject, served: Served, plural: str) -> JsonObject:
-    """The paths of the sample kind that the kind has."""
+    """Return the paths of the sample kind that the kind has."""
     known = {item.name for item in served.version.subresources}
     found: JsonObject = {}
     for path, item in paths.items():
@@ -81,7 +81,7 @@ def _only(paths: JsonObject, served: Served, plural: str) -> JsonObject:
 
 
 def _replacements(served: Served, kind: str, list_kind: str, plural: str) -> Iterable[tuple[str, str]]:
-    """What stands for what, the longest first where one is in the other."""
+    """Return the replacements of names, the longest first if one contains the other."""
     group, version, name = served.kind.group, served.version.name, served.kind.kind
     camel = _identifier(group.removesuffix(".k8s.io"))
     article = "an" if name[0].lower() in "aeiou" else "a"
@@ -99,7 +99,7 @@ def _replacements(served: Served, kind: str, list_kind: str, plural: str) -> Ite
 
 
 def _identifier(text: str) -> str:
-    """The letters and digits of a text, a capital after whatever is left out."""
+    """Return the letters and digits of a text, with a capital after each omitted part."""
     found, capital = "", False
     for index, char in enumerate(text):
         if char.isalpha() or char == "_" or (index and char.isdigit()):
@@ -122,7 +122,7 @@ def _selectable(served: Served) -> JsonObject:
 
 
 def _schema(served: Served, version: str) -> JsonObject:
-    """The schema of a kind, without what says which it is."""
+    """Return the schema of a kind, without its group, version and kind."""
     schema = served.version.schema
     old = version == "v2"
     if not schema or (old and find(schema, "x-kubernetes-preserve-unknown-fields") is True):
@@ -139,14 +139,14 @@ def _sample(version: str) -> tuple[str, ...]:
 
 
 def _reference(version: str) -> JsonObject:
-    """What ``metadata`` is."""
+    """Return the schema of ``metadata``."""
     if version == "v2":
         return {"description": _METADATA, "$ref": f"#/definitions/{_OBJECT_META}"}
     return {"description": _METADATA, "allOf": [{"$ref": f"#/components/schemas/{_OBJECT_META}"}]}
 
 
 def _unfolded(schema: JsonObject) -> JsonObject:
-    """A schema for version 3."""
+    """Return a schema for version 3."""
     found = _mapped(schema, _unfolded)
     if find(schema, "x-kubernetes-int-or-string") is True and not any(name in schema for name in ("anyOf", "allOf")):
         found["anyOf"] = [{"type": "integer"}, {"type": "string"}]
@@ -158,7 +158,7 @@ def _unfolded(schema: JsonObject) -> JsonObject:
 
 
 def _cut(schema: JsonObject) -> JsonObject:
-    """A schema for version 2."""
+    """Return a schema for version 2."""
     found = {name: value for name, value in _mapped(schema, _cut).items() if name not in {*_JUNCTORS, "default"}}
     nullable = found.pop("nullable", None) is True
     open_end = find(schema, "x-kubernetes-preserve-unknown-fields") is True
@@ -181,7 +181,7 @@ def _names(value: JsonValue) -> list[str]:
 
 
 def _mapped(schema: JsonObject, change: Callable[[JsonObject], JsonObject]) -> JsonObject:
-    """A copy with every schema inside changed; what is empty is left out, as Go leaves it out."""
+    """Return a copy with every inner schema changed; empty members are left out, as Go leaves them out."""
     found: JsonObject = {}
     for name, value in schema.items():
         if name in {"items", "additionalProperties"} and isinstance(value, dict):

@@ -29,7 +29,7 @@ def version_3_names() -> list[str]:
 
 
 def raw_document(name: str) -> bytes | None:
-    """A document by name: ``v2``, ``v3/<name>``, ``custom/v2`` or ``custom/v3``; None where there is none."""
+    """Return a document by name: ``v2``, ``v3/<name>``, ``custom/v2`` or ``custom/v3``; None if there is none."""
     index, documents = _archive()
     place = [number for number in find_list(index, name) if isinstance(number, int)] if name in index else []
     return documents[place[0] : place[0] + place[1]] if len(place) == 2 else None
@@ -37,7 +37,7 @@ def raw_document(name: str) -> bytes | None:
 
 @cache
 def document(name: str) -> JsonObject:
-    """A document that there is, read; not to be changed. Raises LookupError."""
+    """Return an existing document, parsed; it must not be changed. Raises LookupError."""
     data = raw_document(name)
     if data is None:
         raise LookupError(name)

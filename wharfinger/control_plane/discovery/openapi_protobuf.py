@@ -16,7 +16,7 @@ Fields: TypeAlias = Mapping[str, tuple[int, Writer]]
 
 
 def version_2_protobuf(document: JsonObject) -> bytes:
-    """A whole document."""
+    """Return a whole document."""
     return _message(_DOCUMENT, 16)(document)
 
 
@@ -31,7 +31,7 @@ def _varint(value: int) -> bytes:
 
 
 def _block(number: int, content: bytes) -> bytes:
-    """A field that has a length: text, or a message."""
+    """Return a field with a length: text, or a message."""
     return _varint(number << 3 | _BYTES) + _varint(len(content)) + content
 
 
@@ -68,7 +68,7 @@ def _any(value: JsonValue) -> bytes:
 
 
 def _message(fields: Fields, extension: int = 0) -> Writer:
-    """A writer of messages; ``extension`` is the number of their vendor extensions."""
+    """Return a writer of messages; ``extension`` is the number of their vendor extensions."""
 
     def write(value: JsonValue) -> bytes:
         return b"".join(_written(value)) if isinstance(value, dict) else b""
@@ -86,7 +86,7 @@ def _message(fields: Fields, extension: int = 0) -> Writer:
 
 
 def _named(number: int, writer: Writer) -> Writer:
-    """A map as a list of names and values."""
+    """Return a map as a list of names and values."""
 
     def write(value: JsonValue) -> bytes:
         entries = value.items() if isinstance(value, dict) else ()
@@ -122,7 +122,7 @@ def _parameter(value: JsonValue) -> bytes:
 
 
 def _reference_or(writer: Writer) -> Writer:
-    """What may stand as a reference."""
+    """Return a writer of a value that may be a reference."""
     reference = _message({"$ref": (1, _text), "description": (2, _text)})
     return lambda value: _block(2, reference(value)) if find(value, "$ref") is not None else _block(1, writer(value))
 

@@ -88,7 +88,7 @@ class FaultyHandler:
         return trio.current_time() - self._began
 
     def _call(self, request: Request) -> Call | None:
-        """The request as rules see it; None for what is no resource (health, discovery, metrics)."""
+        """Return the request as rules see it; None for requests without a resource (health, discovery, metrics)."""
         route = parse_route(request.path)
         if not isinstance(route, ResourceRoute):
             return None
@@ -99,7 +99,7 @@ class FaultyHandler:
         return Call(verb_of(route, request), resource, kind, route.namespace, route.name, agent)
 
     async def _before(self, faults: Sequence[Fault]) -> Answer | None:
-        """What comes before the request is done: the answer, where that ends it."""
+        """Inject the faults before a request; return the answer if one of them ends it."""
         for fault in faults:
             match fault:
                 case Partition() if (until := fault.until(self._now())) is not None:
@@ -131,7 +131,7 @@ class FaultyHandler:
         return answer
 
     def _partitions(self, call: Call) -> list[float]:
-        """When the partitions begin that a stream of this request would run into."""
+        """Return when the partitions begin that a stream of this request would run into."""
         found = (
             rule.fault.next(self._now())
             for rule in self._rules

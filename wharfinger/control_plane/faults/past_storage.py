@@ -10,7 +10,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class PastStorage:
-    """What ``storage`` was at ``revision``, or at its oldest where that is later. A ``Storage`` that is only read."""
+    """The ``storage`` as it was at ``revision``, or at its oldest revision if that is later. A read-only ``Storage``."""
 
     def __init__(self, storage: Storage, revision: int) -> None:
         self._storage = storage

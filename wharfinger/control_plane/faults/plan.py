@@ -9,7 +9,7 @@ from wharfinger.control_plane.faults.rule import Call, Partition, Rule
 
 @dataclass(frozen=True, slots=True)
 class PlanState:
-    """How often each rule was asked, and how often it hit."""
+    """The number of requests that each rule has seen, and the number that it hit."""
 
     asked: tuple[int, ...]
     hits: tuple[int, ...]
@@ -23,9 +23,9 @@ def first_state(rules: Sequence[Rule]) -> PlanState:
 def step(
     rules: Sequence[Rule], state: PlanState, call: Call, now_s: float, *, seed: int
 ) -> tuple[PlanState, tuple[int, ...]]:
-    """The state after a request, and the indexes of the rules that hit it, in their order.
+    """Return the state after a request, and the indexes of the rules that hit it, in their order.
 
-    ``now_s`` counts from when the control plane began. A partition hits for as long as it is there, whatever the counts.
+    ``now_s`` counts from the start of the control plane. A partition hits for as long as it lasts, whatever the counts.
     """
     asked, hits, found = list(state.asked), list(state.hits), list[int]()
     for index, rule in enumerate(rules):

@@ -1,7 +1,7 @@
-"""What a rule of faults says: which requests, which of those, and what becomes of them.
+"""A rule of faults: the requests that it selects, which of those it hits, and the fault.
 
-A rule is hit by a request that fits its selection; of those it lets ``skip`` pass, then takes each ``every``-th, ``times`` of
-them, each with ``chance``.
+Of the requests that fit its selection, a rule lets ``skip`` pass, then takes each ``every``-th, ``times`` of them, each with
+``chance``.
 """
 
 from dataclasses import dataclass, field
@@ -64,9 +64,10 @@ class SlowList:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """From ``start_s`` on (seconds since the control plane began), for ``length_s``, again each ``period_s`` (0: once).
+    """A partition from ``start_s`` on (seconds since the control plane began), for ``length_s``, again each ``period_s``
+    (0: once).
 
-    Requests hang until it is over and are dropped then, undone; open watches break off where it begins.
+    Requests hang until it is over, and are then dropped and undone; open watches end when it begins.
     """
 
     start_s: float
@@ -74,12 +75,12 @@ class Partition:
     period_s: float
 
     def until(self, now_s: float) -> float | None:
-        """When the partition that there is now ends; None where there is none."""
+        """Return when the present partition ends; None if there is none."""
         began = self._began(now_s)
         return began + self.length_s if began is not None and now_s < began + self.length_s else None
 
     def next(self, now_s: float) -> float | None:
-        """When the next one begins; None where none does."""
+        """Return when the next one begins; None if none does."""
         if now_s < self.start_s:
             return self.start_s
         began = self._began(now_s)
@@ -109,7 +110,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which requests a rule is about; patterns are those of a shell, in any of the forms of :class:`Call`."""
+    """The requests that a rule is about; patterns are those of a shell, in any of the forms of :class:`Call`."""
 
     verbs: frozenset[str] = frozenset()
     """Empty: all that the fault can hit."""
@@ -119,7 +120,7 @@ class Selection:
     agent: str = "*"
 
     def fits(self, call: Call) -> bool:
-        """Whether a request is meant."""
+        """Return whether a request is selected."""
         return (
             (not self.verbs or call.verb in self.verbs)
             and (self.kind == "*" or _fits(self.kind, call.resource) or _fits(self.kind, call.kind))
@@ -144,4 +145,4 @@ class Rule:
     times: int | None = None
     chance: float = 1.0
     name: str = ""
-    """What logs and metrics call it."""
+    """The name in logs and metrics."""

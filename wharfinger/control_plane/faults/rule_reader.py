@@ -53,7 +53,7 @@ _HITS: Final[Mapping[str, frozenset[str]]] = {
     "stale-read": READS,
     "slow-list": frozenset({"list"}),
 }
-"""What a fault can hit, where that is not everything."""
+"""The verbs that a fault can hit; a fault that is not listed can hit all of them."""
 _REASONS: Final = {
     400: "BadRequest",
     401: "Unauthorized",

@@ -1,4 +1,5 @@
-"""From an HTTP request to its answer: the handler, allowed methods, requests for objects and for documents, tables, response
+"""HTTP: from a request to its answer. It has the handler, allowed methods, requests for objects and for documents, tables,
+response
 forms, metrics, commits, and the in-memory transport for tests.
 
 May import every room but ``faults`` and ``controllers``.

@@ -1,8 +1,9 @@
-"""Which methods a path takes, by the kind that it names.
+"""The methods that a path allows, by the kind that it names.
 
-Built-in and custom kinds differ, as in the kube-apiserver, where two programs answer for them: a path of a built-in group at
-which there is nothing is a Status (404), one of a custom group is plain text; and a method that is not taken is 405 of the
-path for the first, while the second looks at nothing but the verb.
+Built-in and custom kinds differ, as in the kube-apiserver, where two programs answer for them. A path of a built-in group
+without a resource is a Status (404), and one of a custom group is plain text. A method that is not allowed is 405 of the
+path for
+built-in kinds, while custom ones look only at the verb.
 """
 
 from functools import lru_cache
@@ -25,7 +26,7 @@ class NotServedError(Exception):
 
 
 def nothing_there(group: str) -> Exception:
-    """What to raise for a resource that is not served."""
+    """Return the error for a resource that is not served."""
     return status.no_such_resource() if group in GROUP_ORDER else NotServedError()
 
 
@@ -75,7 +76,9 @@ def _taken(verbs: tuple[str, ...], table: dict[str, str]) -> frozenset[str] | No
 
 
 def _check_custom(served: Served, route: ResourceRoute, method: str) -> None:
-    """A POST may name an object (and creates what its body names), and a HEAD is a GET; only a GET watches."""
+    """Check the method of a custom kind: a POST may name an object (and creates the one of its body), and only a GET
+    watches.
+    """
     kind = served.kind
     if route.watch and method not in {"GET", "HEAD"}:
         raise status.method_not_allowed()

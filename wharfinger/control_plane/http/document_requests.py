@@ -42,7 +42,7 @@ _NOT_MACHINE_READABLE: Final = (
 
 
 _OF_RESOURCES: Final = ("/api/", "/version/")
-"""Where a Status says that nothing is there."""
+"""The paths whose 404 is a Status."""
 
 
 class Documents:
@@ -53,7 +53,7 @@ class Documents:
         self.metrics = metrics
         self.openapi = OpenApi(backend.catalog)
         self.address = "127.0.0.1"
-        """What ``/api`` names as the server's address."""
+        """The server's address as ``/api`` names it."""
 
     @property
     def _catalog(self) -> Catalog:
@@ -81,7 +81,7 @@ class Documents:
         return document_response(request, document, negotiate(accept, (), custom=elsewhere))
 
     def _by_any_method(self, route: Route, request: Request) -> Response | None:
-        """What is answered alike whatever the method."""
+        """Answer a route that treats every method alike."""
         match route:
             case HealthRoute(endpoint, check):
                 return health.health(endpoint, check, request)
@@ -112,7 +112,7 @@ class Documents:
                 return None
 
     def _openid(self, route: OpenIdRoute, request: Request) -> Response:
-        """Who issues the tokens of service accounts, and the keys that they are signed with."""
+        """Return the issuer of the tokens of service accounts, or the keys that they are signed with."""
         if request.method != "GET":
             raise status.method_not_allowed()
         if route.keys:
@@ -132,7 +132,7 @@ class Documents:
 
 
 def _group_of(route: Route) -> str | None:
-    """The group of a document of discovery; "" for what one server alone answers for, None for what has none."""
+    """Return the group of a document of discovery; "" if one server alone answers for it, None if it has none."""
     match route:
         case GroupRoute(group) | ResourcesRoute(group, _):
             return group
@@ -160,7 +160,7 @@ def _accept(request: Request, media: str) -> None:
 
 
 def _aggregated(document: JsonObject, representation: Representation, request: Request) -> Response:
-    """A document that clients keep by its ETag."""
+    """Return the answer with a document that clients cache by its ETag."""
     tag = f'"{hashlib.sha512(encode_json(document)).hexdigest().upper()}"'
     headers = (("cache-control", "public"), ("etag", tag), ("vary", "Accept"))
     if tag in request.headers.get("if-none-match", ""):

@@ -50,7 +50,7 @@ class ControlPlaneHandler:
 
     @property
     def address(self) -> str:
-        """What ``/api`` names as the server's address."""
+        """Return the server's address as ``/api`` names it."""
         return self.documents.address
 
     @address.setter
@@ -105,7 +105,7 @@ class ControlPlaneHandler:
         return self.documents.answer(route, request)
 
     def _authorized(self, route: Route, request: Request) -> User:
-        """Who asks, and may. Raises StatusError (401, 403)."""
+        """Return the user of a request that is allowed. Raises StatusError (401, 403)."""
         user = self._authenticator.user(request.headers)
         if user.administrator and not impersonates(request.headers):
             return user

@@ -1,7 +1,7 @@
-"""What the control plane counts, in Prometheus' text format 0.0.4.
+"""The counters of the control plane, in Prometheus' text format 0.0.4.
 
-Names, labels and buckets are the kube-apiserver's, so that dashboards find them. A request for what there is no kind for is
-counted without its path: strangers make no series.
+Names, labels and buckets are the kube-apiserver's, so that dashboards find them. A request for an unknown kind is counted
+without its path, so that clients cannot create series.
 """
 
 import os
@@ -30,7 +30,7 @@ _PROC: Final = Path("/proc/self")
 
 
 class Series(NamedTuple):
-    """What requests are counted by, beside their answers' codes."""
+    """The labels by which requests are counted, beside their answers' codes."""
 
     component: str = ""
     dry_run: str = ""
@@ -46,7 +46,7 @@ _OTHER: Final = Series(verb="other")
 
 
 def series_of(catalog: Catalog, route: Route, request: Request) -> Series:
-    """What a request is counted by."""
+    """Return the series of a request."""
     if isinstance(route, ResourceRoute):
         served = catalog.find(route.group, route.version, route.plural)
         if served is None or request.method not in _VERBS:
@@ -82,13 +82,13 @@ def _verb(route: ResourceRoute, request: Request) -> str:
 
 @dataclass(slots=True)
 class Durations:
-    """How long requests of one series took."""
+    """The durations of the requests of one series."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     seconds: float = 0.0
 
     def lines(self, name: str, labels: str) -> Iterator[str]:
-        """The histogram."""
+        """Return the lines of the histogram."""
         total = 0
         for bound, count in zip((*BUCKETS, "+Inf"), self.counts, strict=True):
             total += count
@@ -122,7 +122,7 @@ class Metrics:
         durations.seconds += seconds
 
     def text(self, backend: Backend) -> str:
-        """The exposition; metric names are the kube-apiserver's where the meaning is."""
+        """Return the exposition; metric names are the kube-apiserver's if the meaning is."""
         kinds = [
             (kind, count)
             for kind in backend.catalog.kinds()
@@ -187,7 +187,7 @@ class Metrics:
 
 
 def _metric(name: str, type_: str, about: str, samples: Iterable[str]) -> list[str]:
-    """A metric with its samples (labels and value); nothing where there are none."""
+    """Return a metric with its samples (labels and value); nothing if there are none."""
     lines = [f"{name}{sample}" for sample in samples]
     return [f"# HELP {name} {about}", f"# TYPE {name} {type_}", *lines] if lines else []
 
@@ -203,7 +203,7 @@ def _escaped(value: str) -> str:
 
 
 def process_lines() -> list[str]:
-    """What the process takes of the machine; nothing where there is no /proc."""
+    """Return the lines about the process's use of the machine; none if there is no /proc."""
     used = os.times()
     lines = _metric(
         "process_cpu_seconds_total", "counter", "Processor time in seconds.", (f" {used[0] + used[1]:.2f}",)

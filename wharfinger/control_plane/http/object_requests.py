@@ -70,9 +70,9 @@ _PLAIN: Final = Representation(Encoding.JSON)
 _CONNECTED: Final = frozenset({"attach", "exec", "portforward", "proxy"})
 """Subresources that answer with what is behind them, whatever is accepted."""
 _REVIEWS: Final = "localsubjectaccessreviews"
-"""What is asked of any namespace, be it there or not."""
+"""The resource that may be requested in any namespace, existing or not."""
 _VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
-"""Of objects and lists; that one is not the other is only said when the answer is there."""
+"""The views of objects and lists; a mismatch of the two is refused only when the answer is there."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -105,11 +105,11 @@ class _Call(msgspec.Struct, frozen=True):
     request: Request
     user: User
     told: list[str] = msgspec.field(default_factory=list)
-    """What the client is warned of."""
+    """The warnings for the client."""
 
     @property
     def place(self) -> tuple[Backend, Served, str, str]:
-        """Where the object is. Raises StatusError (400) for a name that none can have, unless a body is to say it."""
+        """Return the key of the object. Raises StatusError (400) for an invalid name, unless the body is to state it."""
         name = self.route.name
         if self.request.method != "PUT" and (problems := segment_name(name, False)):  # noqa: FBT003
             raise status.bad_request(f"Name parameter invalid: {quoted(name)}: {';'.join(problems)}")
@@ -119,7 +119,7 @@ class _Call(msgspec.Struct, frozen=True):
         return decode(self.request.body, encoding)
 
     def represented(self, views: tuple[View, ...], *, watch: bool = False, listing: bool = False) -> Representation:
-        """How the client wants to see the answer. Raises StatusError (406)."""
+        """Return the representation that the client wants. Raises StatusError (406)."""
         accept = self.request.headers.get("accept", "")
         if accept == "application/json":
             return _PLAIN
@@ -130,27 +130,27 @@ class _Call(msgspec.Struct, frozen=True):
         return negotiate(accept, views, watch=watch, listing=listing, custom=custom, offered=offered)
 
     def included(self, representation: Representation) -> str:
-        """What a row of a Table has beside its cells. Raises StatusError (400)."""
+        """Return what a row of a Table has beside its cells. Raises StatusError (400)."""
         return check_include_object(self.request.arg("includeObject")) if representation.view is View.TABLE else ""
 
     def listed(self) -> Representation:
-        """The same of a list, which is not shown as one object. Raises StatusError (406)."""
+        """Return the representation of a list, which is not shown as one object. Raises StatusError (406)."""
         found = self.represented(_VIEWS, listing=self.request.method == "GET")
         if found.view is View.METADATA:
             raise status.not_one_object(self.served.kind)
         return found
 
     def list_options(self, query: Query) -> ListOptions:
-        """What a list or a watch is asked for. Raises StatusError."""
+        """Return the options of a list or a watch. Raises StatusError."""
         return parse_list_options(query, watch=self.route.watch, judge=partial(check_fields, self.served))
 
     def written(self, result: Written) -> Answer:
-        """What a write came to, as the client wants to see it."""
+        """Return the result of a write in the client's representation."""
         code = 201 if result.created else 200
         return self.answered(result.obj, code, result.warnings)
 
     def answered(self, document: JsonObject, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
-        """An object (or Status) as the client wants to see it."""
+        """Return an object (or Status) in the client's representation."""
         representation = self.represented(_VIEWS)
         if document.get("kind") in _OTHERS:
             pass
@@ -173,7 +173,7 @@ class _Call(msgspec.Struct, frozen=True):
         return (version, *self.told) if version else tuple(self.told)
 
     def write_options(self, kind: str, *, apply: bool | None = None) -> WriteOptions:
-        """What is asked for beside the object; warnings are gathered here."""
+        """Return the options of a write; its warnings are gathered here."""
         agent = self.request.headers.get("user-agent", "")
         return parse_write_options(self.request.query, agent, kind, apply=apply, user=self.user, warnings=self.told)
 
@@ -204,7 +204,7 @@ def handle_resource(backend: Backend, user: User, route: ResourceRoute, request:
 
 
 def verb_of(route: ResourceRoute, request: Request) -> str:
-    """The verb of RBAC; on the old watch paths it is always the same."""
+    """Return the verb of RBAC; on the old watch paths it is always the same."""
     if route.watch:
         return "watch"
     if request.method in {"GET", "HEAD"}:
@@ -268,7 +268,7 @@ def _subresource(call: _Call) -> Answer:
 
 
 def _virtual(call: _Call, answerer: Answerer) -> Answer:
-    """An answer that storage alone does not have."""
+    """Return an answer that storage alone does not have."""
     request, written = call.request, call.request.method == "POST"
     connected = call.route.subresource.partition("/")[0] in _CONNECTED
     if not connected:
@@ -316,7 +316,7 @@ def _delete(call: _Call) -> Answer:
 
 
 def _optional_body(call: _Call) -> JsonValue:
-    """The options of a delete, where there are any."""
+    """Return the body of a delete, if there is one."""
     if not call.request.body.strip():
         return None
     return call.body(body_encoding(call.request.headers.get("content-type", "")))

@@ -27,7 +27,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def for_people(request: Request) -> bool:
-    """Whether JSON goes over many lines where the Accept header does not say it."""
+    """Return whether JSON is indented if the Accept header does not say so."""
     asked = request.query.get("pretty")
     if asked and asked[0]:
         return asked[0] in _TRUE
@@ -37,7 +37,7 @@ def for_people(request: Request) -> bool:
 def document_response(
     request: Request, document: JsonValue, representation: Representation, code: int = 200, headers: Headers = ()
 ) -> Response:
-    """An object, a list or a document of discovery as an answer."""
+    """Return an answer with an object, a list or a document of discovery."""
     body = encode(document, representation.encoding)
     if representation.encoding is Encoding.JSON:
         body = _escaped(body)
@@ -52,12 +52,12 @@ def indented(body: bytes) -> bytes:
 
 
 def compressed(request: Request, response: Response) -> Response:
-    """A long answer compressed, where the client takes that."""
+    """Return a long answer compressed, if the client accepts that."""
     return compressed_always(request, response, vary=True) if len(response.body) > COMPRESSED_BYTES else response
 
 
 def compressed_always(request: Request, response: Response, *, vary: bool = False) -> Response:
-    """An answer compressed whatever its length, where the client takes that."""
+    """Return an answer compressed whatever its length, if the client accepts that."""
     if not takes_gzip(request):
         return response
     body = gzip.compress(response.body, _COMPRESSION, mtime=0)
@@ -67,12 +67,12 @@ def compressed_always(request: Request, response: Response, *, vary: bool = Fals
 
 
 def takes_gzip(request: Request) -> bool:
-    """Whether gzip is among the encodings, named without a weight."""
+    """Return whether gzip is among the accepted encodings, without a weight."""
     return "gzip" in (item.strip() for item in request.headers.get("accept-encoding", "").split(","))
 
 
 def common_headers(request: Request, given: Sequence[tuple[str, str]], flow: Headers = ()) -> Headers:
-    """The headers of an answer with those that all have: the request's id, and that nobody is to keep it."""
+    """Return the headers of an answer with the common ones: the request's id, and that the answer must not be stored."""
     audit_id = request.headers.get("audit-id", "")
     if not audit_id or len(audit_id) > _AUDIT_ID_CHARS:
         audit_id = _new_id()
@@ -81,7 +81,7 @@ def common_headers(request: Request, given: Sequence[tuple[str, str]], flow: Hea
 
 
 def _new_id() -> str:
-    """A random UUID (RFC 9562 §5.4), made for each answer."""
+    """Return a random UUID (RFC 9562 §5.4), new for each answer."""
     digits = os.urandom(16).hex()
     return (
         f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{'89ab'[int(digits[16], 16) % 4]}{digits[17:20]}-{digits[20:]}"
@@ -91,7 +91,7 @@ def _new_id() -> str:
 def with_common_headers(
     request: Request, answer: Response | StreamingResponse, flow: Headers = ()
 ) -> Response | StreamingResponse:
-    """An answer with the headers that all have."""
+    """Return an answer with the common headers."""
     headers = common_headers(request, answer.headers, flow)
     if isinstance(answer, Response):
         return Response(answer.status, answer.body, answer.content_type, headers)
@@ -99,7 +99,7 @@ def with_common_headers(
 
 
 def _escaped(body: bytes) -> bytes:
-    """What HTML would read otherwise is escaped, as Go does in strings; it stands nowhere else in JSON."""
+    """Escape characters that HTML would interpret, as Go does in strings; JSON has them nowhere else."""
     for character, escape in _ESCAPED:
         if character in body:
             body = body.replace(character, escape)

@@ -35,7 +35,7 @@ _FIELDS_AS_ANNOTATIONS: Final = {
 
 
 def has_tables(served: Served, subresource: str) -> bool:
-    """Whether a resource is shown as a Table: objects and scales are, and what is only answered is not."""
+    """Return whether a resource can be shown as a Table: objects and scales can, documents that are only answers cannot."""
     kind = served.kind
     if subresource == "status":
         return kind.group_kind not in _STATUS_WITHOUT
@@ -61,7 +61,7 @@ def table(
     *,
     headers: bool = True,
 ) -> JsonObject:
-    """A Table of objects; the events of a watch after the first leave the ``headers`` out."""
+    """Return a Table of objects; the events of a watch after the first leave the ``headers`` out."""
     definitions: list[JsonValue] = [
         {
             "name": column.name,
@@ -93,7 +93,7 @@ def _row(served: Served, item: JsonObject, include: str, now: datetime) -> JsonO
 
 
 def partial(served: Served, item: JsonObject) -> JsonObject:
-    """The metadata of an object, without annotations that stand for fields of the server's own types."""
+    """Return the metadata of an object, without annotations that stand for fields of the server's own types."""
     metadata = item.get("metadata") or {}
     hidden = _FIELDS_AS_ANNOTATIONS.get(served.kind.group_kind)
     if hidden is not None and isinstance(metadata, dict):
@@ -117,7 +117,7 @@ def object_view(
 def list_view(
     served: Served, items: Sequence[JsonObject], metadata: JsonObject, view: View, include: str, now: datetime
 ) -> JsonObject:
-    """A list in a view; items of built-in lists bear no apiVersion and kind, those of custom ones do."""
+    """Return a list in a view; items of built-in lists have no apiVersion and kind, those of custom ones do."""
     if view is View.TABLE:
         return table(served, items, metadata, include, now)
     if view in {View.METADATA, View.METADATA_LIST}:
@@ -142,7 +142,7 @@ def list_view(
 
 
 def at_version(document: JsonObject, version: str) -> JsonObject:
-    """A view at another version of meta.k8s.io, which differs in nothing but its name."""
+    """Return a view at another version of meta.k8s.io, which differs only in its name."""
     if version == "v1":
         return document
     api_version = f"meta.k8s.io/{version}"

@@ -2,15 +2,15 @@
 
 
 def joined(path: str, name: str) -> str:
-    """A member."""
+    """Return the path of a member."""
     return f"{path}.{name}" if path else name
 
 
 def keyed(path: str, name: str) -> str:
-    """A member of a map."""
+    """Return the path of a member of a map."""
     return f"{path}[{name}]"
 
 
 def indexed(path: str, index: int) -> str:
-    """An item."""
+    """Return the path of an item."""
     return f"{path}[{index}]"

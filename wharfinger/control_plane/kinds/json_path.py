@@ -56,7 +56,7 @@ _STEP: Final = re.compile(
 
 
 def parse_json_path(text: str) -> tuple[Step, ...]:
-    """The steps of ``.status.conditions[?(@.type=="Ready")].status``. Raises JsonPathError."""
+    """Return the steps of ``.status.conditions[?(@.type=="Ready")].status``. Raises JsonPathError."""
     steps: list[Step] = []
     position = 0
     while position < len(text):

@@ -1,4 +1,4 @@
-"""What a served kind is: names, versions, subresources, columns and the few switches by which kinds differ.
+"""A served kind: names, versions, subresources, columns, and the few switches by which kinds differ.
 
 Built-in kinds are rows of one table (:mod:`~wharfinger.control_plane.catalog.builtin_kinds`), custom ones are made of their
 definitions (:mod:`~wharfinger.control_plane.catalog.custom_kinds`); everything after that treats both alike.
@@ -20,14 +20,14 @@ CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "cr
 
 
 class Deletion(StrEnum):
-    """What a delete that is done answers with."""
+    """The answer of a completed delete."""
 
     STATUS = "status"
     OBJECT = "object"
 
 
 class Generation(StrEnum):
-    """How ``metadata.generation`` is kept."""
+    """The way in which ``metadata.generation`` is kept."""
 
     NONE = "none"
     """Not at all: what a client wrote stays."""
@@ -53,7 +53,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where ``scale`` finds its numbers: dotted paths such as ``.spec.replicas``; ``selector`` may be "" for none."""
+    """The fields of ``scale``: dotted paths such as ``.spec.replicas``; ``selector`` may be "" for none."""
 
     replicas: str
     status_replicas: str
@@ -81,14 +81,14 @@ class KindVersion:
     schema: JsonObject = field(default_factory=dict)
     """``openAPIV3Schema`` of a custom kind; empty for built-in ones."""
     status: bool = False
-    """Whether ``status`` is a subresource."""
+    """True if ``status`` is a subresource."""
     scale: ScalePaths | None = None
     warning: str = ""
-    """What every use of a deprecated version is warned with; "" for none."""
+    """The warning at every use of a deprecated version; "" for none."""
     selectable: tuple[str, ...] = ()
     """Dotted paths a field selector may name, beside name and namespace."""
     subresources: tuple[Subresource, ...] = ()
-    """By name, all that discovery lists, answered or not."""
+    """The subresources by name: all that discovery lists, answered or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,31 +110,31 @@ class Kind:
     generation: Generation = Generation.NONE
     deletion: Deletion = Deletion.STATUS
     initial_status: JsonObject | None = None
-    """What ``status`` is at creation where the server sets one."""
+    """The ``status`` at creation, if the server sets one."""
     create_on_update: bool = False
-    """Whether a PUT of an absent object creates it."""
+    """True if a PUT of an absent object creates it."""
     unconditional_update: bool = True
-    """Whether a PUT may leave ``metadata.resourceVersion`` out."""
+    """True if a PUT may leave ``metadata.resourceVersion`` out."""
     virtual: bool = False
-    """Whether it is only asked (reviews, bindings): nothing of it is stored."""
+    """True if nothing of the kind is stored (reviews, bindings)."""
     storage_hash: str = ""
-    """What discovery calls the storage version's hash; "" to compute it."""
+    """The storage version's hash in discovery; "" to compute it."""
     unserved: tuple[KindVersion, ...] = ()
     """Versions of a custom kind that are only stored."""
     stored: Collection | None = None
-    """Where its objects are, for a kind whose objects are another kind's (events.k8s.io)."""
+    """The collection of its objects, for a kind whose objects are another kind's (events.k8s.io)."""
 
     resource: str = field(init=False, compare=False)
     """``deployments.apps``, or ``pods`` for the core group."""
     group_kind: str = field(init=False, compare=False)
     """``Deployment.apps``, or ``Pod`` for the core group."""
     collection: Collection = field(init=False, compare=False)
-    """Where its objects are in storage."""
+    """The collection of its objects in storage."""
     stored_api_version: str = field(init=False, compare=False)
     """The apiVersion of its objects in storage."""
 
     def __post_init__(self) -> None:
-        """What follows from the rest is asked for many times in every request."""
+        """Compute the derived fields, which every request reads many times."""
         group = self.group if self.stored is None else self.stored.group
         version = self.storage_version
         follows: dict[str, str | Collection] = {
@@ -147,7 +147,7 @@ class Kind:
             object.__setattr__(self, name, value)
 
     def version(self, name: str) -> KindVersion | None:
-        """The served version of that name."""
+        """Return the served version of that name."""
         return next((version for version in self.versions if version.name == name), None)
 
     def api_version(self, version: str) -> str:

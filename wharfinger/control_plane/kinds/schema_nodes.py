@@ -20,24 +20,24 @@ MAPS: Final = ("properties", "patternProperties", "definitions")
 
 
 def text(schema: JsonObject, name: str) -> str:
-    """A string, "" where there is none."""
+    """Return a string, "" if there is none."""
     found = schema.get(name)
     return found if isinstance(found, str) else ""
 
 
 def flag(schema: JsonObject, name: str) -> bool:
-    """A boolean, False where there is none."""
+    """Return a boolean, False if there is none."""
     return schema.get(name) is True
 
 
 def whole(schema: JsonObject, name: str) -> int | None:
-    """An integer such as ``maxLength``."""
+    """Return an integer such as ``maxLength``."""
     found = schema.get(name)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def number(schema: JsonObject, name: str) -> float | None:
-    """A number such as ``maximum``, which Go keeps as a float64."""
+    """Return a number such as ``maximum``, which Go keeps as a float64."""
     found = schema.get(name)
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
@@ -48,13 +48,13 @@ def number(schema: JsonObject, name: str) -> float | None:
 
 
 def strings(schema: JsonObject, name: str) -> list[str]:
-    """A list of strings such as ``required``."""
+    """Return a list of strings such as ``required``."""
     found = schema.get(name)
     return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
 
 
 def values(schema: JsonObject, name: str) -> list[JsonValue]:
-    """A list of anything such as ``enum``."""
+    """Return a list of anything such as ``enum``."""
     found = schema.get(name)
     return found if isinstance(found, list) else []
 
@@ -79,27 +79,27 @@ def properties(schema: JsonObject | None) -> dict[str, JsonObject]:
 
 
 def branches(schema: JsonObject, name: str) -> list[JsonObject]:
-    """A list of schemas such as ``anyOf``."""
+    """Return a list of schemas such as ``anyOf``."""
     return [node for node in values(schema, name) if isinstance(node, dict)]
 
 
 def items(schema: JsonObject) -> JsonObject | None:
-    """The schema of all items of a list."""
+    """Return the schema of all items of a list."""
     return child(schema, "items")
 
 
 def additional(schema: JsonObject) -> JsonObject | None:
-    """The schema of ``additionalProperties``, where it is one."""
+    """Return the schema of ``additionalProperties``, if it is one."""
     return child(schema, "additionalProperties")
 
 
 def has_additional(schema: JsonObject) -> bool:
-    """Whether ``additionalProperties`` is said at all."""
+    """Return whether ``additionalProperties`` is given at all."""
     return isinstance(schema.get("additionalProperties"), dict | bool)
 
 
 def rules(schema: JsonObject) -> list[JsonObject]:
-    """The rules in CEL."""
+    """Return the rules in CEL."""
     return branches(schema, VALIDATIONS)
 
 
@@ -109,7 +109,7 @@ def list_type(schema: JsonObject) -> str:
 
 
 def walked(schema: JsonObject) -> Iterator[JsonObject]:
-    """A schema and all inside it."""
+    """Yield a schema and all schemas in it."""
     yield schema
     nested = items(schema)
     listed = [node for name in BRANCHES for node in branches(schema, name)] + branches(schema, "items")
@@ -120,5 +120,5 @@ def walked(schema: JsonObject) -> Iterator[JsonObject]:
 
 
 def has(schema: JsonObject, wanted: Callable[[JsonObject], bool]) -> bool:
-    """Whether a schema, or one inside it, is as wanted."""
+    """Return whether a schema, or one in it, is as wanted."""
     return any(wanted(node) for node in walked(schema))

@@ -1,4 +1,5 @@
-"""How the fields of a kind merge: which lists are sets, which are keyed, which lists and maps only change as a whole.
+"""The merge rules of the fields of a kind: which lists are sets, which are keyed, which lists and maps only change as a
+whole.
 
 Three formats need the answer: server-side apply and managed fields (KEP-555: ``x-kubernetes-list-type``,
 ``-list-map-keys``, ``-map-type``), and strategic merge patches (``x-kubernetes-patch-merge-key``,
@@ -6,13 +7,14 @@ Three formats need the answer: server-side apply and managed fields (KEP-555: ``
 :meth:`ListTypes.field` and :attr:`ListTypes.element`, or :meth:`ListTypes.at`.
 
 Built-in kinds come from ``list_types.json`` beside this file (made by ``tools/kubernetes/generate_list_types.py``; read at
-first use, kept as raw JSON, turned into objects where somebody walks), custom kinds from their definition's schema.
-What nobody declared is :attr:`Relation.UNKNOWN`: its form follows the value (objects merge by member, lists change as
+first use, kept as raw JSON, turned into objects where it is walked), custom kinds from their definition's schema.
+An undeclared field is :attr:`Relation.UNKNOWN`: its form follows the value (objects merge by member, lists change as
 a whole).
 
-The data also says what Go prints of a struct that nobody filled in (:attr:`ListTypes.zero`): the API server compares
-what it creates with such an empty object, so a struct that is always there is never "added". And it says what Go calls the
-types and holds in them (:attr:`ListTypes.go_type`, :attr:`ListTypes.scalar`), by which bodies are read and refused
+The data also has what Go prints of an empty struct (:attr:`ListTypes.zero`): the API server compares a created object with
+such
+an empty one, so a struct that is always there is never "added". And it has Go's names of the types and what they hold
+(:attr:`ListTypes.go_type`, :attr:`ListTypes.scalar`), by which bodies are read and refused
 (:mod:`~wharfinger.control_plane.wire.decoding`).
 """
 
@@ -40,7 +42,7 @@ MAX_DATA_BYTES: Final = 400_000
 
 
 class Relation(StrEnum):
-    """How what is inside a value belongs to it."""
+    """The relation of a value to what is inside it."""
 
     SCALAR = "scalar"
     QUANTITY = "quantity"
@@ -59,7 +61,7 @@ class Relation(StrEnum):
 
 
 class Scalar(StrEnum):
-    """What a scalar of a built-in kind is, by the letter of the data file."""
+    """The scalar types of built-in kinds, by the letter of the data file."""
 
     ANY = ""
     """Not known: whatever JSON has."""
@@ -108,31 +110,31 @@ def _no_fields() -> "Mapping[str, ListTypes]":
 
 @dataclass(frozen=True, eq=False)
 class ListTypes:
-    """How the value at one place of a document merges, and what is inside it. Immutable; compared by identity."""
+    """The merge rules of the value at one place of a document, and of what is inside it. Immutable; compared by identity."""
 
     relation: Relation
     keys: tuple[str, ...] = ()
     """``x-kubernetes-list-map-keys`` of a keyed list."""
     key_defaults: Mapping[str, JsonValue] = field(default_factory=dict)
-    """What a key is where an item leaves it out (``protocol: TCP``)."""
+    """The defaults of keys that an item leaves out (``protocol: TCP``)."""
     merge_key: str = ""
     """The key strategic merge patches tell items apart by; "" for scalars and for lists that are replaced."""
     strategies: frozenset[str] = frozenset()
     """``x-kubernetes-patch-strategy``: of ``merge``, ``replace``, ``retainKeys``."""
     element: "ListTypes | None" = None
-    """What a list's items or a map's values are."""
+    """The rules of a list's items or a map's values."""
     zero: JsonObject = field(default_factory=dict)
-    """What Go prints of an empty struct of this type; {} for everything else. Not to be changed."""
+    """The form in which Go prints an empty struct of this type; {} for everything else. Not to be changed."""
     pointers: frozenset[str] = frozenset()
     """The members of a struct that are printed even when zero (scalars that Go holds by pointer)."""
     scalar: Scalar = Scalar.ANY
-    """What a scalar is, where the data knows; of what is UNKNOWN, that it is a schema or something else."""
+    """The type of a scalar, if the data has it; for UNKNOWN, whether it is a schema or something else."""
     go_type: str = ""
-    """What Go calls the type (``v1.PodSpec``, ``[]string``), where the data knows."""
+    """Go's name of the type (``v1.PodSpec``, ``[]string``), if the data has it."""
     embedded: Mapping[str, str] = field(default_factory=dict)
     """The fields of a struct that belong to a struct embedded in it, by its name: ``emptyDir`` → ``VolumeSource``."""
     closed: bool = False
-    """Whether a struct has no members but its fields, even if it has none."""
+    """True if a struct has no members but its fields, even if it has none."""
     load_fields: "Callable[[], Mapping[str, ListTypes]]" = field(default=_no_fields, repr=False)
 
     @cached_property
@@ -151,15 +153,15 @@ class ListTypes:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the value changes only as a whole."""
+        """Return whether the value changes only as a whole."""
         return self.relation in WHOLE
 
     def declares(self, name: str) -> bool:
-        """Whether a member of that name may be here."""
+        """Return whether a member of that name may be here."""
         return self.element is not None or name in self.fields or not (self.fields or self.closed)
 
     def field(self, name: str) -> "ListTypes":
-        """What the member of that name is; UNKNOWN where nothing declares it."""
+        """Return the rules of the member of that name; UNKNOWN if it is undeclared."""
         found = self.fields.get(name)
         if found is not None:
             return found
@@ -167,11 +169,13 @@ class ListTypes:
 
     @property
     def item(self) -> "ListTypes":
-        """What a list's items are; UNKNOWN where nothing declares it."""
+        """Return the rules of a list's items; UNKNOWN if they are undeclared."""
         return self.element if self.element is not None else UNKNOWN
 
     def at(self, *path: str) -> "ListTypes":
-        """What is at a path of member names; lists on the way are stepped into: ``at("spec", "containers", "env")``."""
+        """Return the rules at a path of member names; lists on the way are stepped into: ``at("spec", "containers",
+        "env")``.
+        """
         here = self
         for name in path:
             if here.relation in {Relation.KEYED, Relation.SET, Relation.ATOMIC_LIST}:
@@ -191,7 +195,7 @@ class ListTypes:
 SCALAR: Final = ListTypes(Relation.SCALAR)
 UNKNOWN: Final = ListTypes(Relation.UNKNOWN)
 RAW: Final = ListTypes(Relation.UNKNOWN)
-"""Of built-in kinds: any JSON, which changes as a whole (``data`` of a ControllerRevision)."""
+"""The rules of any JSON in a built-in kind, which changes as a whole (``data`` of a ControllerRevision)."""
 _RAW_MAP: Final = ListTypes(Relation.ATOMIC_MAP, element=UNKNOWN)
 _UNKNOWN_MAP: Final = ListTypes(Relation.MAP, element=UNKNOWN)
 _UNKNOWN_LIST: Final = ListTypes(Relation.ATOMIC_LIST, element=UNKNOWN)
@@ -199,45 +203,45 @@ _UNKNOWN_LIST: Final = ListTypes(Relation.ATOMIC_LIST, element=UNKNOWN)
 
 @cache
 def builtin_list_types(group: str, version: str, kind: str) -> ListTypes:
-    """The root of a built-in kind (core: group ""); of a kind that is not in the data, only its metadata is known."""
+    """Return the root of a built-in kind (core: group ""); of a kind that is not in the data, only its metadata is known."""
     name = find_str(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}")
     return _struct(name) if name else _custom_root({})
 
 
 @lru_cache(maxsize=1024)
 def is_builtin(group: str, version: str, kind: str) -> bool:
-    """Whether the data knows the kind."""
+    """Return whether the data has the kind."""
     return find(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}") is not None
 
 
 def has_version(group: str, version: str) -> bool:
-    """Whether the data knows any kind of a version of a group."""
+    """Return whether the data has any kind of a version of a group."""
     prefix = f"{group}/{version}/" if group else f"{version}/"
     return any(name.startswith(prefix) for name in find_object(_data(), "kinds"))
 
 
 def crd_list_types(schema: JsonObject) -> ListTypes:
-    """The root of a custom kind, from its version's ``openAPIV3Schema`` ({} for none: everything is unknown)."""
+    """Return the root of a custom kind, from its version's ``openAPIV3Schema`` ({} for none: everything is unknown)."""
     return _custom_root(schema)
 
 
 def has_texts_only(value: JsonObject) -> bool:
-    """Whether all members are strings, and there are any."""
+    """Return whether there are members, and all of them are strings."""
     return set(map(type, value.values())) == _TEXTS
 
 
 def metadata_list_types() -> ListTypes:
-    """What ``metadata`` is in every kind."""
+    """Return the rules of ``metadata``, which all kinds share."""
     return _struct("meta.v1.ObjectMeta")
 
 
 def schema_types() -> ListTypes:
-    """What a schema in a definition is."""
+    """Return the rules of a schema in a definition."""
     return _struct("apiextensions.v1.JSONSchemaProps")
 
 
 def delete_options_types() -> ListTypes:
-    """What the options of a delete are."""
+    """Return the rules of the options of a delete."""
     return _struct("meta.v1.DeleteOptions")
 
 
@@ -285,7 +289,7 @@ _SCHEMA_SCALARS: Final = {
     ("number", ""): Scalar.FLOAT,
     ("boolean", ""): Scalar.BOOL,
 }
-"""By type and format; a string of any other format is as good as any scalar."""
+"""The scalars by type and format; a string of any other format is as good as any scalar."""
 
 
 @cache
@@ -321,7 +325,7 @@ def _data() -> JsonObject:
 
 @cache
 def _struct(name: str) -> ListTypes:
-    """A named type of the data file (its letters are explained in tools/kubernetes/generate_list_types.py)."""
+    """Return a named type of the data file (its letters are explained in tools/kubernetes/generate_list_types.py)."""
     entry = find_object(_data(), "types", name)
     codes = dict(_name_and_code(text) for text in find_str(entry, "o").split())
 
@@ -354,7 +358,7 @@ def _name_and_code(text: str) -> tuple[str, str]:
 
 @cache
 def _scalar(code: str) -> ListTypes:
-    """A scalar from its code: ``=*s:v1.PullPolicy``."""
+    """Return a scalar from its code: ``=*s:v1.PullPolicy``."""
     letter, _, go_type = code.lstrip("=*").partition(":")
     scalar = Scalar(letter)
     if scalar is Scalar.ANY:
@@ -366,7 +370,7 @@ def _scalar(code: str) -> ListTypes:
 
 
 def _zero_keys(code: JsonValue, element: ListTypes) -> JsonObject:
-    """What the keys of a list are where an item leaves them out and Go prints them all the same."""
+    """Return the values of the keys of a list that an item leaves out and Go prints all the same."""
     return {key: element.zero[key] for key in find_str(code, "k").split() if key in element.zero}
 
 

@@ -16,11 +16,11 @@ from wharfinger.kube.quantities import MILLI, canonical_quantity
 
 _AMOUNTS: Final = "v1.ResourceList"
 _UNROUNDED: Final = "v1.Overhead"
-"""What holds amounts of resources whose kind has no defaults, so that nothing rounds them."""
+"""The type of resource amounts whose kind has no defaults, so that nothing rounds them."""
 
 
 def typed_form(obj: JsonObject, lists: ListTypes) -> JsonObject:
-    """A copy of an object as its Go type prints it; ``lists`` of a custom kind only shapes its metadata."""
+    """Return a copy of an object as its Go type prints it; ``lists`` of a custom kind only shapes its metadata."""
     return _struct_form(obj, lists)
 
 
@@ -68,13 +68,13 @@ def _form(value: JsonValue, lists: ListTypes) -> JsonValue:
 
 
 def _is_zero(value: JsonValue, lists: ListTypes) -> bool:
-    """Whether ``omitempty`` leaves the value out; an empty struct that is set is held by pointer, and stays."""
+    """Return whether ``omitempty`` leaves the value out; an empty struct that is set is held by pointer, and is kept."""
     if isinstance(value, dict):
         return not value and lists.relation in {Relation.MAP, Relation.ATOMIC_MAP} and not lists.fields
     return lists.relation is not Relation.UNKNOWN and not value
 
 
 def _in_milli(amount: JsonValue) -> JsonValue:
-    """An amount of a resource in its canonical form, rounded up to thousandths."""
+    """Return an amount of a resource in its canonical form, rounded up to thousandths."""
     is_finer = isinstance(amount, str) and (amount.endswith(("n", "u")) or "." in amount or "e-" in amount.lower())
     return canonical_quantity(amount, finest=MILLI) if is_finer else amount

@@ -9,9 +9,9 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 def prune(obj: JsonObject, lists: ListTypes) -> tuple[JsonObject, tuple[str, ...]]:
-    """The object without undeclared fields, and their paths (``spec.containers[0].imge``), sorted.
+    """Return the object without undeclared fields, and their paths (``spec.containers[0].imge``), sorted.
 
-    The object itself is not altered, and comes back as it is where nothing is to be left out.
+    The object itself is not altered; it is returned if there is nothing to leave out.
     """
     if _is_declared(obj, lists):  # nearly always
         return obj, ()
@@ -20,7 +20,7 @@ def prune(obj: JsonObject, lists: ListTypes) -> tuple[JsonObject, tuple[str, ...
 
 
 def _is_declared(value: JsonValue, lists: ListTypes) -> bool:
-    """Whether everything at and below a value is."""
+    """Return whether everything at and below a value is declared."""
     if isinstance(value, dict):
         return all(
             lists.declares(name) and (not isinstance(inner, dict | list) or _is_declared(inner, lists.field(name)))

@@ -48,11 +48,11 @@ _SERVER_METADATA: Final = (
 UNTRACKED: Final = FieldSet.of_paths(
     [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SERVER_METADATA)]
 )
-"""What no entry ever holds."""
+"""The fields that no entry ever holds."""
 
 
 class Operation(StrEnum):
-    """How a manager came to own fields."""
+    """The way in which a manager came to own fields."""
 
     APPLY = "Apply"
     UPDATE = "Update"
@@ -60,7 +60,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Manager:
-    """Whose fields: what tells entries apart. ``api_version`` is "" for Apply."""
+    """The owner of an entry; two entries differ in it. ``api_version`` is "" for Apply."""
 
     operation: Operation
     name: str
@@ -68,7 +68,7 @@ class Manager:
     subresource: str = ""
 
     def __str__(self) -> str:
-        """As in conflicts: ``"alpha"``, ``"kubelet" with subresource "status" using v1``."""
+        """Return the manager as conflicts name it: ``"alpha"``, ``"kubelet" with subresource "status" using v1``."""
         text = _quoted(self.name)
         if self.subresource:
             text += f" with subresource {_quoted(self.subresource)}"
@@ -77,7 +77,7 @@ class Manager:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """What one manager owns, since when (RFC 3339), and the apiVersion it was said in."""
+    """The fields of one manager, the time of its last write (RFC 3339), and the apiVersion of the fields."""
 
     fields: FieldSet
     time: str
@@ -128,9 +128,9 @@ def updated(
     lists: ListTypes,
     elsewhere: Elsewhere | None = None,
 ) -> Managers:
-    """The managers after one made this Update; ``before`` None compares with an empty object of the kind.
+    """Return the managers after one of them made this Update; ``before`` None compares with an empty object of the kind.
 
-    ``elsewhere`` is given where versions of the kind differ: what others lose is what changed at their version.
+    ``elsewhere`` is given if versions of the kind differ: other managers lose what changed at their own version.
     """
     change = compare(plain(before if before is not None else lists.zero), plain(after), lists)
     taken = change.added.union(change.modified)
@@ -155,9 +155,10 @@ def updated(
 def _only_later(
     before: JsonObject, after: JsonObject, name: str, subresource: str, now: datetime, lists: ListTypes
 ) -> list[JsonValue] | None:
-    """The entries after a change of what their manager owns already, and nobody else: as before, but later. None for others.
+    """Return the entries after a change of fields that only their manager owns: unchanged, but later. None for other
+    changes.
 
-    Most updates are like their manager's last, and need no sets to be made.
+    Most updates are like their manager's last one, and need no sets to be built.
     """
     stored, said = find(before, "metadata", "managedFields"), find(after, "metadata", "managedFields")
     if not isinstance(stored, list) or not stored or len(stored) > MAX_UPDATE_ENTRIES:
@@ -190,7 +191,7 @@ def _only_later(
 
 
 def _is_of(entry: JsonObject, name: str, api_version: str, subresource: str) -> bool:
-    """Whether an entry is that of the Updates of a manager."""
+    """Return whether an entry is that of the Updates of a manager."""
     return (
         entry.get("manager") == name
         and entry.get("operation") == "Update"
@@ -200,7 +201,7 @@ def _is_of(entry: JsonObject, name: str, api_version: str, subresource: str) -> 
 
 
 def _fields_as_written(entry: JsonValue) -> FieldSet | None:
-    """What an entry owns; None where it is nothing, or is not said as it is written here."""
+    """Return the fields of an entry; None if it has none, or is not in the form that is written here."""
     if not isinstance(entry, dict) or "time" not in entry:
         return None
     written = entry.get("fieldsV1")
@@ -213,14 +214,14 @@ def _fields_as_written(entry: JsonValue) -> FieldSet | None:
 
 
 def _written_order(entry: JsonValue) -> tuple[str, str, str, str, str]:
-    """As :func:`_entry_order` has it."""
+    """Return the sort key of a written entry, as :func:`_entry_order` has it."""
     names = ("operation", "time", "manager", "apiVersion", "subresource")
     operation, time, name, version, subresource = (find_str(entry, field) for field in names)
     return operation, time, name, version, subresource
 
 
 def managers_of_request(before: JsonObject | None, after: JsonObject, subresource: str) -> Managers:
-    """The managers an update starts from: the request's where it may and does say, else the stored ones."""
+    """Return the managers that an update starts from: the request's, if it may and does state them, else the stored ones."""
     if not subresource:
         if _is_reset(after):
             return {}
@@ -231,7 +232,7 @@ def managers_of_request(before: JsonObject | None, after: JsonObject, subresourc
 
 
 def managers_of(obj: JsonObject) -> Managers:
-    """The entries of an object; {} where there are none, or any of them cannot be read."""
+    """Return the entries of an object; {} if there are none, or any of them cannot be read."""
     entries = find(obj, "metadata", "managedFields")
     found: dict[Manager, Owned] = {}
     try:
@@ -245,7 +246,7 @@ def managers_of(obj: JsonObject) -> Managers:
 
 
 def with_managers(obj: JsonObject, managers: Managers) -> JsonObject:
-    """A shallow copy of the object with these entries: Apply first, then by time, manager, version and subresource."""
+    """Return a shallow copy of the object with these entries: Apply first, then by time, manager, version and subresource."""
     metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "managedFields"}
     entries = [_write_entry(manager, owned) for manager, owned in sorted(managers.items(), key=_entry_order)]
     if entries:
@@ -297,7 +298,9 @@ def _write_entry(manager: Manager, owned: Owned) -> JsonObject:
 
 
 def _capped(managers: Managers) -> Managers:
-    """At most MAX_UPDATE_ENTRIES Updates: the oldest of one version melt into one entry, until there are few enough."""
+    """Return at most MAX_UPDATE_ENTRIES Updates: the oldest of one version are merged into one entry, until there are few
+    enough.
+    """
     oldest = sorted(
         (manager for manager in managers if manager.operation is Operation.UPDATE),
         key=lambda manager: (managers[manager].time, manager),
@@ -326,7 +329,7 @@ def _is_reset(obj: JsonObject) -> bool:
 
 
 def plain(obj: JsonObject) -> JsonObject:
-    """The object without its entries, which are not fields; itself where it has none."""
+    """Return the object without its entries, which are not fields; itself if it has none."""
     if find(obj, "metadata", "managedFields") is None:
         return obj
     metadata = {**find_object(obj, "metadata")}

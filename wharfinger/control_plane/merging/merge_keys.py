@@ -33,7 +33,7 @@ class PatchContentError(PatchError):
 
 
 def as_list(value: JsonValue) -> list[JsonValue]:
-    """A value that has to be a list. Raises PatchError."""
+    """Return a value that has to be a list. Raises PatchError."""
     if not isinstance(value, list):
         raise PatchError(f"expected a {_LIST}, but received a {_go_type(value)}")
     return value
@@ -46,29 +46,29 @@ def _object(item: JsonValue) -> JsonObject:
 
 
 def as_objects(items: Sequence[JsonValue]) -> list[JsonObject]:
-    """The items of a list whose items have keys. Raises PatchError."""
+    """Return the items of a list whose items have keys. Raises PatchError."""
     return [_object(item) for item in items]
 
 
 def key_of(item: JsonObject, key: str) -> bytes:
-    """What an item's merge key says. Raises PatchError where it has none."""
+    """Return the value of an item's merge key. Raises PatchError if it has none."""
     if key not in item:
         raise PatchError(f"map: {map_text(item)} does not contain declared merge key: {key}")
     return identity_of(item[key])
 
 
 def item_identity(item: JsonValue, key: str) -> bytes:
-    """What tells the items of a merged list apart: their merge key, or for scalars themselves."""
+    """Return the identity of an item of a merged list: its merge key, or for scalars the value itself."""
     return key_of(_object(item), key) if key else identity_of(item)
 
 
 def identity_of(value: JsonValue) -> bytes:
-    """A value as something that is equal where Go's values are: ``1`` is not ``1.0``."""
+    """Return a value that is equal to another if Go's values are: ``1`` is not ``1.0``."""
     return type(value).__name__.encode() + canonical_json(value)
 
 
 def are_objects(*lists: list[JsonValue]) -> bool:
-    """Whether the items of lists are objects. Raises PatchError where they are not all alike."""
+    """Return whether the items of lists are objects. Raises PatchError if they are not all alike."""
     kinds: list[type] = []
     for item in (item for items in lists for item in items):
         kinds.append(type(item))
@@ -82,7 +82,7 @@ def are_objects(*lists: list[JsonValue]) -> bool:
 
 
 def split(items: list[JsonValue], order: Sequence[JsonValue], key: str) -> tuple[list[JsonValue], list[JsonValue]]:
-    """The items that are in an order, and the others."""
+    """Return the items that are in an order, and the others."""
     if not key:
         wanted = {identity_of(item) for item in order}
         return [item for item in items if identity_of(item) in wanted], [
@@ -124,7 +124,7 @@ def ordered(
 
 
 def _places(items: Sequence[JsonValue], key: str) -> dict[bytes, int]:
-    """Where each item stands first."""
+    """Return the first position of each item."""
     found: dict[bytes, int] = {}
     for index, item in enumerate(items):
         found.setdefault(item_identity(item, key), index)
@@ -132,7 +132,7 @@ def _places(items: Sequence[JsonValue], key: str) -> dict[bytes, int]:
 
 
 def _go_type(value: JsonValue) -> str:
-    """What Go calls the type of a value of no declared type."""
+    """Return Go's name for the type of a value of no declared type."""
     if isinstance(value, bool | None):
         return "bool" if value is not None else "%!s(<nil>)"
     types: dict[type, str] = {dict: _MAP, list: _LIST, int: "int64", float: "float64"}

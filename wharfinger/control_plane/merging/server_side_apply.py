@@ -38,7 +38,7 @@ from wharfinger.kube.field_sets import EMPTY, FieldSet, path_text, same_value
 from wharfinger.kube.times import format_time, parse_time
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
-"""Who owns what an object without entries had when it is applied for the first time."""
+"""The manager that owns the fields of an object without entries when it is applied for the first time."""
 
 KUBECTL: Final = "kubectl"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -87,15 +87,19 @@ def apply(
     reached: JsonObject | None = None,
     sent: JsonObject | None = None,
 ) -> JsonObject:
-    """The object after ``manager`` applied ``intent`` to ``live`` (None: it is to be created), with its managedFields.
+    """Return the object after ``manager`` applied ``intent`` to ``live`` (None: it is created), with its managedFields.
 
-    Neither argument is changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent;
-    what the endpoint does not let change has to be taken out of it before (status on the main resource). Defaults are
-    to be filled in afterwards. ``reached`` is what such a write reaches of ``live``: what those before the first apply are
-    said to own. An apply that changes nothing, not even what it does not reach (``sent`` is the intent with that), keeps the
-    time of the entry, and a new entry has none.
+    Neither argument is changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent; fields
+    that
+    the endpoint does not change have to be removed before (status on the main resource). Defaults are to be filled in
+    afterwards.
+    ``reached`` is what such a write reaches of ``live``: the fields that ``before-first-apply`` is recorded to own. An apply
+    that
+    changes nothing, not even what it does not reach (``sent`` is the intent with that), keeps the time of the entry, and a
+    new entry
+    has none.
 
-    Raises ApplyRefusedError, UndeclaredFieldError, and unless ``force`` ApplyConflict.
+    Raises ApplyRefusedError, UndeclaredFieldError, and ApplyConflict unless ``force``.
     """
     sent = _checked(sent if sent is not None else intent, lists, fresh=live is None)
     intent = _checked(intent, lists, fresh=live is None)
@@ -129,7 +133,7 @@ def _settle(
     force: bool,
     allowed: FieldSet,
 ) -> dict[Manager, Owned]:
-    """The other managers without what changed, or ApplyConflict."""
+    """Return the other managers without what changed. Raises ApplyConflict."""
     change = compare(before, after, lists)
     taken = change.added.union(change.modified)
     conflicts = {other: owned.fields.intersection(taken) for other, owned in sorted(managers.items()) if other != own}
@@ -166,7 +170,7 @@ def _prune(merged: JsonObject, managers: Managers, last: Owned | None, lists: Li
 
 
 def remove_fields(obj: JsonObject, fields: FieldSet, lists: ListTypes) -> JsonObject:
-    """The object without these fields; what is inside an atomic value stays."""
+    """Return the object without these fields; atomic values are kept whole."""
     kept = _removed(obj, fields, lists)
     return kept if isinstance(kept, dict) else {}
 
@@ -197,7 +201,7 @@ def _merged(live: JsonObject, intent: JsonObject, lists: ListTypes) -> JsonObjec
 
 
 def _merge_values(live: JsonValue, intent: JsonValue, lists: ListTypes) -> JsonValue:
-    """The intent over what is live, item by item where the list types let it."""
+    """Return the intent over the live value, item by item where the list types allow it."""
     lists = lists.of(intent if intent is not None else live)
     if lists.is_whole or (not live and not intent):
         return intent
@@ -246,12 +250,12 @@ def _merge_lists(live: list[JsonValue], intent: list[JsonValue], lists: ListType
 
 
 def _birth(intent: JsonObject) -> JsonObject:
-    """What an apply of an absent object starts from."""
+    """Return the object that an apply of an absent object starts from."""
     return {"apiVersion": find(intent, "apiVersion"), "kind": find(intent, "kind")}
 
 
 def place_of(intent: JsonObject) -> str:
-    """What an intent is of, as failures say it: ``ns/name; apps/v1, Kind=Deployment``."""
+    """Return the object of an intent, as failures name it: ``ns/name; apps/v1, Kind=Deployment``."""
     metadata = intent.get("metadata")
     namespace, name = (value if isinstance(value := find(metadata, key), str) else "" for key in ("namespace", "name"))
     version, kind = find_str(intent, "apiVersion"), find_str(intent, "kind")
@@ -259,7 +263,7 @@ def place_of(intent: JsonObject) -> str:
 
 
 def _checked(intent: JsonObject, lists: ListTypes, *, fresh: bool) -> JsonObject:
-    """The intent without what only the server sets, unless it is of a new object; refused with entries, unknown fields."""
+    """Return the intent without fields that only the server sets, unless it is new. Refuse entries and unknown fields."""
     entries = find(intent, "metadata", "managedFields")
     if isinstance(entries, list) and all(map(_is_entry, entries)):
         raise ApplyRefusedError("metadata.managedFields must be nil")
@@ -274,13 +278,15 @@ def _checked(intent: JsonObject, lists: ListTypes, *, fresh: bool) -> JsonObject
 
 
 def _is_entry(value: JsonValue) -> bool:
-    """Whether something is seen to be an entry of managed fields."""
+    """Return whether a value looks like an entry of managed fields."""
     time = find(value, "time")
     return isinstance(value, dict) and (time is None or (isinstance(time, str) and parse_time(time) is not None))
 
 
 def _kubectl_may_take(live: JsonObject | None, manager: str, lists: ListTypes) -> FieldSet:
-    """What ``kubectl apply --server-side`` takes without a conflict: what its client-side apply set before."""
+    """Return the fields that ``kubectl apply --server-side`` takes without a conflict: those of its client-side apply
+    before.
+    """
     text = find(live, "metadata", "annotations", LAST_APPLIED)
     if manager != KUBECTL or live is None or not isinstance(text, str):
         return EMPTY

@@ -42,12 +42,12 @@ _LISTS: Final = frozenset({Relation.ATOMIC_LIST, Relation.SET, Relation.KEYED})
 
 
 def strategic_merge(target: JsonObject, patch: JsonObject, lists: ListTypes) -> JsonObject:
-    """The target with the patch applied, as a new object; PatchError where the patch is no patch of this kind."""
+    """Return the target with the patch applied, as a new object. Raises PatchError if it is no patch of this kind."""
     return merge_and_rest(target, patch, lists)[0]
 
 
 def merge_and_rest(target: JsonObject, patch: JsonObject, lists: ListTypes) -> tuple[JsonObject, JsonObject]:
-    """The target with the patch applied, as a new object, and what is left of the patch. Raises PatchError."""
+    """Return the target with the patch applied, as a new object, and the rest of the patch. Raises PatchError."""
     rest = _copy_object(patch)
     return _merge_objects(_copy_object(target), rest, lists), rest
 
@@ -159,7 +159,7 @@ def _merge_list(
 def _without_special_items(
     live: list[JsonObject], patch: list[JsonObject], key: str
 ) -> tuple[list[JsonValue], list[JsonValue]]:
-    """A list and its patch once the items are followed that say ``$patch``."""
+    """Return a list and its patch after the items with ``$patch`` were followed."""
     items: list[JsonValue] = []
     replaced = False
     for item in patch:
@@ -180,7 +180,7 @@ def _without_special_items(
 
 
 def _merge_items(live: list[JsonValue], patch: list[JsonValue], types: ListTypes) -> list[JsonValue]:
-    """The items of a patch merged into those of the same key, or added."""
+    """Return the items of a patch merged into those of the same key, or added."""
     merged, key = as_objects(live), types.merge_key
     places: dict[bytes, int] = {}
     for index, item in enumerate(merged):
@@ -216,7 +216,7 @@ def _check_order(patch: list[JsonValue], order: list[JsonValue], types: ListType
 
 
 def _field(lists: ListTypes, name: str) -> ListTypes:
-    """What a member of an object is. Raises PatchError where it has none of that name."""
+    """Return the declared type of a member of an object. Raises PatchError if it has none of that name."""
     if lists is RAW:
         raise PatchError(f"unable to find api field in struct RawExtension for the json field {quoted(name)}")
     if not lists.closed:
@@ -228,7 +228,7 @@ def _field(lists: ListTypes, name: str) -> ListTypes:
 
 
 def _list_field(lists: ListTypes, name: str) -> ListTypes:
-    """What a member is that has to be a list. Raises PatchError."""
+    """Return the declared type of a member that has to be a list. Raises PatchError."""
     found = _field(lists, name)
     if found.relation not in _LISTS and found is not RAW and name not in lists.pointers:
         raise PatchError("expected slice or array type, but got: struct")
@@ -236,7 +236,7 @@ def _list_field(lists: ListTypes, name: str) -> ListTypes:
 
 
 def _go_kind(types: ListTypes) -> str:
-    """What Go calls the kind of a type."""
+    """Return Go's name for the kind of a type."""
     if types.closed or types is RAW:
         return "struct"
     if types.relation in {Relation.MAP, Relation.ATOMIC_MAP}:
@@ -245,7 +245,7 @@ def _go_kind(types: ListTypes) -> str:
 
 
 def _directed_field(name: str, directive: str, what: str) -> str:
-    """The field that a directive is about."""
+    """Return the field that a directive is about."""
     prefix, slash, field = name.partition("/")
     if not slash or prefix != directive:
         raise PatchFormatError(what)
@@ -269,7 +269,7 @@ def _set(target: JsonObject, name: str, value: JsonValue) -> None:
 
 
 def _without_directives(value: JsonValue) -> "JsonValue | _Directed":
-    """A value of the patch, without the objects that say ``$patch``, in it as well."""
+    """Return a value of the patch without the objects that have ``$patch``, at any depth."""
     if isinstance(value, dict):
         if PATCH in value:
             return _DIRECTED

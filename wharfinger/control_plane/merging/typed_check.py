@@ -1,4 +1,5 @@
-"""Whether a document fits its kind's types, as server-side apply asks before it merges (structured-merge-diff's validation).
+"""The check that a document fits its kind's types, as before a merge of server-side apply (structured-merge-diff's
+validation).
 
 Its words are those of that library: values are shown as Go prints its wrapper of them.
 """
@@ -21,7 +22,7 @@ _KEYED_LISTS: Final = frozenset({Relation.SET, Relation.KEYED})
 
 
 def type_problems(value: JsonValue, lists: ListTypes, path: FieldPath = ()) -> Iterator[str]:
-    """What does not fit: ``.spec.replicas: expected numeric (int or float), got string``."""
+    """Yield what does not fit: ``.spec.replicas: expected numeric (int or float), got string``."""
     for where, what in _problems(value, lists, path):
         yield f"{path_text(where)}: {what}" if where else what
 
@@ -104,7 +105,7 @@ def _scalar_problem(value: JsonValue, scalar: Scalar) -> str:
 
 
 def _literal(value: JsonValue) -> str:
-    """A value as ``%#v`` shows it."""
+    """Return a value as ``%#v`` shows it."""
     if isinstance(value, dict):
         members = ", ".join(f"{json.dumps(name, ensure_ascii=False)}:{_literal(value[name])}" for name in sorted(value))
         return f"map[string]interface {{}}{{{members}}}"

@@ -16,9 +16,9 @@ from wharfinger.kube.field_sets import FieldPath, FieldSet, same_value
 
 
 def fields_of(obj: JsonValue, lists: ListTypes) -> FieldSet:
-    """What a manager owns that applies this object.
+    """Return the fields that a manager owns that applies this object.
 
-    Leaves, atomic values, items of lists, members of maps, and empty or null members; structs and lists are not
+    These are leaves, atomic values, items of lists, members of maps, and empty or null members; structs and lists are not
     owned.
     """
     found: list[FieldPath] = []
@@ -27,7 +27,7 @@ def fields_of(obj: JsonValue, lists: ListTypes) -> FieldSet:
 
 
 def with_named_parents(fields: FieldSet, lists: ListTypes) -> FieldSet:
-    """With every declared member that has paths below it, as if it had been set itself.
+    """Return the fields with every declared member that has paths below it, as if it had been set itself.
 
     A struct's members are not owned by themselves (only what is inside them is), so what to prune has to add them.
     """
@@ -64,9 +64,9 @@ def _collect(value: JsonValue, lists: ListTypes, path: FieldPath, found: list[Fi
 
 
 def item_element(item: JsonValue, lists: ListTypes) -> str:
-    """The path element of one item of a set or keyed list; keys an item lacks are defaulted, or left out.
+    """Return the path element of one item of a set or keyed list; missing keys are defaulted, or left out.
 
-    Raises KeylessItemError where it has none at all.
+    Raises KeylessItemError if the item has none of the keys.
     """
     if lists.relation is not Relation.KEYED or not isinstance(item, dict):
         return f"v:{canonical_json(item).decode()}"
@@ -82,7 +82,7 @@ class KeylessItemError(FormatError):
 
 
 class Comparison(NamedTuple):
-    """What differs between two documents."""
+    """The differences between two documents."""
 
     added: FieldSet
     modified: FieldSet
@@ -115,7 +115,7 @@ class _Comparer:
             self.modified.append(path)
 
     def walk(self, before: _Maybe, after: _Maybe, lists: ListTypes, path: FieldPath) -> None:
-        """What differs at and below ``path``."""
+        """Collect the differences at and below ``path``."""
         lists = lists.of(_value(before) if isinstance(after, _Absent) else after)
         if lists.is_whole or _fits(before, lists) + _fits(after, lists) == 0 or _clash(before, after):
             self.note(before, after, path)
@@ -160,23 +160,23 @@ class _Comparer:
 
 
 class Changes(NamedTuple):
-    """What differs between two documents, path by path."""
+    """The differences between two documents, path by path."""
 
     added: Sequence[FieldPath]
     modified: Sequence[FieldPath]
     removed: Sequence[FieldPath]
 
     def compared(self) -> Comparison:
-        """The same as sets."""
+        """Return the differences as sets."""
         return Comparison(
             FieldSet.of_paths(self.added), FieldSet.of_paths(self.modified), FieldSet.of_paths(self.removed)
         )
 
 
 def changes(before: JsonValue, after: JsonValue, lists: ListTypes) -> Changes:
-    """What an update from one document to the other adds, modifies and removes (structured-merge-diff's rules).
+    """Return what an update from one document to the other adds, modifies and removes (structured-merge-diff's rules).
 
-    An added struct, map or list counts itself beside what is in it; a null where a list or object comes to be does not.
+    An added struct, map or list counts itself beside its content; a null that becomes a list or object does not.
     """
     comparer = _Comparer()
     comparer.walk(before, after, lists, ())
@@ -184,12 +184,12 @@ def changes(before: JsonValue, after: JsonValue, lists: ListTypes) -> Changes:
 
 
 def compare(before: JsonValue, after: JsonValue, lists: ListTypes) -> Comparison:
-    """The :func:`changes` as sets."""
+    """Return the :func:`changes` as sets."""
     return changes(before, after, lists).compared()
 
 
 def by_element(items: list[JsonValue], lists: ListTypes) -> dict[str, list[JsonValue]]:
-    """The items of a set or keyed list by their path elements, in order; stored lists may have duplicates."""
+    """Return the items of a set or keyed list by their path elements, in order; stored lists may have duplicates."""
     found: dict[str, list[JsonValue]] = {}
     for item in items:
         found.setdefault(item_element(item, lists), []).append(item)
@@ -197,13 +197,13 @@ def by_element(items: list[JsonValue], lists: ListTypes) -> dict[str, list[JsonV
 
 
 def _fits(value: _Maybe, lists: ListTypes) -> bool:
-    """Whether there is something inside the value to walk into."""
+    """Return whether there is something inside the value to walk into."""
     wanted = list if lists.relation in {Relation.SET, Relation.KEYED} else dict
     return isinstance(value, wanted) and bool(value)
 
 
 def _clash(before: _Maybe, after: _Maybe) -> bool:
-    """Whether the two are of forms that cannot be compared item by item (nulls fit everything)."""
+    """Return whether two values are of forms that cannot be compared item by item (null fits every form)."""
     if isinstance(before, _Absent) or isinstance(after, _Absent) or before is None or after is None:
         return False
     return isinstance(before, dict) != isinstance(after, dict) or isinstance(before, list) != isinstance(after, list)

@@ -19,7 +19,7 @@ _INTEGERS: Final = frozenset({Scalar.INT32, Scalar.INT64})
 
 
 def restored(value: JsonObject, lists: ListTypes) -> Decoded:
-    """The object as a kind's Go type holds it, and the fields it does not have, sorted. Raises DecodingError."""
+    """Return the object as a kind's Go type holds it, and the fields that it does not have, sorted. Raises DecodingError."""
     unknown: list[str] = []
     try:
         obj = _struct(value, lists, "", unknown)
@@ -111,7 +111,7 @@ def _own_integer(value: JsonValue) -> JsonValue:
 
 
 def _simple(value: JsonValue, types: ListTypes) -> JsonValue:
-    """A string, bool or number; numbers become one another where nothing is lost but size."""
+    """Return a string, bool or number; numbers are converted if nothing but their size is lost."""
     scalar, kind = types.scalar, _go_kind(value)
     if (scalar, kind) in {(Scalar.STRING, "string"), (Scalar.BOOL, "bool"), (Scalar.FLOAT, "float64")}:
         return value
@@ -131,11 +131,11 @@ def _simple(value: JsonValue, types: ListTypes) -> JsonValue:
 
 
 def _wrapped(value: int, scalar: Scalar) -> int:
-    """A number of 64 bits as one of the scalar's size, in which it may not fit."""
+    """Return a number of 64 bits as one of the scalar's size, in which it may not fit."""
     half: int = 1 << (31 if scalar is Scalar.INT32 else 63)
     return (value + half) % (2 * half) - half
 
 
 def _amount_text(value: JsonValue) -> str:
-    """A quantity as JSON has it."""
+    """Return a quantity as JSON has it."""
     return value if isinstance(value, str) else str(with_plain_numbers(native(value)))

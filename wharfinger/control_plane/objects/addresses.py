@@ -15,21 +15,21 @@ from wharfinger.control_plane.wire.status import FieldError
 
 Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
 LEADING_ZERO: Final = re.compile(r"(^|\.)0\d")
-"""In a dotted address."""
+"""A leading zero in a dotted address."""
 
 
 def mapped(address: Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address inside ``::ffff:1.2.3.4``."""
+    """Return the IPv4 address inside ``::ffff:1.2.3.4``."""
     return address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
 
 
 def ip_text(address: Address) -> str:
-    """An address as Go's ``net.IP`` prints it."""
+    """Return an address as Go's ``net.IP`` prints it."""
     return str(mapped(address) or address)
 
 
 def is_ipv6(text: str) -> bool:
-    """Whether the text is an IPv6 address (and not IPv4 in IPv6's clothes)."""
+    """Return whether the text is an IPv6 address (and not an IPv4 address in the form of one)."""
     address = parse_ip(text)
     return isinstance(address, ipaddress.IPv6Address) and mapped(address) is None
 
@@ -86,7 +86,7 @@ def ip_warnings(field: str, value: str) -> list[str]:
 
 
 def parse_cidr(text: str) -> "tuple[Address, ipaddress.IPv4Network | ipaddress.IPv6Network] | None":
-    """The address and the network of a CIDR; None for what is none."""
+    """Return the address and the network of a CIDR; None if it is none."""
     base, slash, bits = text.partition("/")
     address = parse_ip(base)
     if address is None or not slash or not re.fullmatch(r"[0-9]{1,9}", bits) or int(bits) > address.max_prefixlen:

@@ -18,19 +18,19 @@ _MAX_INT: Final = 2**63 - 1
 
 
 def number(value: JsonValue, *path: str) -> int:
-    """The integer at a path; 0 where there is none."""
+    """Return the integer at a path; 0 if there is none."""
     found = find(value, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
 
 def optional_number(value: JsonValue, *path: str) -> int | None:
-    """The integer at a path, or None."""
+    """Return the integer at a path, or None."""
     found = find(value, *path)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def text(value: JsonValue, *path: str) -> str:
-    """The string at a path; "" where there is none."""
+    """Return the string at a path; "" if there is none."""
     found = find(value, *path)
     return found if isinstance(found, str) else ""
 
@@ -48,7 +48,7 @@ def none_negative(obj: JsonValue, path: str, names: Iterable[str]) -> list[Field
 
 
 def not_above(obj: JsonValue, path: str, pairs: Iterable[tuple[str, str, str]]) -> list[FieldError]:
-    """What of (member, other member, how the other is called) is greater than the other."""
+    """Return an error for each of (member, other member, name of the other) that is greater than the other."""
     return [
         invalid(f"{path}.{name}", number(obj, name), f"cannot be greater than {called}")
         for name, other, called in pairs
@@ -57,21 +57,21 @@ def not_above(obj: JsonValue, path: str, pairs: Iterable[tuple[str, str, str]]) 
 
 
 def count_or_percent_errors(value: JsonValue, path: str) -> list[FieldError]:
-    """Of a value that is a count or a percentage such as ``25%``; None reads as 0."""
+    """Return the errors of a value that is a count or a percentage such as ``25%``; None reads as 0."""
     if isinstance(value, str):
         return [] if _PERCENT.fullmatch(value) else [invalid(path, value, _PERCENT_RULE)]
     return not_negative(value, path)
 
 
 def above_hundred_percent(value: JsonValue, path: str) -> list[FieldError]:
-    """Of a percentage above a hundred."""
+    """Return the errors of a percentage above a hundred."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and count_of(value) > 100:
         return [invalid(path, value, "must not be greater than 100%")]
     return []
 
 
 def count_of(value: JsonValue) -> int:
-    """The number of a count or a percentage; what is neither counts as 0 (as Go's ``Atoi`` of it)."""
+    """Return the number of a count or a percentage; anything else counts as 0 (as Go's ``Atoi`` of it)."""
     if isinstance(value, str):
         digits = value.removesuffix("%") if _PERCENT.fullmatch(value) else value
         found = int(digits) if re.fullmatch(r"[+-]?[0-9]{1,30}", digits) else 0

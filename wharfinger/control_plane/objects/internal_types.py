@@ -1,8 +1,8 @@
-"""How kube-apiserver's own types print: what some refusals show instead of the object as it was sent.
+"""The form in which kube-apiserver's own types print, which some refusals show instead of the object as it was sent.
 
-"Pod updates may not change fields other than …" goes on with the difference of two specs as Go prints the server's
+"Pod updates may not change fields other than …" continues with the difference of two specs as Go prints the server's
 internal structs: names as in Go, in the order of the struct, nulls for what is not set. ``internal_types.json`` (made by
-``tools/kubernetes/generate_internal_types.py``, which explains it) says what those structs are.
+``tools/kubernetes/generate_internal_types.py``, which explains it) describes those structs.
 
 >>> internal_form("core.Toleration", {"key": "a"})["Key"]
 'a'
@@ -24,7 +24,7 @@ _CONTEXT: Final = 3
 
 
 def internal_form(name: str, value: JsonValue) -> JsonObject:
-    """A struct as the server's own type prints it; ``name`` is in the table, such as ``core.PodSpec``."""
+    """Return a struct as the server's own type prints it; ``name`` is in the table, such as ``core.PodSpec``."""
     found: JsonObject = {}
     source = value if isinstance(value, dict) else {}
     if name == "core.PodSpec":
@@ -41,7 +41,7 @@ def internal_form(name: str, value: JsonValue) -> JsonObject:
 
 
 def same_form(name: str, one: JsonValue, other: JsonValue) -> bool:
-    """Whether two structs mean the same: what is empty is as good as what is not there."""
+    """Return whether two structs mean the same: an empty value equals an absent one."""
     return _filled(internal_form(name, one)) == _filled(internal_form(name, other))
 
 
@@ -52,7 +52,9 @@ def _filled(value: JsonValue) -> JsonValue:
 
 
 def internal_difference(name: str, old: JsonValue, new: JsonValue, *, but: Collection[str] = ()) -> str:
-    """The unified difference of two structs, each printed with an indent of one, but for some fields as Go calls them."""
+    """Return the unified difference of two structs, printed with an indent of one, except for the fields ``but`` (Go's
+    names).
+    """
     forms = (internal_form(name, value) for value in (old, new))
     before, after = (_lines({key: item for key, item in form.items() if key not in but}) for form in forms)
     return "".join(list(difflib.unified_diff(before, after, n=_CONTEXT))[2:])
@@ -81,7 +83,9 @@ def _form(kind: str, value: JsonValue) -> JsonValue:
 
 
 def _with_host_fields(spec: JsonObject) -> JsonObject:
-    """A pod's spec with the fields about its host in its security context, and no alias of the account's name."""
+    """Return a pod's spec with the fields about its host in its security context, and without the alias of the account's
+    name.
+    """
     context = spec.get("securityContext")
     given: JsonObject = {name: spec[name] for name in _HOST_FIELDS if name in spec}
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")

@@ -1,4 +1,4 @@
-"""What a kind's own rules are, as :mod:`~wharfinger.control_plane.api.by_kind.validation` asks for them."""
+"""A kind's own rules, as :mod:`~wharfinger.control_plane.api.by_kind.validation` calls them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

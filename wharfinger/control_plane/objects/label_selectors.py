@@ -13,7 +13,7 @@ MISMATCH: Final = "`selector` does not match template `labels`"
 
 
 def selector_errors(selector: JsonValue, path: str, *, any_value: bool = False) -> list[FieldError]:
-    """What is wrong with a selector; None is none. ``any_value`` tolerates values that are no label values."""
+    """Return the errors of a selector, none for None. ``any_value`` tolerates values that are no label values."""
     if not isinstance(selector, dict):
         return []
     errors = labels_errors(selector.get("matchLabels"), f"{path}.matchLabels")
@@ -23,7 +23,7 @@ def selector_errors(selector: JsonValue, path: str, *, any_value: bool = False) 
 
 
 def labels_errors(labels: Labels, path: str) -> list[FieldError]:
-    """What is wrong with labels that stand at ``path``."""
+    """Return the errors of the labels at ``path``."""
     errors: list[FieldError] = []
     for key, value in sorted(labels_of(labels).items()):
         errors += each(path, key, key_problems(key))
@@ -51,23 +51,23 @@ def _requirement_errors(term: JsonObject, path: str, *, any_value: bool) -> list
 
 
 def is_readable(selector: JsonValue) -> bool:
-    """Whether a selector can be asked of labels at all; None can (it selects nothing)."""
+    """Return whether a selector can be evaluated at all; None can (it selects nothing)."""
     return not selector_errors(selector, "")
 
 
 def has_invalid_value(selector: JsonValue) -> bool:
-    """Whether an expression of the selector names what cannot be a label's value."""
+    """Return whether an expression of the selector has a value that no label can have."""
     terms = _terms(selector) if isinstance(selector, dict) else []
     return any(value_problems(value) for term in terms for value in _values(term))
 
 
 def is_empty(selector: JsonValue) -> bool:
-    """Whether a selector is there and asks for nothing, and so selects everything."""
+    """Return whether a selector is present and empty, and so selects everything."""
     return isinstance(selector, dict) and not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
 def selects(selector: JsonValue, labels: Labels) -> bool:
-    """Whether a readable selector takes labels; None takes none."""
+    """Return whether a readable selector matches labels; None matches none."""
     if not isinstance(selector, dict):
         return False
     held = labels_of(labels)
@@ -91,7 +91,7 @@ def _holds(term: JsonObject, labels: dict[str, str]) -> bool:
 
 
 def shown_selector(selector: JsonValue) -> JsonValue:
-    """A selector as Go prints it: members in the struct's order, labels sorted."""
+    """Return a selector as Go prints it: members in the struct's order, labels sorted."""
     if not isinstance(selector, dict):
         return None
     found: JsonObject = {}
@@ -113,12 +113,12 @@ def shown_labels(labels: Labels) -> JsonValue:
 
 
 def template_labels(spec: JsonValue) -> dict[str, str]:
-    """The labels of the pod template in a workload's spec."""
+    """Return the labels of the pod template in a workload's spec."""
     return labels_of(find(spec, "template", "metadata", "labels"))
 
 
 def labels_of(value: Labels) -> dict[str, str]:
-    """What is text in an object of labels; a null reads as ""."""
+    """Return the texts of an object of labels; a null reads as ""."""
     return {key: _text(item) for key, item in value.items()} if isinstance(value, Mapping) else {}
 
 

@@ -6,26 +6,26 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 def part(obj: JsonValue, *path: str) -> JsonObject | None:
-    """The object at a path; None where there is none."""
+    """Return the object at a path; None if there is none."""
     for name in path:
         obj = obj.get(name) if isinstance(obj, dict) else None
     return obj if isinstance(obj, dict) else None
 
 
 def parts(obj: JsonValue, *path: str) -> list[JsonObject]:
-    """The objects of the list at a path; one that is null reads as empty."""
+    """Return the objects of the list at a path; a null item reads as empty."""
     found = _at(obj, path)
     return [item if isinstance(item, dict) else {} for item in found] if isinstance(found, list) else []
 
 
 def texts(obj: JsonValue, *path: str) -> list[str]:
-    """The strings of the list at a path."""
+    """Return the strings of the list at a path."""
     found = _at(obj, path)
     return [item if isinstance(item, str) else "" for item in found] if isinstance(found, list) else []
 
 
 def text_map(obj: JsonValue, *path: str) -> dict[str, str]:
-    """The object of strings at a path."""
+    """Return the object of strings at a path."""
     found = _at(obj, path)
     return (
         {key: item if isinstance(item, str) else "" for key, item in found.items()} if isinstance(found, dict) else {}
@@ -33,13 +33,13 @@ def text_map(obj: JsonValue, *path: str) -> dict[str, str]:
 
 
 def repeated(values: Sequence[Hashable]) -> set[int]:
-    """The places of those values that stand in the list before."""
+    """Return the positions of values that occur earlier in the list."""
     first = {value: index for index, value in reversed([*enumerate(values)])}
     return {index for index, value in enumerate(values) if first[value] != index}
 
 
 def flag(obj: JsonValue, *path: str) -> bool:
-    """Whether the boolean at a path is true."""
+    """Return whether the boolean at a path is true."""
     return _at(obj, path) is True
 
 

@@ -31,7 +31,7 @@ def managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
 
 
 def is_sound(entry: JsonObject) -> bool:
-    """Whether an entry is like most, without a look at how it is not."""
+    """Return whether an entry is like most, which needs no look at its details."""
     manager, subresource = entry.get("manager"), entry.get("subresource")
     return (
         entry.get("operation") in ("Update", "Apply")

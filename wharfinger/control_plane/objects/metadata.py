@@ -47,7 +47,7 @@ from wharfinger.kube.selectors import key_problems, value_problems
 ANNOTATIONS_LIMIT: Final = 256 * 1024
 _KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _UNLIKE: Final[JsonObject] = {"managedFields": None, "resourceVersion": None}
-"""What differs in the metadata of most updates."""
+"""The fields that differ in the metadata of most updates."""
 _UNJUDGED: Final = "Pod"
 """A binding's labels and annotations become a Pod's without being judged."""
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
@@ -56,10 +56,10 @@ _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "bloc
 
 @dataclass(frozen=True, slots=True)
 class MetadataRules:
-    """How a kind's strategy judges metadata: ``create``, ``update`` and ``status`` are orders of M, U and O.
+    """The rules of a kind's strategy for metadata: ``create``, ``update`` and ``status`` are orders of M, U and O.
 
-    ``name`` is its rule of names; ``finalizers`` is whether finalizers must be standard or qualified, which kinds of other
-    API servers (and webhook configurations) leave out.
+    ``name`` is its rule of names; ``finalizers`` says whether finalizers must be standard or qualified, which kinds of other
+    API servers (and webhook configurations) do not require.
     """
 
     name: NameRule = subdomain_name
@@ -116,7 +116,7 @@ METADATA: Final[Mapping[str, MetadataRules]] = {
     "VolumeAttachment.storage.k8s.io": MetadataRules(update="MO", status="MO"),
     DEFINITION: MetadataRules(any_name, create="O", finalizers=False),
 }
-"""By ``Kind.group_kind``; kinds that are not here are :class:`MetadataRules` by default."""
+"""The rules by ``Kind.group_kind``; all other kinds have the defaults of :class:`MetadataRules`."""
 NEEDS_REVISION: Final = frozenset(
     {
         "APIService.apiregistration.k8s.io",
@@ -143,7 +143,7 @@ _STORE: Final = MetadataRules(segment_name, finalizers=False)
 
 
 def metadata_rules(kind: Kind) -> MetadataRules:
-    """How a kind's strategy judges metadata."""
+    """Return the rules of a kind's strategy for metadata."""
     return _CUSTOM if kind.custom else METADATA.get(kind.group_kind, _DEFAULT)
 
 
@@ -179,7 +179,7 @@ def updated_errors(
 
 
 def is_as_stored(new: JsonObject, old: JsonObject) -> bool:
-    """Whether metadata is that of the stored object, in which nothing was wrong, but for sound managed fields.
+    """Return whether metadata is that of the stored, valid object, except for sound managed fields.
 
     Some ways of writing (``/status`` of some kinds) judge finalizers and prefixes by less than others do.
     """
@@ -211,10 +211,10 @@ def meta_update_errors(new: JsonObject, old: JsonObject, *, finalizers: bool = T
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What every look at the same metadata finds: found once, said as often as it is looked at."""
+    """The errors that every check of the same metadata finds: found once, reported as often as it is checked."""
 
     named: list[FieldError]
-    """In labels, annotations and owners."""
+    """The errors in labels, annotations and owners."""
     managed: list[FieldError]
 
 
@@ -329,7 +329,7 @@ def _reference_errors(reference: JsonObject) -> list[FieldError]:
 
 
 def _owner_form(reference: JsonObject) -> JsonObject:
-    """The reference as its Go type prints it."""
+    """Return the reference as its Go type prints it."""
     plain: JsonObject = {name: _text(reference, name) for name in _OWNER_FIELDS[:4]}
     return {**plain, **{name: reference[name] for name in _OWNER_FIELDS[4:] if reference.get(name) is not None}}
 
@@ -356,7 +356,7 @@ def standard_finalizer_errors(finalizers: list[str], field: str, *, indexed: boo
 
 
 def finalizer_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """What is said of finalizers that a custom object adds: their names should be a domain and a path."""
+    """Return the warnings about finalizers of a custom object: their names should be a domain and a path."""
     known = _strings(find(old, "metadata", "finalizers")) if old is not None else []
     said = []
     for name in sorted({item for item in _strings(find(new, "metadata", "finalizers")) if item not in known}):

@@ -1,4 +1,4 @@
-"""What names of objects may be, kind by kind: each rule takes a name, and whether something is appended to it."""
+"""The rules of objects' names, kind by kind: each rule takes a name, and whether something is appended to it."""
 
 import ipaddress
 from collections.abc import Callable
@@ -13,7 +13,7 @@ NameRule: TypeAlias = Callable[[str, bool], list[str]]
 
 
 def _masked(name: str, *, prefix: bool) -> str:
-    """A prefix as it is judged: a dash at its end is no fault."""
+    """Return a prefix as it is judged: a dash at its end is allowed."""
     return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name
 
 

@@ -1,6 +1,6 @@
-"""What is wrong with a name, a label, a key: the formats of ``apimachinery``, each a list of problems in its words.
+"""The checks of a name, a label, a key: the formats of ``apimachinery``, each a list of problems in its words.
 
-Empty lists mean that the text is fine. Who asks puts the problems on a field (:func:`..field_errors.each`).
+An empty list means that the text is valid. The caller puts the problems on a field (:func:`..field_errors.each`).
 """
 
 import ipaddress
@@ -34,12 +34,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Whether all of a text fits; a pattern is looked up quicker here than in ``re``."""
+    """Return whether a whole text matches; the cache of patterns here is faster than that of ``re``."""
     return _compiled(pattern).fullmatch(text) is not None
 
 
 def rule(what: str, pattern: str, *examples: str) -> str:
-    """``what (e.g. 'a',  or 'b', regex used for validation is '…')``."""
+    """Return ``what (e.g. 'a',  or 'b', regex used for validation is '…')``."""
     if not examples:
         return f"{what} (regex used for validation is '{pattern}')"
     shown = " or ".join(f"'{example}', " for example in examples)
@@ -47,7 +47,7 @@ def rule(what: str, pattern: str, *examples: str) -> str:
 
 
 def between(low: int, high: int) -> str:
-    """What a number out of range is told."""
+    """Return the message about a number out of range."""
     return f"must be between {low} and {high}, inclusive"
 
 
@@ -80,7 +80,7 @@ def dns_1035_label_problems(name: str) -> list[str]:
 
 
 def namespace_name_problems(name: str) -> list[str]:
-    """Of a namespace's name."""
+    """Return the problems of a namespace's name."""
     return dns_label_problems(name)
 
 
@@ -118,7 +118,7 @@ def domain_prefixed_path_errors(field: str, path: str) -> list[FieldError]:
 
 
 def underscored_subdomain_problems(name: str) -> list[str]:
-    """A subdomain that may hold underscores, as DNS search paths."""
+    """Return the problems of a subdomain that may contain underscores, like DNS search paths."""
     problems = _too_long(name, 253)
     if _matches(_SUBDOMAIN_UNDERSCORE, name):
         return problems
@@ -129,7 +129,7 @@ def underscored_subdomain_problems(name: str) -> list[str]:
 
 
 def config_key_problems(key: str) -> list[str]:
-    """Of a key in a ConfigMap or Secret."""
+    """Return the problems of a key in a ConfigMap or Secret."""
     if _PLAIN_KEY.fullmatch(key):
         return []
     problems = _too_long(key, 253)
@@ -144,7 +144,7 @@ def config_key_problems(key: str) -> list[str]:
 
 
 def environment_name_problems(name: str) -> list[str]:
-    """Of an environment variable: printable ASCII without ``=``."""
+    """Return the problems of an environment variable's name: printable ASCII without ``=``."""
     problems = [] if name else ["environment variable name must be non-empty"]
     if any(not " " <= char <= "~" or char == "=" for char in name):
         problems.append(
@@ -168,19 +168,19 @@ def port_name_problems(name: str) -> list[str]:
 
 
 def port_problems(port: int) -> list[str]:
-    """Of a port's number."""
+    """Return the problems of a port's number."""
     return [] if 1 <= port <= 65535 else [between(1, 65535)]
 
 
 def header_problems(name: str) -> list[str]:
-    """Of an HTTP header's name."""
+    """Return the problems of an HTTP header's name."""
     if _matches(_HEADER, name):
         return []
     return [rule("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name")]
 
 
 def parse_ip(text: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None":
-    """An IP address as old fields take it: zeros before an IPv4 number are let through; no zone."""
+    """Return an IP address as old fields take it: leading zeros in an IPv4 number are accepted, a zone is not."""
     if _matches(r"\d{1,9}(\.\d{1,9}){3}", text):
         text = ".".join(str(int(part)) for part in text.split("."))
     try:
@@ -191,5 +191,5 @@ def parse_ip(text: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None
 
 
 def ip_problems(text: str) -> list[str]:
-    """Of an IP address in an old field."""
+    """Return the problems of an IP address in an old field."""
     return [] if parse_ip(text) is not None else [_IP_RULE]

@@ -9,7 +9,7 @@ def metadata_of(obj: JsonObject) -> JsonObject:
 
 
 def with_metadata(obj: JsonObject, changes: JsonObject) -> JsonObject:
-    """A copy with metadata fields set; None removes one."""
+    """Return a copy with metadata fields set; None removes one."""
     metadata = {**metadata_of(obj)}
     for name in changes.keys() & metadata.keys():
         del metadata[name]
@@ -18,5 +18,5 @@ def with_metadata(obj: JsonObject, changes: JsonObject) -> JsonObject:
 
 
 def without_status(obj: JsonObject) -> JsonObject:
-    """A copy without ``status``."""
+    """Return a copy without ``status``."""
     return {name: value for name, value in obj.items() if name != "status"}

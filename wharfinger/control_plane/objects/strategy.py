@@ -1,4 +1,4 @@
-"""What a kind's strategy is, and what it may look at."""
+"""A kind's strategy, and the view of the cluster that it gets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,10 +10,11 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class ClusterView(Protocol):
-    """What is stored, to be read: the objects of a kind by group and plural name ("" for all namespaces), or one.
+    """A read-only view of the stored objects: those of a kind by group and plural name ("" for all namespaces), or one.
 
-    Beside it the time of the request, what identities are drawn from (``draw(6)`` is one of 0 to 5), and whether the
-    request is a dry run, which must not use anything up.
+    It also has the time of the request, a source of random numbers (``draw(6)`` is one of 0 to 5), and whether the request
+    is a dry
+    run, which must not use anything up.
     """
 
     @property

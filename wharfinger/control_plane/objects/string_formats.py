@@ -43,13 +43,13 @@ def _matches(pattern: str) -> Callable[[str], bool]:
 
 
 def is_hostname(text: str) -> bool:
-    """A host name of at most 255 bytes, in labels of at most 63."""
+    """Return whether a text is a host name of at most 255 bytes, in labels of at most 63."""
     long = len(text.encode()) > 255 or any(len(label.encode()) > 63 for label in text.split("."))
     return not long and _HOSTNAME.fullmatch(text) is not None
 
 
 def is_email(text: str) -> bool:
-    """An address, with or without the name of a person."""
+    """Return whether a text is an e-mail address, with or without a display name."""
     named = _NAMED_MAIL.fullmatch(text)
     return len(text) <= 1000 and _MAIL.fullmatch(named[1] if named else text.strip()) is not None
 
@@ -79,7 +79,7 @@ def is_date_time(text: str) -> bool:
 
 
 def _sloppy(text: str) -> str:
-    """An address without the leading zeros that old versions of Go took."""
+    """Return an address without the leading zeros that old versions of Go accepted."""
     return ".".join(part.lstrip("0") or part[-1:] for part in text.split(".")) if ":" not in text else text
 
 
@@ -109,7 +109,7 @@ def is_cidr(text: str) -> bool:
 
 
 def is_isbn10(text: str) -> bool:
-    """A number of a book, of ten digits."""
+    """Return whether a text is an ISBN of ten digits."""
     digits = re.sub(r"[\s-]+", "", text)
     if not re.fullmatch("[0-9]{9}[0-9X]", digits):
         return False
@@ -118,7 +118,7 @@ def is_isbn10(text: str) -> bool:
 
 
 def is_isbn13(text: str) -> bool:
-    """A number of a book, of thirteen digits."""
+    """Return whether a text is an ISBN of thirteen digits."""
     digits = re.sub(r"[\s-]+", "", text)
     if not re.fullmatch("[0-9]{13}", digits):
         return False
@@ -127,7 +127,7 @@ def is_isbn13(text: str) -> bool:
 
 
 def is_credit_card(text: str) -> bool:
-    """A number of a card whose check digit is right."""
+    """Return whether a text is the number of a credit card with a correct check digit."""
     digits = re.sub("[^0-9]+", "", text)
     if not _CARD.fullmatch(digits):
         return False
@@ -166,13 +166,13 @@ FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "k8sshortname": lambda text: len(text) <= 63 and re.fullmatch(_NAME, text) is not None,
     "k8slongname": lambda text: len(text) <= 253 and re.fullmatch(rf"{_NAME}(\.{_NAME})*", text) is not None,
 }
-"""By the name without dashes."""
+"""The formats by their names without dashes."""
 
 _NUMBERS: Final = {"integer": frozenset({"int32", "int64"}), "number": frozenset({"float", "double"})}
 
 
 def known_format(types: tuple[str, ...], name: str) -> str:
-    """The format, or "" where the types have no such format."""
+    """Return the format, or "" if the types have no such format."""
     only = types[0] if len(types) == 1 else ""
     if only in {"", "string"}:
         return name if name.replace("-", "") in FORMATS else ""

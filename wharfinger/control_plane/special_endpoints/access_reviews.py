@@ -55,7 +55,7 @@ def local_subject_access_review(asked: Asked) -> JsonObject:
 
 
 def self_subject_rules_review(asked: Asked) -> JsonObject:
-    """What may I, in a namespace."""
+    """Return what the user may do in a namespace."""
     review = reviewed(asked)
     namespace = find_str(review, "spec", "namespace")
     if not namespace:
@@ -105,7 +105,7 @@ def _exclusive(review: JsonObject) -> list[FieldError]:
 
 
 def _go_form(path: JsonValue) -> JsonValue:
-    """A path as errors print it: by the names of the server's own type."""
+    """Return a path as errors print it: by the names of the server's own type."""
     return {"Path": find_str(path, "path"), "Verb": find_str(path, "verb")}
 
 
@@ -167,4 +167,4 @@ ACCESS_ANSWERS: Final[Answerers] = {
     f"LocalSubjectAccessReview.{GROUP}": local_subject_access_review,
     f"SelfSubjectRulesReview.{GROUP}": self_subject_rules_review,
 }
-"""Who answers for each kind of review."""
+"""The answerers by kind of review."""

@@ -18,7 +18,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a client asks of a virtual resource. ``options.user`` is who asks."""
+    """A client's request to a virtual resource. ``options.user`` is the client's user."""
 
     backend: Backend
     served: Served
@@ -27,7 +27,7 @@ class Asked:
     subresource: str
     method: str
     body: JsonValue
-    """What was sent, decoded; None for a GET, and where nothing was sent."""
+    """The decoded body; None for a GET, and for an empty body."""
     options: WriteOptions
     query: Mapping[str, tuple[str, ...]]
 
@@ -40,5 +40,5 @@ Answerers: TypeAlias = Mapping[str, Answerer]
 
 
 def asked_for(served: Served, subresource: str) -> str:
-    """The name under which an answerer is registered."""
+    """Return the name under which an answerer is registered."""
     return f"{served.kind.group_kind}/{subresource}" if subresource else served.kind.group_kind

@@ -27,7 +27,7 @@ _BOUND: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
 def token_review(asked: Asked) -> JsonObject:
-    """Whose is a token."""
+    """Return the user that a token belongs to."""
     review = reviewed(asked)
     token = find_str(review, "spec", "token")
     if not token:
@@ -50,7 +50,7 @@ def _whose(backend: Backend, token: str, audiences: tuple[str, ...]) -> tuple[Us
 
 
 def token_request(asked: Asked) -> JsonObject:
-    """A token for a service account (``serviceaccounts/NAME/token``)."""
+    """Return a token for a service account (``serviceaccounts/NAME/token``)."""
     request = read_body(asked, kind_served(GROUP, "v1", "TokenRequest"))
     _check_place(asked, request)
     account = asked.backend.get(asked.served, asked.namespace, asked.name)
@@ -107,7 +107,7 @@ def _check_place(asked: Asked, request: JsonObject) -> None:
 
 
 def _written(asked: Asked, spec: JsonObject, time: str) -> JsonObject:
-    """Who wrote what of a TokenRequest; how long it lasts is always written."""
+    """Return the managed fields of a TokenRequest; its lifetime is always among the written fields."""
     owned: JsonObject = {f"f:{name}": {} for name in sorted({"expirationSeconds", *spec} - {"boundObjectRef"})}
     bound = spec.get("boundObjectRef")
     if isinstance(bound, dict):
@@ -160,7 +160,7 @@ def _bound(asked: Asked, spec: JsonObject) -> list[Binding]:
 
 
 def self_subject_review(asked: Asked) -> JsonObject:
-    """Who am I."""
+    """Return the user of the request itself."""
     read_body(asked, asked.served)
     return {
         "kind": "SelfSubjectReview",
@@ -171,7 +171,7 @@ def self_subject_review(asked: Asked) -> JsonObject:
 
 
 def user_info(user: User) -> JsonObject:
-    """A user as reviews show him."""
+    """Return a user as reviews show it."""
     return {
         "username": user.name,
         **({"uid": user.uid} if user.uid else {}),
@@ -185,4 +185,4 @@ IDENTITY_ANSWERS: Final[Answerers] = {
     f"TokenReview.{GROUP}": token_review,
     "ServiceAccount/token": token_request,
 }
-"""Who answers for each kind of review."""
+"""The answerers by kind of review."""

@@ -30,7 +30,7 @@ _SUCCESS: Final[JsonObject] = {
 
 
 def _with_condition(asked: Asked, pod: JsonObject, kind: str, reason: str = "", message: str = "") -> JsonObject:
-    """A Pod with a condition that is true; one that is true already keeps its time."""
+    """Return a Pod with a condition that is true; one that is true already keeps its time."""
     now = format_time(asked.backend.now())
     said: JsonObject = {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     said |= {name: value for name, value in (("reason", reason), ("message", message)) if value}
@@ -166,7 +166,7 @@ def _budgets(asked: Asked, pod: JsonObject) -> list[JsonObject]:
 
 
 def _is_unguarded(pod: JsonObject, budget: JsonObject) -> bool:
-    """Whether a Pod is not ready, and its budget does not mind losing it."""
+    """Return whether a Pod is not ready, and its budget allows its loss."""
     conditions = parts(pod, "status", "conditions")
     if any(text(item, "type") == "Ready" and text(item, "status") == "True" for item in conditions):
         return False

@@ -22,7 +22,7 @@ _LISTED: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def log(asked: Asked) -> Answer:
-    """The log of a container: nothing. Raises StatusError."""
+    """Return the log of a container, which is empty. Raises StatusError."""
     tail, limit, since = (_number(asked, name) for name in ("tailLines", "limitBytes", "sinceSeconds"))
     errors: list[FieldError] = []
     if tail is not None and tail < 0:

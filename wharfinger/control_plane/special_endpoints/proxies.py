@@ -7,7 +7,7 @@ from wharfinger.control_plane.wire import status
 
 
 def _found(asked: Asked) -> str:
-    """The name of the object that there is. Raises StatusError (404)."""
+    """Return the name of the existing object. Raises StatusError (404)."""
     name = asked.name
     if asked.served.kind.kind == "Service":  # scheme:name:port
         parts = name.split(":")

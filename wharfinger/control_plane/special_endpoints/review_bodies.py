@@ -1,4 +1,4 @@
-"""What all reviews begin with: the body as an object of its kind, with who wrote it."""
+"""The common beginning of all reviews: the body as an object of its kind, with its managed fields."""
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.kinds.kind import Kind, KindVersion
@@ -15,7 +15,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def read_body(asked: Asked, served: Served) -> JsonObject:
-    """What was sent, as an object of a kind; what is odd in it is told. Raises StatusError (400)."""
+    """Return the body as an object of a kind; its oddities become warnings. Raises StatusError (400)."""
     read = accepted(served, asked.body, asked.options.validation)
     asked.options.warnings.extend(read.warnings)
     return check_namespace(served, read.obj, asked.namespace)
@@ -30,14 +30,14 @@ def check_name_parameter(name: str) -> None:
 
 
 def kind_served(group: str, version: str, kind: str) -> Served:
-    """A kind that is only the body of a subresource (``TokenRequest``)."""
+    """Return a kind that is only the body of a subresource (``TokenRequest``)."""
     one = KindVersion(version, (), builtin_list_types(group, version, kind))
     plural = f"{kind.lower()}s"
     return Served(Kind(group, kind, plural, kind.lower(), f"{kind}List", True, (one,), version, virtual=True), one)  # noqa: FBT003
 
 
 def reviewed(asked: Asked, *, subresource: str = "") -> JsonObject:
-    """The review that was sent, without a status. Raises StatusError (400)."""
+    """Return the review that was sent, without a status. Raises StatusError (400)."""
     obj = read_body(asked, asked.served)
     now = asked.backend.now()
     obj = with_defaults(asked.served, without_status(obj), now)

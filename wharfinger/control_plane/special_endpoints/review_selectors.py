@@ -20,7 +20,7 @@ _NONE: Final = ("Exists", "DoesNotExist")
 
 
 def selector_errors(attributes: JsonValue, path: str) -> list[FieldError]:
-    """Of the selectors in ``resourceAttributes``, which stand at ``path``; unknown operators are let pass."""
+    """Return the errors of the selectors in ``resourceAttributes`` at ``path``; unknown operators are accepted."""
     errors: list[FieldError] = []
     for name in ("fieldSelector", "labelSelector"):
         selector = part(attributes, name)
@@ -59,7 +59,7 @@ def _requirement_errors(requirement: JsonObject, path: str, *, labels: bool) -> 
 
 
 def evaluation_error(attributes: JsonValue) -> str:
-    """What is said of selectors that cannot be read, wholly or partly; "" where all can."""
+    """Return the message about selectors that cannot be read, wholly or partly; "" if all can."""
     said = []
     for name in ("fieldSelector", "labelSelector"):
         selector = part(attributes, name)
@@ -71,7 +71,7 @@ def evaluation_error(attributes: JsonValue) -> str:
 
 
 def _read(selector: JsonObject, *, labels: bool) -> tuple[int, bool]:
-    """How many requirements are understood, and whether any is not."""
+    """Return the number of understood requirements, and whether any is not understood."""
     requirements = parts(selector, "requirements")
     if requirements:
         understood = sum(_is_label(one) if labels else _is_field(one) for one in requirements)

@@ -45,7 +45,7 @@ from wharfinger.formats.json.value import (
 ISSUER: Final = "https://kubernetes.default.svc"
 MAX_TOKEN_BYTES: Final = 16 * 1024
 _KEY: Final = Key(Collection("wharfinger.internal", "signingkeys"), "", "service-accounts")
-"""Where the key is stored; no kind is served from there."""
+"""The storage key of the signing key; no kind is served from there."""
 _NUMBER_BYTES: Final = 32
 _BOUND: Final = {"pod": "pods", "secret": "secrets", "node": "nodes"}
 _CREDENTIAL: Final = "authentication.kubernetes.io/credential-id"
@@ -57,7 +57,7 @@ class TokenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a token is bound to beside its account: ``kind`` is ``pod``, ``secret`` or ``node``."""
+    """The object that a token is bound to beside its account: ``kind`` is ``pod``, ``secret`` or ``node``."""
 
     kind: str
     name: str
@@ -93,7 +93,7 @@ class TokenSigner:
         expires: datetime,
         bound: Sequence[Binding] = (),
     ) -> str:
-        """A token of a ServiceAccount."""
+        """Return a token of a ServiceAccount."""
         metadata = find_object(account, "metadata")
         namespace, name = find_str(metadata, "namespace"), find_str(metadata, "name")
         private: JsonObject = {"namespace": namespace}
@@ -118,7 +118,7 @@ class TokenSigner:
 
     @property
     def key_id(self) -> str:
-        """What tokens name their key by."""
+        """Return the name of the key in tokens."""
         der = self._signing_key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         return _encode(hashlib.sha256(der).digest())
 
@@ -133,14 +133,16 @@ class TokenSigner:
         }
 
     def user(self, token: str) -> User | None:
-        """The service account of a token for this server; None for what is none."""
+        """Return the service account of a token for this server; None for any other text."""
         try:
             return self.believed(token, (ISSUER,))[0]
         except TokenError:
             return None
 
     def believed(self, token: str, audiences: Sequence[str]) -> tuple[User, tuple[str, ...]]:
-        """The service account of a token, and the audiences that are its and were asked for. Raises TokenError."""
+        """Return the service account of a token, and those of the requested audiences that the token has. Raises
+        TokenError.
+        """
         claims = self._claims(token)
         try:
             return self._user(claims), self._audiences(claims, audiences)

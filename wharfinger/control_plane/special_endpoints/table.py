@@ -1,4 +1,4 @@
-"""Who answers for each virtual resource: the tables of all areas, merged."""
+"""The answerers of all virtual resources: the tables of all areas, merged."""
 
 from typing import Final
 
@@ -16,4 +16,4 @@ ANSWERERS: Final[Answerers] = {
     **POD_ANSWERS,
     **PROXY_ANSWERS,
 }
-"""By ``Kind.group`` or ``Kind.group/subresource``."""
+"""The answerers by ``Kind.group`` or ``Kind.group/subresource``."""

@@ -58,7 +58,7 @@ class History:
             self.oldest = dropped.revision
 
     def after(self, collection: Collection, revision: int, limit: int | None, upto: int | None) -> Sequence[Change]:
-        """The changes of a collection later than a revision. Raises CompactedError."""
+        """Return the changes of a collection later than a revision. Raises CompactedError."""
         if revision < self.oldest:
             raise CompactedError(revision, self.oldest)
         log = self._logs.get(collection)
@@ -77,7 +77,7 @@ class History:
         self.oldest = revision
 
     def forget_after(self, revision: int) -> None:
-        """Changes later than ``revision`` are undone. What went to make room for them does not come back."""
+        """Undo changes later than ``revision``. Changes that were dropped to make room for them do not come back."""
         if revision < self.oldest:
             self.clear(revision)
             return

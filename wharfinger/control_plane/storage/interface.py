@@ -1,14 +1,15 @@
-"""What the control plane keeps: objects by key, one revision for all of them, and the changes since, for watches.
+"""The storage of the control plane: objects by key, one revision for all of them, and the changes since, for watches.
 
 The storage is synchronous and knows nothing of Kubernetes beyond ``metadata.resourceVersion``, which it stamps. Its laws,
 held for every implementation by ``tests/control_plane/support/storage_contract.py``:
 
 1. Each write takes the next revision; no two writes share one; a deletion is a write too.
-2. What was handed out never changes: objects given in and given out are not altered afterwards by either side.
+2. An object that was passed in or out never changes: neither side alters it afterwards.
 3. A list at a revision is what a list was at that time, until that revision is compacted.
-4. The changes after a revision, applied in order to the list at that revision, give the list of now.
-5. What :meth:`Storage.commit` returned after is kept, whatever becomes of the process. A write that was not committed may
-   be undone, so nobody outside is told of it before: no answer goes out, and no watch goes beyond ``committed``.
+4. The changes after a revision, applied in order to the list at that revision, give the present list.
+5. What :meth:`Storage.commit` has returned for is kept, even if the process dies. A write that was not committed may be
+undone,
+   so no client learns of it before: no answer goes out, and no watch goes beyond ``committed``.
 
 Only one process writes to a storage, and verbs never wait between reading and writing, so there is no compare-and-set here.
 """
@@ -26,7 +27,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class ChangeType(StrEnum):
-    """What happened; the values are those of watch events."""
+    """The type of a change; the values are those of watch events."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -47,7 +48,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> Key:
-        """What was written."""
+        """Return the key of the written object."""
         return self.record.key
 
     @property
@@ -93,11 +94,11 @@ class Storage(Protocol):
         ...
 
     def get(self, key: Key) -> JsonObject | None:
-        """The object, or None."""
+        """Return the object, or None."""
         ...
 
     def record(self, key: Key) -> Record | None:
-        """The object as it is stored, or None."""
+        """Return the object as it is stored, or None."""
         ...
 
     def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> Sequence[JsonObject]:
@@ -110,11 +111,11 @@ class Storage(Protocol):
     def records(
         self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None
     ) -> Iterator[Record]:
-        """The same as they are stored, from the place ``start`` on; nothing may be written while they are read."""
+        """Yield the objects as they are stored, from the place ``start`` on; nothing may be written while they are read."""
         ...
 
     def count(self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None) -> int:
-        """How many those are."""
+        """Return the number of those objects."""
         ...
 
     def put(self, key: Key, obj: JsonObject) -> Change:
@@ -128,7 +129,7 @@ class Storage(Protocol):
     def changes(
         self, collection: Collection, after: int, *, limit: int | None = None, upto: int | None = None
     ) -> Sequence[Change]:
-        """Changes of a collection later than a revision, oldest first. Raises CompactedError.
+        """Return changes of a collection later than a revision, oldest first. Raises CompactedError.
 
         At most ``limit`` of them, and none later than ``upto``.
         """
@@ -147,7 +148,9 @@ class Storage(Protocol):
 
 
 class CommitError(StorageError):
-    """What was written could not be kept, and is undone. ``undone``: what that comes to, a change for each object."""
+    """The error that a write could not be kept, and is undone. ``undone``: the changes that this amounts to, one for each
+    object.
+    """
 
     def __init__(self, message: str, undone: Sequence[Change] = ()) -> None:
         super().__init__(message)

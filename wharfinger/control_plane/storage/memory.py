@@ -29,7 +29,7 @@ class _Shelf:
         self.places: list[str] = []
 
     def between(self, namespace: str, start: str) -> tuple[int, int]:
-        """The indexes of the places of a namespace ("": of all) from ``start`` on."""
+        """Return the indexes of the places of a namespace ("": of all) from ``start`` on."""
         first, last = 0, len(self.places)
         if namespace:
             first = bisect_left(self.places, f"{namespace}/")
@@ -108,7 +108,7 @@ class MemoryStorage:
         return last - first + sum((record is not None) - (place in shelf.records) for place, record in then.items())
 
     def _undone(self, collection: Collection, namespace: str, start: str, at: int) -> dict[str, Record | None]:
-        """What stood at a revision where something changed since, by place."""
+        """Return the objects at a revision where something changed since, by place."""
         then: dict[str, Record | None] = {}
         for change in self._history.after(collection, at, None, None):
             place = change.key.place

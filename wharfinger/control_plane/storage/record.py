@@ -38,7 +38,7 @@ class Key(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class Warmth:
-    """What is kept decoded: the latest, as many as ``limit`` bytes of JSON make."""
+    """The decoded objects that are kept: the latest, as many as ``limit`` bytes of JSON make."""
 
     def __init__(self, limit: int = WARM_BYTES) -> None:
         self._limit = limit
@@ -89,7 +89,7 @@ class Record:
         return self._obj
 
     def passing(self) -> JsonObject:
-        """The object for one look: decoded, but not kept so. What goes through a whole collection looks like this."""
+        """Return the decoded object without keeping it so, as a walk through a whole collection wants it."""
         return cast("JsonObject", msgspec.json.decode(self.body)) if self._obj is None else self._obj
 
     def labels(self) -> JsonObject:
@@ -146,12 +146,12 @@ class Objects(Sequence[JsonObject]):
 
 
 def stamped(obj: JsonObject, revision: int) -> JsonObject:
-    """A copy that bears a revision."""
+    """Return a copy that has a revision."""
     metadata = as_object(obj.get("metadata", {}), "metadata")
     return {**obj, "metadata": {**metadata, "resourceVersion": str(revision)}}
 
 
 def record_of(key: Key, obj: JsonObject, revision: int, warmth: Warmth) -> Record:
-    """The record of an object at a revision. Raises ShapeError where the object has no JSON form."""
+    """Return the record of an object at a revision. Raises ShapeError if the object has no JSON form."""
     stored = stamped(obj, revision)
     return Record(key, revision, encode_json(stored), warmth, stored)

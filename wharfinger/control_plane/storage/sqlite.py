@@ -44,7 +44,7 @@ from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, as_object, deco
 APPLICATION_ID: Final = 0x77686172
 FORMAT_VERSION: Final = 1
 MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024
-"""Of one stored object; a request's body is at most 3 MiB, and managed fields make it longer."""
+"""The most bytes of one stored object; a request's body is at most 3 MiB, and managed fields make it longer."""
 
 _SCHEMA: Final = (
     f"PRAGMA application_id = {APPLICATION_ID}",
@@ -157,9 +157,9 @@ class SqliteStorage:
 
 @contextmanager
 def open_sqlite_storage(path: Path, *, history_limit: int = HISTORY_LIMIT) -> Iterator[SqliteStorage]:
-    """The storage in ``path``, held while the block runs; a new one is made where there is none. Raises StorageFileError.
+    """Open the storage in ``path`` for the block; a new one is created if there is none. Raises StorageFileError.
 
-    Missing folders are made with mode 0700. ``history_limit`` bounds the changes kept in memory for watches.
+    Missing folders are created with mode 0700. ``history_limit`` bounds the changes kept in memory for watches.
     """
     try:
         _make(path)
@@ -271,7 +271,7 @@ _HELD: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 @contextmanager
 def _explaining(path: Path) -> Iterator[None]:
-    """What SQLite raises when a file is opened, as StorageFileError."""
+    """Raise errors of SQLite when a file is opened as StorageFileError."""
     try:
         yield
     except sqlite3.Error as error:

@@ -43,7 +43,7 @@ _UNSTORED: Final = ("resourceVersion", "selfLink")
 """Metadata that a dry run shows as it was given, though it is not stored."""
 NAMESPACES = Collection("", "namespaces")
 UNOWNED: Final = {"CertificateSigningRequest.certificates.k8s.io": ("spec", "status")}
-"""What nobody owns of a kind, and nobody changes but through its subresources."""
+"""The fields of a kind that no manager owns, and that only its subresources change."""
 
 
 def create(
@@ -144,7 +144,7 @@ def _taken(served: Served, obj: JsonObject, there: JsonObject) -> status.StatusE
 
 
 def _called(obj: JsonObject) -> str:
-    """What a refusal calls a new object whose name may not be there yet."""
+    """Return the name by which a refusal calls a new object, which may not have its name yet."""
     name, prefix = find_str(obj, "metadata", "name"), find_str(obj, "metadata", "generateName")
     return prefix if _is_generated(name, prefix) else name or "Unknown"
 
@@ -154,14 +154,16 @@ def _is_generated(name: str, prefix: str) -> bool:
 
 
 def _is_version(text: str) -> bool:
-    """Whether a text is a resourceVersion of something that was stored."""
+    """Return whether a text is a resourceVersion of a stored object."""
     return text.isascii() and text.isdigit() and len(text) <= _VERSION_DIGITS and int(text) > 0
 
 
 def _admission(
     backend: Backend, served: Served, obj: JsonObject, options: WriteOptions, *, by_prefix: bool = False
 ) -> Admission:
-    """What plugins are told; ``by_prefix``: refusals come before a name is generated, and call the object by its prefix."""
+    """Return the arguments of plugins; with ``by_prefix``, refusals precede the generated name and call the object by its
+    prefix.
+    """
     namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
     prefix = find_str(obj, "metadata", "generateName")
     if by_prefix and _is_generated(name, prefix):
@@ -183,7 +185,7 @@ def store(backend: Backend, served: Served, key: Key, obj: JsonObject) -> JsonOb
 
 
 def with_defaults(served: Served, obj: JsonObject, now: datetime | None = None) -> JsonObject:
-    """The object with the defaults of its kind. Raises StatusError (400) where that makes too much of it."""
+    """Return the object with the defaults of its kind. Raises StatusError (400) if that makes it too large."""
     custom = custom_of(served.version)
     if custom is None:
         check_annotations(served, obj)
@@ -195,7 +197,7 @@ def with_defaults(served: Served, obj: JsonObject, now: datetime | None = None) 
 
 
 def with_stored_defaults(served: Served, obj: JsonObject) -> JsonObject:
-    """The object in its stored form, with the defaults of that where its version has another."""
+    """Return the object in its stored form, with the defaults of that version if it differs from the object's."""
     converted = to_stored(served, obj)
     return obj if converted is obj else apply_defaults(converted)
 
@@ -209,7 +211,9 @@ def schema_errors(
     found: Sequence[FieldError] = (),
     warnings: list[str] | None = None,
 ) -> list[FieldError]:
-    """What is wrong with a custom object by its schema; ``found`` is what else is wrong with it, ``warnings`` grows."""
+    """Return what the schema of a custom object refuses; ``found`` has its other errors, and warnings are added to
+    ``warnings``.
+    """
     custom = custom_of(served.version)
     if custom is None:
         return []
@@ -220,7 +224,7 @@ def schema_errors(
 
 
 def stored_form(served: Served, obj: JsonObject) -> JsonObject:
-    """The object at its kind's storage version."""
+    """Return the object at its kind's storage version."""
     version = served.kind.stored_api_version
     if custom_of(served.version) is not None:
         obj = stored_custom(served, obj)

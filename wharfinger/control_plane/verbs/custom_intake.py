@@ -25,8 +25,9 @@ from wharfinger.kube.resource import split_api_version
 
 
 def custom_object(served: Served, body: Body, *, patched: bool = False) -> Decoded:
-    """The body as an object of a custom kind, and what a strict decoder objects to; ``patched`` objects are not asked for
-    their version, which is then judged as a field. Raises StatusError (400, 422).
+    """Return the body as an object of a custom kind, and the objections of a strict decoder.
+
+    A ``patched`` object needs no version; one that it has is judged as a field. Raises StatusError (400, 422).
     """
     value = _checked(served, body)
     api_version, kind = find_str(value, "apiVersion"), find_str(value, "kind")
@@ -53,7 +54,7 @@ def custom_object(served: Served, body: Body, *, patched: bool = False) -> Decod
 
 
 def _checked(served: Served, body: Body) -> JsonObject:
-    """The body as an object that says its kind. Raises StatusError (400)."""
+    """Return the body as an object with a kind. Raises StatusError (400)."""
     value, kind = body.value, served.kind.kind
     if complaint := kind_complaint(value):
         raise unrecognized(kind, complaint, body)

@@ -77,7 +77,9 @@ def _ask(policies: Policies, backend: Backend, served: Served, obj: JsonObject, 
 
 
 def _with_default_policy(group_kind: str, obj: JsonObject, options: DeleteOptions) -> DeleteOptions:
-    """What is asked for, or where nothing is what the kind does: Jobs and ReplicationControllers leave their Pods behind."""
+    """Return the requested options; without a policy, that of the kind: Jobs and ReplicationControllers leave their Pods
+    behind.
+    """
     if options.propagation or group_kind not in _ORPHANING:
         return options
     held = {ORPHAN, FOREGROUND}.intersection(str(item) for item in find_list(obj, "metadata", "finalizers"))
@@ -107,7 +109,9 @@ def _check_preconditions(served: Served, obj: JsonObject, options: DeleteOptions
 
 
 def _with_propagation(obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """The object with the finalizer of its propagation policy, and without that of another; events have no dependents."""
+    """Return the object with the finalizer of its propagation policy and without another policy's; events have no
+    dependents.
+    """
     is_event = obj.get("kind") == "Event" and obj.get("apiVersion") in ("v1", "events.k8s.io/v1")
     if not options.propagation and not is_event:
         return obj
@@ -119,7 +123,7 @@ def _with_propagation(obj: JsonObject, options: DeleteOptions) -> JsonObject:
 
 
 def held_by(group_kind: str, obj: JsonObject) -> bool:
-    """Whether anything must happen before the object may go: finalizers, a namespace's content, instances of a kind."""
+    """Return whether anything must happen before the object may go: finalizers, a namespace's content, instances of a kind."""
     if find_list(obj, "metadata", "finalizers"):
         return True
     if group_kind == "Namespace":
@@ -147,7 +151,7 @@ def _grace(pod: JsonObject, options: DeleteOptions) -> int:
 
 
 def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """An object that is being deleted, with less time for it, where less is asked for, and none where it says nothing."""
+    """Return an object that is being deleted with less time, if less is requested, and with none if it has no grace period."""
     given, known = options.grace, find(obj, "metadata", "deletionGracePeriodSeconds")
     if known is None and group_kind not in _UNGRACEFUL:
         return with_metadata(obj, {"deletionGracePeriodSeconds": 0})
@@ -162,7 +166,7 @@ def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> Json
 
 
 def _marked(backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """The object with its deletion timestamp; one that has it already stays as it is, or is given less time."""
+    """Return the object with its deletion timestamp; an object that has one is unchanged, or gets less time."""
     group_kind = served.kind.group_kind
     if find(obj, "metadata", "deletionTimestamp") is not None:
         return _shortened(group_kind, obj, options)

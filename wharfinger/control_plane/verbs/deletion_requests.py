@@ -1,4 +1,4 @@
-"""What a DELETE asks for beside its object: a body of ``DeleteOptions``, or without one the parameters of the path."""
+"""The options of a DELETE: a body of ``DeleteOptions``, or without one the parameters of the path."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ from wharfinger.httpd.messages import Request
 
 
 def delete_options(request: Request) -> DeleteOptions:
-    """The options of a delete. Raises StatusError."""
+    """Return the options of a delete. Raises StatusError."""
     if not request.body:
         return parse_delete_options(request.query, None)
     encoding = body_encoding(request.headers.get("content-type", ""))

@@ -13,7 +13,9 @@ _ADVICE: Final = (
 
 
 def without_repeated_owners(obj: JsonObject, warnings: list[str], *, admitted: bool) -> JsonObject:
-    """The object with each owner once; what went is added to ``warnings``. ``admitted`` is whether admission was before this."""
+    """Return the object with each owner once; removed owners are added to ``warnings``. ``admitted``: admission came before
+    this.
+    """
     if not find(obj, "metadata", "ownerReferences"):
         return obj
     owners = find_list(obj, "metadata", "ownerReferences")

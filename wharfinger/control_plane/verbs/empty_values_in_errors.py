@@ -19,7 +19,7 @@ def as_sent(
     find_errors: Callable[[JsonObject], list[FieldError]],
     lists: ListTypes = UNKNOWN,
 ) -> list[FieldError]:
-    """The errors of an object with the values as they were sent; ``find_errors`` gives those of any object."""
+    """Return the errors of an object with the values as they were sent; ``find_errors`` gives those of any object."""
     whole = with_empties(obj, sent, lists)
     if whole is obj:
         return errors
@@ -30,9 +30,9 @@ def as_sent(
 
 
 def with_empties(obj: JsonObject, sent: JsonObject, lists: ListTypes = UNKNOWN) -> JsonObject:
-    """The object with what is empty in another form of it; itself where that has nothing empty.
+    """Return the object with the empty values of another form of it; itself if that has none.
 
-    A struct that is gone though it was sent was left out on purpose: empty ones are printed.
+    A struct that is gone although it was sent was left out on purpose: empty structs are printed.
     """
     changed: JsonObject = {}
     for name, value in sent.items():

@@ -1,4 +1,4 @@
-"""What a body must be before a verb looks at it: of the right kind and version, for the name and namespace of the path.
+"""The checks of a body before a verb uses it: its kind and version, and the name and namespace of the path.
 
 The messages are those of the kube-apiserver's decoders, which differ between built-in and custom kinds.
 """
@@ -32,7 +32,7 @@ from wharfinger.kube.resource import split_api_version
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What a write came to: the object, whether it is new, and what the client is warned of."""
+    """The result of a write: the object, whether it is new, and the warnings for the client."""
 
     obj: JsonObject
     created: bool = False
@@ -40,7 +40,7 @@ class Written(msgspec.Struct, frozen=True):
 
 
 def accepted(served: Served, body: "JsonValue | Body", validation: FieldValidation) -> Written:
-    """The body as an object of the kind, without undeclared fields. Raises StatusError (400)."""
+    """Return the body as an object of the kind, without undeclared fields. Raises StatusError (400)."""
     try:
         read = object_of(served, as_body(body))
     except RefusedError as error:
@@ -53,12 +53,12 @@ def accepted(served: Served, body: "JsonValue | Body", validation: FieldValidati
 
 
 def object_of(served: Served, body: Body, *, patched: bool = False) -> Decoded:
-    """The body as an object of the kind, and what a strict decoder objects to. Raises StatusError (400)."""
+    """Return the body as an object of the kind, and the objections of a strict decoder. Raises StatusError (400)."""
     return custom_object(served, body, patched=patched) if served.kind.custom else _builtin_object(served, body)
 
 
 def warnings_of_strict(strict: Sequence[str], validation: FieldValidation) -> tuple[str, ...]:
-    """What a client is warned of where a strict decoder objects; of YAML, each line on its own."""
+    """Return the warnings for the objections of a strict decoder; those about YAML have one line each."""
     if validation is not FieldValidation.WARN:
         return ()
     return tuple(
@@ -69,7 +69,7 @@ def warnings_of_strict(strict: Sequence[str], validation: FieldValidation) -> tu
 
 
 def _builtin_object(served: Served, body: Body) -> Decoded:
-    """The body as a built-in kind's type has it. Raises StatusError (400)."""
+    """Return the body as a built-in kind's type has it. Raises StatusError (400)."""
     value: JsonValue = {} if body.value is None else body.value
     wanted = served.kind.kind
     api_version, kind = _named(wanted, value, body)
@@ -91,7 +91,7 @@ def _builtin_object(served: Served, body: Body) -> Decoded:
 
 
 def headed(served: Served, obj: JsonObject) -> JsonObject:
-    """The object with its kind and metadata first; no entries of managed fields at all ask for none to be kept."""
+    """Return the object with its kind and metadata first. An empty list of managed fields asks for none to be kept."""
     rest = {name: item for name, item in obj.items() if name not in {"apiVersion", "kind", "metadata"}}
     metadata = find_object(obj, "metadata")
     if metadata.get("managedFields") == []:
@@ -100,7 +100,7 @@ def headed(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def intended(served: Served, value: JsonValue) -> JsonObject:
-    """What an apply asks for: an object of the very kind and version. Raises StatusError (400)."""
+    """Return the intent of an apply: an object of the exact kind and version. Raises StatusError (400)."""
     if value is None:
         value = {}
     if not isinstance(value, dict):
@@ -116,7 +116,7 @@ def intended(served: Served, value: JsonValue) -> JsonObject:
 
 
 def read_typed(body: Body, lists: ListTypes) -> Decoded:
-    """A body as a type has it, read again closely where anything is to be said of it. Raises DecodingError."""
+    """Return a body as a type has it; it is read again in detail if there are objections. Raises DecodingError."""
     value = as_object(body.value or {}, "the body")
     repeats = repeats_complaint(body)
     if body.encoding is Encoding.JSON and body.data and may_repeat(body.data, value):
@@ -132,7 +132,7 @@ def read_typed(body: Body, lists: ListTypes) -> Decoded:
 
 
 def _named(wanted: str, value: JsonValue, body: Body) -> tuple[str, str]:
-    """The apiVersion and kind a body says it is, found whatever the case of their names. Raises StatusError (400)."""
+    """Return the apiVersion and kind of a body, whatever the case of their field names. Raises StatusError (400)."""
     if complaint := kind_complaint(value):
         raise unrecognized(wanted, complaint, body)
     found = {"apiVersion": "", "kind": ""}
@@ -177,7 +177,7 @@ def _refused(served: Served, why: str) -> status.StatusError:
 
 
 def check_namespace(served: Served, obj: JsonObject, namespace: str) -> JsonObject:
-    """The object in the namespace of the request; another one in it is refused, none is filled in."""
+    """Return the object in the namespace of the request. Another namespace in it is refused; a missing one is filled in."""
     given = find_str(obj, "metadata", "namespace")
     if served.kind.namespaced and given and given != namespace:
         raise status.bad_request(
@@ -190,7 +190,7 @@ def check_namespace(served: Served, obj: JsonObject, namespace: str) -> JsonObje
 
 
 def check_name(obj: JsonObject, name: str) -> JsonObject:
-    """The object, which must have the name of the path."""
+    """Return the object, which must have the name of the path."""
     given = find_str(obj, "metadata", "name")
     if given and given != name:
         raise status.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")

@@ -19,14 +19,14 @@ _STORED_AS_JSON: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which members of a struct are null when empty, and which lead to more of them (through lists and maps)."""
+    """The members of a struct that are null when empty, and those that lead to more of them (through lists and maps)."""
 
     names: frozenset[str]
     below: "dict[str, Plan]"
 
 
 def with_null_lists(obj: JsonObject, group: str, version: str, kind: str) -> JsonObject:
-    """The object as it comes back from storage; itself where nothing is different."""
+    """Return the object as it comes back from storage; itself if nothing differs."""
     plan = _plan_of(group, version, kind)
     if plan is None:
         return obj

@@ -1,6 +1,6 @@
-"""What a request says beside its object: ``CreateOptions``, ``PatchOptions``, ``DeleteOptions``, ``ListOptions``.
+"""The options of a request beside its object: ``CreateOptions``, ``PatchOptions``, ``DeleteOptions``, ``ListOptions``.
 
-Parsed once, and refused here where the kube-apiserver refuses them (``metav1/validation``); verbs take them as given.
+They are parsed once, and refused here where the kube-apiserver refuses them (``metav1/validation``); verbs trust them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ _FALSE: Final = frozenset({"0", "false"})
 
 
 class FieldValidation(StrEnum):
-    """What becomes of a request with fields that nobody declared."""
+    """The treatment of requests with undeclared fields."""
 
     IGNORE = "Ignore"
     WARN = "Warn"
@@ -35,25 +35,25 @@ class FieldValidation(StrEnum):
 
 
 class WriteOptions(msgspec.Struct, frozen=True):
-    """Of creates, updates and patches."""
+    """The options of creates, updates and patches."""
 
     manager: str
     dry_run: bool = False
     force: bool = False
     validation: FieldValidation = FieldValidation.WARN
     user: User = ADMINISTRATOR
-    """Who asks, for admission."""
+    """The user of the request, for admission."""
     warnings: list[str] = msgspec.field(default_factory=list)
-    """What the client is told beside the answer, even if that is a failure; filled in while the write goes on."""
+    """The warnings for the client, sent even with a failure; added to during the write."""
     asked: tuple[tuple[str, JsonValue], ...] = ()
-    """What was given, by name, for admission."""
+    """The given options by name, for admission."""
     own: bool = False
-    """Whether the server itself writes, whom no policy hinders."""
+    """True if the server itself writes, which no policy restricts."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """Of deletes; empty values ask for nothing."""
+    """The options of deletes; empty values request nothing."""
 
     dry_run: bool = False
     propagation: str = ""
@@ -62,20 +62,20 @@ class DeleteOptions:
     grace: int | None = None
     """Seconds that a Pod is given to end; None for its own."""
     not_orphaned: bool = False
-    """Whether ``orphanDependents: false`` was said, to which "not gone yet" is 202."""
+    """True if the request has ``orphanDependents: false``; then an object that is not gone yet is answered with 202."""
     warnings: list[str] = field(default_factory=list, compare=False)
-    """What the client is told; filled in while the delete goes on."""
+    """The warnings for the client; added to during the delete."""
     user: User | None = None
-    """Who asks, for admission; None where the server itself does, whom no policy hinders."""
+    """The user of the request, for admission; None if the server itself deletes, which no policy restricts."""
     each: bool = False
-    """Whether the object is one of many, none of which was named."""
+    """True if the object is one of many that were not named."""
     asked: tuple[tuple[str, JsonValue], ...] = field(default=(), compare=False)
-    """What was given, by name, for admission."""
+    """The given options by name, for admission."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """Of lists and watches, selectors not parsed yet; ``revision`` is None where none was given."""
+    """The options of lists and watches, with unparsed selectors; ``revision`` is None if none was given."""
 
     label_selector: str = ""
     field_selector: str = ""
@@ -100,7 +100,7 @@ def _first(query: Query, name: str) -> str:
 
 
 def _flag(query: Query, name: str) -> bool:
-    """A boolean as Go's clients write it; a parameter without value is true."""
+    """Return a boolean as Go's clients write it; a parameter without a value is true."""
     return name in query and _first(query, name).lower() not in _FALSE
 
 
@@ -122,7 +122,7 @@ def _dry_run(values: Sequence[str]) -> tuple[bool, list[FieldError]]:
 
 @lru_cache(maxsize=256)
 def default_manager(user_agent: str) -> str:
-    """The field manager of a request that names none: its User-Agent up to the slash."""
+    """Return the field manager of a request that names none: its User-Agent up to the slash."""
     prefix = "".join(char for char in user_agent.partition("/")[0] if char.isprintable())
     return prefix.encode()[:MANAGER_LIMIT].decode(errors="ignore") or "unknown"
 
@@ -167,7 +167,7 @@ def parse_write_options(
 
 
 def _given(manager: str, validation: str, *, dry_run: bool) -> tuple[tuple[str, JsonValue], ...]:
-    """The options of a write that were given."""
+    """Return the given options of a write."""
     given: dict[str, JsonValue] = {
         "dryRun": ["All"] if dry_run else None, "fieldManager": manager, "fieldValidation": validation,
     }  # fmt: skip
@@ -265,12 +265,12 @@ def _check_selectors(labels: str, fields: str) -> None:
 
 
 def asks_to_watch(query: Query) -> bool:
-    """Whether a list is to be watched."""
+    """Return whether a list is to be watched."""
     return _flag(query, "watch")
 
 
 def asked_revision(query: Query) -> int | None:
-    """The resourceVersion that an object is to be read at, or later. Raises StatusError."""
+    """Return the resourceVersion that an object is to be read at, or later. Raises StatusError."""
     return parse_revision(_first(query, "resourceVersion"))
 
 
@@ -285,7 +285,7 @@ def _integer(query: Query, name: str) -> int | None:
 
 
 def parse_revision(text: str, *, listed: bool = False) -> int | None:
-    """A resourceVersion in a query; "" is None. Raises StatusError, of another code for what is ``listed``."""
+    """Return a resourceVersion in a query; "" is None. Raises StatusError, with another code if ``listed``."""
     if not text:
         return None
     number, problem = read_number(text)
@@ -332,7 +332,7 @@ def _watch_errors(match: str, token: str, initial: bool | None) -> list[FieldErr
 
 
 def resource_version_of(obj: JsonObject) -> int | None:
-    """The resourceVersion an object was read at; None where it says none ("" or "0"). Raises StatusError."""
+    """Return the resourceVersion that an object was read at; None if it has none ("" or "0"). Raises StatusError."""
     text = find(obj, "metadata", "resourceVersion")
     if text is None or text in ("", "0"):
         return None

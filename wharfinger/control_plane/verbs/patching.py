@@ -108,7 +108,7 @@ def patch(
 def patched_object(
     served: Served, kind: PatchType, live: JsonObject, data: bytes, validation: FieldValidation
 ) -> Written:
-    """An object with a patch of any dialect but apply on it, read as a body is. Raises StatusError."""
+    """Return an object with a patch of any dialect but apply, read as a body is. Raises StatusError."""
     if kind is PatchType.STRATEGIC:
         return _strategic(served, live, data, validation)
     return _patched_object(served, kind, live, data, validation)
@@ -117,7 +117,7 @@ def patched_object(
 def _patched_object(
     served: Served, kind: PatchType, live: JsonObject, data: bytes, validation: FieldValidation
 ) -> Written:
-    """An object with a JSON or merge patch on it, read as a body is; what is wrong with it is said of the patch (422)."""
+    """Return an object with a JSON or merge patch, read as a body is. Errors are reported as those of the patch (422)."""
     value, strict = patched(served, kind, live, data)
     text = json_text(value)
     if not served.kind.custom and isinstance(value, dict) and not value.get("apiVersion"):
@@ -148,7 +148,7 @@ def _unprocessable() -> status.StatusError:
 
 
 def patched(served: Served, kind: PatchType, live: JsonObject, data: bytes) -> tuple[JsonValue, list[str]]:
-    """An object with a JSON or merge patch on it, and what a strict decoder objects to. Raises StatusError."""
+    """Return an object with a JSON or merge patch, and the objections of a strict decoder. Raises StatusError."""
     try:
         body = read_body(data, Encoding.JSON)
     except BodyError as error:
@@ -172,7 +172,7 @@ def patched(served: Served, kind: PatchType, live: JsonObject, data: bytes) -> t
 
 
 def _operations(body: Body) -> tuple[list[JsonObject], list[str]]:
-    """A JSON patch's operations. Raises StatusError."""
+    """Return the operations of a JSON patch. Raises StatusError."""
 
     def refused(value: JsonValue, where: str) -> status.StatusError:
         return status.bad_request(f"error decoding patch: json: cannot unmarshal {go_type_of(value)} into Go {where}")
@@ -203,7 +203,7 @@ def _operation_complaints(operation: JsonObject, index: int) -> list[str]:
 
 
 def _strategic(served: Served, live: JsonObject, data: bytes, validation: FieldValidation) -> Written:
-    """An object with a strategic merge patch on it. Raises StatusError."""
+    """Return an object with a strategic merge patch. Raises StatusError."""
     try:
         body = read_body(data, Encoding.JSON)
     except BodyError as error:
@@ -276,7 +276,7 @@ def applied(
     *,
     sent: JsonObject | None = None,
 ) -> JsonObject:
-    """An object with an intent applied to it, and managed fields that say so; see apply. Raises StatusError."""
+    """Return an object with an applied intent, and with managed fields to match; see apply. Raises StatusError."""
     try:
         merged = apply(
             live,
@@ -314,7 +314,7 @@ def applied(
 
 
 def _without_unowned(served: Served, merged: JsonObject) -> JsonObject:
-    """The object whose entries of managed fields do not name what nobody owns of its kind."""
+    """Return the object without managed fields for what no manager owns of its kind."""
     names = [f"f:{name}" for name in UNOWNED.get(served.kind.group_kind, ())]
     if not names:
         return merged
@@ -326,14 +326,14 @@ def _without_unowned(served: Served, merged: JsonObject) -> JsonObject:
 
 
 def _owned(served: Served, live: JsonObject, subresource: str) -> JsonObject:
-    """What a write there reaches of an object, without what nobody owns of its kind."""
+    """Return what a write there reaches of an object, without what no manager owns of its kind."""
     reached = _reached(served, live, subresource)
     unowned = () if subresource else UNOWNED.get(served.kind.group_kind, ())
     return {name: value for name, value in reached.items() if name not in unowned} if unowned else reached
 
 
 def _reached(served: Served, intent: JsonObject, subresource: str) -> JsonObject:
-    """The intent without what a write there does not reach, so that nobody comes to own it by that."""
+    """Return the intent without what a write there does not reach, so that no manager comes to own it."""
     if not subresource:
         return without_status(intent) if served.version.status else intent
     if subresource == "status" and served.kind.custom:
@@ -353,7 +353,7 @@ def _reached(served: Served, intent: JsonObject, subresource: str) -> JsonObject
 
 
 def _strict_complaint(body: Body, validation: FieldValidation) -> tuple[str, ...]:
-    """What a strict YAML reader says of an intent: a warning, or with ``Strict`` a StatusError."""
+    """Return the objection of a strict YAML reader to an intent as a warning. Raises StatusError with ``Strict``."""
     if not body.repeats or validation is FieldValidation.IGNORE:
         return ()
     lines = "\n".join(f"  {line}" for line in body.repeats)
@@ -364,7 +364,7 @@ def _strict_complaint(body: Body, validation: FieldValidation) -> tuple[str, ...
 
 
 def _with_raw_values(served: Served, read: JsonObject, live: JsonObject) -> JsonObject:
-    """What was applied, with the members of any form in the order they had, where nothing changed but who owns it."""
+    """Return the applied object, with members of any form in their former order if only their owners changed."""
     raw = [name for name, types in served.version.lists.fields.items() if types is RAW and name in live]
     if not raw or any(read.get(name) != live.get(name) for name in read.keys() | live.keys() if name != "metadata"):
         return read
@@ -372,7 +372,7 @@ def _with_raw_values(served: Served, read: JsonObject, live: JsonObject) -> Json
 
 
 def _read_applied(served: Served, merged: JsonObject) -> JsonObject:
-    """The merged object as its kind's type has it. Raises DecodingError, StatusError."""
+    """Return the merged object as its kind's type has it. Raises DecodingError, StatusError."""
     if served.kind.custom:
         return custom_object(served, Body(merged), patched=True).obj
     return headed(served, restored(merged, served.version.lists).obj)

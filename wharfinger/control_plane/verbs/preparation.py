@@ -1,6 +1,7 @@
-"""What the server itself writes into every new object before it is stored; the strategies in ``api`` hold what kinds add.
+"""The fields that the server itself writes into every new object before it is stored; strategies in ``api`` add those of
+kinds.
 
-Unlike defaults, which field managers own as if the client had written them, nobody owns what is written here.
+Field managers own defaults as if the client had written them, but no manager owns what is written here.
 """
 
 from typing import Final
@@ -13,7 +14,7 @@ SERVER_OWNED: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletio
 
 
 def prepared(kind: Kind, obj: JsonObject) -> JsonObject:
-    """The object with the status that its kind begins with."""
+    """Return the object with the initial status of its kind."""
     if kind.group_kind == DEFINITION:
         return {**obj, "status": created_status(obj)}
     if kind.initial_status is None or (keeps_status(kind) and "status" in obj):
@@ -22,5 +23,5 @@ def prepared(kind: Kind, obj: JsonObject) -> JsonObject:
 
 
 def keeps_status(kind: Kind) -> bool:
-    """Whether a status that a client gives a new object stays (nodes register themselves with one)."""
+    """Return whether a new object keeps the status that a client gives it (nodes register themselves with one)."""
     return kind.group_kind == "Node"

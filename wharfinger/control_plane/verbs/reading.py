@@ -34,7 +34,7 @@ from wharfinger.kube.selectors import (
 )
 
 ANY_REVISION: Final = -1
-"""Of a continue token that goes on in the present."""
+"""The revision in a continue token of a list that is continued in the present."""
 _ENCODED_AS: Final = "meta.k8s.io/v1"
 _ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
 _UNPRINTED_FIELDS: Final = {
@@ -47,22 +47,22 @@ _UNPRINTED_FIELDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects of a collection are meant."""
+    """The selected objects of a collection."""
 
     labels: LabelSelector
     fields: FieldSelector
 
     @property
     def everything(self) -> bool:
-        """Whether it leaves nothing out."""
+        """Return whether it selects every object."""
         return not self.labels.requirements and not self.fields.terms
 
     def matches(self, obj: JsonObject) -> bool:
-        """Whether an object is meant."""
+        """Return whether an object is selected."""
         return self.labels.matches(obj) and self.fields.matches(obj)
 
     def takes(self, record: Record) -> bool:
-        """Whether a stored object is meant; decodes no more of it than that needs."""
+        """Return whether a stored object is selected; decodes no more of it than that needs."""
         if self.labels.requirements:
             labels = record.labels()
             if not all(term.holds(labels) for term in self.labels.requirements):
@@ -93,7 +93,7 @@ class Page:
 
     @property
     def metadata(self) -> JsonObject:
-        """What the list says of itself."""
+        """Return the list's own metadata."""
         metadata: JsonObject = {"resourceVersion": str(self.revision)}
         if self.continue_token:
             metadata["continue"] = self.continue_token
@@ -113,12 +113,12 @@ def get(backend: Backend, served: Served, namespace: str, name: str, not_before:
 
 
 def presented(served: Served, obj: JsonObject) -> JsonObject:
-    """A stored object at the version it was asked for at, as the schemas of a custom kind now are."""
+    """Return a stored object at the requested version, by the present schemas of a custom kind."""
     return shown(served, obj) if custom_of(served.version) is None else shown_custom(served, obj)
 
 
 def is_plain(served: Served, record: Record) -> bool:
-    """Whether the stored bytes are what a client of this kind and version gets."""
+    """Return whether the stored bytes are what a client of this kind and version gets."""
     if custom_of(served.version) is None:
         return record.body.startswith(_kind_prefix(served.kind.kind, served.api_version))
     obj = record.passing()
@@ -131,7 +131,7 @@ def _kind_prefix(kind: str, api_version: str) -> bytes:
 
 
 def raw_list(page: Page, metadata: JsonObject) -> JsonObject:
-    """A list whose items are the stored bytes where they can be: to be encoded as JSON, and nothing else."""
+    """Return a list whose items are the stored bytes where they can be: only for encoding as JSON."""
     served = page.served
     items = [_raw_item(served, record) for record in page.records]
     kind, api_version = served.kind.list_kind, served.api_version
@@ -162,7 +162,7 @@ def check_fields(served: Served, text: str) -> None:
 
 
 def selection(served: Served, options: ListOptions, *, name: str = "") -> Selection:
-    """The selectors of a request, read; ``name`` is the one object's, which a field selector must name too, if any does.
+    """Return the selectors of a request, parsed. ``name``: one object's name, which a field selector on names must match.
 
     Raises StatusError (400).
     """
@@ -178,13 +178,13 @@ def selection(served: Served, options: ListOptions, *, name: str = "") -> Select
 
 
 def _stored_term(served: Served, term: FieldTerm) -> FieldTerm:
-    """A term about the object as it is stored."""
+    """Return a term about the object as it is stored."""
     path, absent = _UNPRINTED_FIELDS.get((served.kind.group_kind, term.path), (stored_field(served, term.path), ""))
     return replace(term, path=path, absent=absent)
 
 
 def _refusal(served: Served, path: str) -> str:
-    """What is said of a field that objects of a kind cannot be selected by: kinds word it in their own ways."""
+    """Return the message about a field that objects of a kind cannot be selected by; its words differ by kind."""
     kind = served.kind
     if kind.group_kind == "Job.batch":
         return f'field label "{path}" not supported for Job'
@@ -207,7 +207,7 @@ _UNCACHED: Final = frozenset({"Event", "Event.events.k8s.io"})
 
 
 def list_page(backend: Backend, served: Served, namespace: str, options: ListOptions) -> Page:
-    """A page of a list. Raises StatusError."""
+    """Return a page of a list. Raises StatusError."""
     chosen, storage = selection(served, options), backend.storage
     place, revision = _beginning(backend, namespace, options)
     collection = served.kind.collection
@@ -235,7 +235,7 @@ def _prefix(namespace: str) -> str:
 
 
 def _beginning(backend: Backend, namespace: str, options: ListOptions) -> tuple[str, int]:
-    """The place and the revision that a list begins at. Raises StatusError."""
+    """Return the place and the revision that a list begins at. Raises StatusError."""
     revision = backend.storage.revision
     if options.continue_token:
         given, place = read_token(options.continue_token)
@@ -264,13 +264,13 @@ def _expired(place: str) -> status.StatusError:
 
 
 def write_token(revision: int, place: str) -> str:
-    """The continue token of a page after which ``place`` comes; the revision is ANY_REVISION where it does not matter."""
+    """Return the continue token of a page that ``place`` follows; the revision is ANY_REVISION if it does not matter."""
     document: JsonObject = {"v": "meta.k8s.io/v1", "rv": revision, "start": place}
     return base64.urlsafe_b64encode(encode_json(document)).decode().rstrip("=")
 
 
 def read_token(token: str) -> tuple[int, str]:
-    """The revision and place of a continue token. Raises StatusError (400)."""
+    """Return the revision and place of a continue token. Raises StatusError (400)."""
     bad = next((index for index, char in enumerate(token) if char not in _ALPHABET), len(token) - 1)
     try:
         if bad != len(token) - 1 or token[-1] not in _ALPHABET:

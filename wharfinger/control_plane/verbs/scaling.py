@@ -69,7 +69,7 @@ _REPLICAS: Final = FieldSet.of_paths([_REPLICAS_PATH])
 
 
 def shown_as(kind: Kind) -> Served:
-    """What the scale of an object of this kind is shown as: Scale, with the columns it has beside such kinds."""
+    """Return the form in which the scale of a kind is shown: Scale, with the columns that it has for such kinds."""
     columns = _OF_CUSTOM if kind.custom else _OF_BUILT_IN
     return replace(_SCALE, version=replace(_SCALE.version, columns=columns))
 
@@ -157,7 +157,7 @@ def _write(
 
 
 def _tracked_scale(served: Served, obj: JsonObject) -> JsonObject:
-    """The scale of an object with the entries of those who own the number."""
+    """Return the scale of an object with the entries of the managers that own the number."""
     path = _field_path(served)
     managers = {
         replace(manager, api_version=manager.api_version and _SCALE.api_version): Owned(
@@ -170,7 +170,9 @@ def _tracked_scale(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def _parent_managers(served: Served, obj: JsonObject, scale: JsonObject) -> Managers:
-    """Who owns what of an object after its scale was written; who owns the number by that has no time of doing so."""
+    """Return the managers of an object after a write of its scale; a manager that so comes to own the number has no time
+    for it.
+    """
     path, owners = _field_path(served), dict(managers_of(scale))
     found: dict[Manager, Owned] = {}
     for manager, owned in managers_of(obj).items():

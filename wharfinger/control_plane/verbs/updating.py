@@ -122,7 +122,7 @@ def check_uid(served: Served, old: JsonObject, obj: JsonObject, *, dry_run: bool
 
 
 def _stored_below(kind: Kind) -> tuple[str, ...]:
-    """Where the kube-apiserver keeps a kind in etcd, which some messages say."""
+    """Return where the kube-apiserver keeps a kind in etcd, for messages that name it."""
     if kind.custom or kind.group in _GROUPS_IN_PATHS:
         return kind.group, kind.plural
     return (_STORED_BELOW.get(kind.group_kind, kind.plural),)
@@ -219,8 +219,11 @@ def _recorded(
     subresource: str,
     options: WriteOptions,
 ) -> JsonObject:
-    """The new object with managed fields; ``was`` is the old one, and that in the served version, ``whole`` the new one
-    before what is not reached was taken out.
+    """Return the new object with managed fields.
+
+    ``was`` is the old object, as stored and in the served version; ``whole`` is the new one before what the write does not
+    reach
+    was removed.
     """
     old, before = was
     after = settled(served, new)
@@ -236,7 +239,7 @@ def _recorded(
 
 
 def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
-    """The new object as its kind is stored, where its version has another form; what is not reached is the old one's."""
+    """Return the new object in its stored form, if its version has another; what the write does not reach is the old one's."""
     stored = with_stored_defaults(served, new)
     if stored is new:
         return new
@@ -256,7 +259,7 @@ def _elsewhere(served: Served, old: JsonObject, new: JsonObject) -> Elsewhere:
 
 
 def _let_go(backend: Backend, served: Served, old: JsonObject, new: JsonObject, options: WriteOptions) -> JsonObject:
-    """The last finalizer went: the answer is the changed object at its old revision, and the object is gone."""
+    """Delete an object whose last finalizer was removed; the answer is the changed object at its old revision."""
     if not options.dry_run:
         metadata = metadata_of(old)
         key = backend.key(served, find_str(metadata, "namespace"), find_str(metadata, "name"))
@@ -265,7 +268,7 @@ def _let_go(backend: Backend, served: Served, old: JsonObject, new: JsonObject, 
 
 
 def _released(obj: JsonObject) -> bool:
-    """Whether an object that is being deleted is held by nothing any more."""
+    """Return whether nothing holds back an object that is being deleted any more."""
     return (
         find(obj, "metadata", "deletionTimestamp") is not None
         and find(obj, "metadata", "deletionGracePeriodSeconds") in (None, 0)
@@ -275,7 +278,7 @@ def _released(obj: JsonObject) -> bool:
 
 
 def _carried(old: JsonObject, new: JsonObject) -> JsonObject:
-    """The new object with the old one's server-owned metadata."""
+    """Return the new object with the old one's server-owned metadata."""
     before, metadata = metadata_of(old), {**metadata_of(new)}
     for field in _CARRIED:
         metadata.pop(field, None)
@@ -286,7 +289,7 @@ def _carried(old: JsonObject, new: JsonObject) -> JsonObject:
 
 
 def isolated(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
-    """The new object with what this way of writing does not reach taken from the old one."""
+    """Return the new object, with the old object's values where this kind of write does not reach."""
     if subresource == "status":
         kept = {name: value for name, value in old.items() if name != "status"}
         metadata = _status_metadata(served, metadata_of(old), metadata_of(new))
@@ -327,12 +330,12 @@ _FLOW: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
 
 
 def keeps_all(kind: Kind) -> bool:
-    """Whether a write of status leaves all metadata as it is, whatever it says."""
+    """Return whether a write of status leaves all metadata unchanged."""
     return kind.custom or (kind.kind in _FLOW and kind.group == "flowcontrol.apiserver.k8s.io")
 
 
 def status_keeps(kind: Kind) -> tuple[str, ...]:
-    """The members of metadata that a write of the status of a kind leaves as they are."""
+    """Return the members of metadata that a write of the status of a kind leaves unchanged."""
     return _METADATA_OF_CLIENTS if kind.custom else _STATUS_KEEPS.get(kind.group_kind, ())
 
 
@@ -360,7 +363,7 @@ def _status_metadata(served: Served, old: JsonObject, new: JsonObject) -> JsonOb
 def _with_generation(
     served: Served, old: JsonObject, new: JsonObject, subresource: str, counted: JsonObject
 ) -> JsonObject:
-    """The new state with its generation; ``counted`` is the state in which changes are looked for."""
+    """Return the new state with its generation; ``counted`` is the state in which changes are looked for."""
     later = served.kind.generation is Generation.LATER
     if served.kind.generation is not Generation.SPEC and not later:
         given = find(old, "metadata", "generation")
@@ -379,7 +382,7 @@ def _with_generation(
 
 
 def same(old: JsonObject, new: JsonObject) -> bool:
-    """Whether two states differ in nothing but the times of their managed fields."""
+    """Return whether two states differ only in the times of their managed fields."""
     if old.keys() != new.keys():
         return False
     if not all(same_value(new[name], value) for name, value in old.items() if name != "metadata"):

@@ -27,10 +27,10 @@ DEFAULT_TIMEOUT_S: Final = 1800
 MAX_TIMEOUT_S: Final = 86_400
 BOOKMARK_INTERVAL_S: Final = 60.0
 LAST_BOOKMARK_S: Final = 2.0
-"""How long before the end of a watch its last bookmark comes."""
+"""The time before the end of a watch at which its last bookmark is sent."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 CHUNK_BYTES: Final = 256 * 1024
-"""Of events in one chunk, give or take one event."""
+"""The size of the events in one chunk, give or take one event."""
 CHUNK_EVENTS: Final = 512
 MAX_PACE_S: Final = 0.025
 _SHARED: Final = 16
@@ -56,12 +56,12 @@ class Bells:
         self.shared: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
         """Chunks made lately, by what was asked for, with the revision each goes up to."""
         self._moments: dict[Collection, tuple[float, int, Storage]] = {}
-        """Of busy collections: when the present moment ends, and up to which revision of a storage is told in it."""
+        """For busy collections: when the present moment ends, and the revision of a storage up to which it sends events."""
         self._waits: dict[Collection, trio.Event] = {}
-        """Of busy collections: set at the end of the moment that somebody waits for."""
+        """For busy collections: an event that is set at the end of the moment that streams wait for."""
 
     def pace(self, collection: Collection) -> float:
-        """How long a stream of a collection waits after a chunk."""
+        """Return how long a stream of a collection waits after a chunk."""
         return min(self.pace_s * self.watches[collection], MAX_PACE_S) if self.pace_s else 0.0
 
     def moment(self, collection: Collection, storage: Storage) -> tuple[int, float]:
@@ -110,20 +110,20 @@ class Bells:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What one watcher asked for."""
+    """The request of one watcher."""
 
     served: Served
     namespace: str
     selection: Selection
     options: ListOptions
     plain: bool = False
-    """Whether objects are shown as they are, so that their bytes can be."""
+    """True if objects are shown unchanged, so that their stored bytes can be sent."""
 
 
 def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str, Record, int] | None:
-    """The event a change is to a watcher: its type, the object and the revision it bears; None where it is none.
+    """Return the event of a change for a watcher: its type, the object and its revision; None if it is no event.
 
-    What leaves a selection is deleted, what enters it is added.
+    An object that leaves the selection is deleted, and one that enters it is added.
     """
     if namespace and change.key.namespace != namespace:
         return None
@@ -136,7 +136,7 @@ def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str,
 
 
 def object_at(record: Record, revision: int) -> JsonObject:
-    """An object at a revision: as it was last selected, where it no longer is."""
+    """Return an object at a revision; if it is no longer selected, as it was selected last."""
     obj = record.passing()
     if record.revision == revision:
         return obj
@@ -144,7 +144,7 @@ def object_at(record: Record, revision: int) -> JsonObject:
 
 
 def bookmark(served: Served, revision: int, *, initial_end: bool = False) -> JsonObject:
-    """An object that says nothing but how far the watch is."""
+    """Return an object that only states the revision that the watch has reached."""
     metadata: JsonObject = {"resourceVersion": str(revision)}
     if initial_end:
         metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
@@ -170,7 +170,7 @@ class _Stream:
         return self._render(type_, presented(served, object_at(record, revision)))
 
     def first(self) -> Iterator[bytes]:
-        """What is there already, in chunks, and that this was all, where that is asked for."""
+        """Yield the existing objects in chunks, and then, if requested, the mark that these were all."""
         if not self.initial:
             return
         found = self._storage.records(self._collection, self._watch.namespace, at=self.told)
@@ -188,7 +188,7 @@ class _Stream:
             yield self._render("BOOKMARK", bookmark(self._watch.served, self.told, initial_end=True))
 
     def next(self, upto: int) -> bytes:
-        """The events of what came next, up to a chunk full, and no later than a revision. Raises CompactedError."""
+        """Return the next events, at most a chunk full, and none later than a revision. Raises CompactedError."""
         watch = self._watch
         if not watch.plain or not watch.selection.everything:
             return self._made(upto)
@@ -222,7 +222,7 @@ class _Stream:
 
 
 async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Render) -> AsyncGenerator[bytes, None]:
-    """The events of a watch, a line each and one or more in a chunk, until its time is over or its kind is gone."""
+    """Yield the events of a watch, one line each and one or more in a chunk, until its time is over or its kind is gone."""
     options, served = watch.options, watch.served
     collection = served.kind.collection
     seconds = options.timeout_seconds if options.timeout_seconds and options.timeout_seconds > 0 else DEFAULT_TIMEOUT_S
@@ -262,7 +262,7 @@ async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Ren
 
 
 def _start(backend: Backend, options: ListOptions) -> tuple[int, bool]:
-    """The revision a watch starts after, and whether what is there already comes first."""
+    """Return the revision that a watch starts after, and whether existing objects are sent first."""
     current = backend.storage.committed
     if options.initial_events is not None:
         return (current, True) if options.initial_events else (options.revision or current, False)
@@ -274,7 +274,7 @@ def _still_served(backend: Backend, served: Served) -> bool:
 
 
 class _BookmarkClock:
-    """When the next bookmark is due: each minute, and once shortly before the end."""
+    """The times of bookmarks: each minute, and once shortly before the end."""
 
     def __init__(self, wanted: bool, end: float) -> None:  # noqa: FBT001 - a parameter of the request
         self._end = end
@@ -283,11 +283,11 @@ class _BookmarkClock:
         self._next_at = trio.current_time() + BOOKMARK_INTERVAL_S
 
     def next_wake(self) -> float:
-        """When to look again, whatever happens."""
+        """Return the latest time of the next check."""
         return min(self._end, self._next_at, self._last_at) if self._wanted else self._end
 
     def due(self) -> bool:
-        """Whether a bookmark is due now; asking takes it."""
+        """Return whether a bookmark is due now, and count it as sent."""
         if not self._wanted:
             return False
         now = trio.current_time()

@@ -44,14 +44,14 @@ class LargeNumberError(BodyError):
 
 
 class Body(msgspec.Struct, frozen=True):
-    """What a client sent."""
+    """The body that a client sent."""
 
     value: JsonValue
     data: bytes = b""
     """The text; empty where there was none."""
     encoding: Encoding = Encoding.JSON
     repeats: tuple[str, ...] = ()
-    """What a strict YAML reader says: ``line 3: key "a" already set in map``."""
+    """The objections of a strict YAML reader: ``line 3: key "a" already set in map``."""
 
     @property
     def summary(self) -> str:
@@ -63,7 +63,7 @@ class Body(msgspec.Struct, frozen=True):
         return f"{shown} ..." if len(self.data) > SUMMARY_BYTES else shown
 
     def closely(self) -> JsonValue:
-        """The value once more, with all that is lost in reading fast (``go_json``); YAML has its members sorted."""
+        """Return the value once more, with all that fast reading loses (``go_json``); YAML has its members sorted."""
         if self.encoding is Encoding.YAML:
             return sorted_value(self.value)
         return closely_read(self.data) if self.data and self.encoding is Encoding.JSON else self.value
@@ -75,9 +75,9 @@ def too_large() -> status.StatusError:
 
 
 def read_body(data: bytes, encoding: Encoding) -> Body:
-    """A body as a value; JSON is tried first for YAML too, since it is what most clients send.
+    """Return a body as a value; JSON is tried first for YAML too, since most clients send it.
 
-    Raises BodyError, and StatusError where it is too large.
+    Raises BodyError, and StatusError if it is too large.
     """
     if len(data) > BODY_LIMIT:
         raise too_large()
@@ -117,7 +117,7 @@ def _read_yaml(data: bytes) -> Body:
 
 
 def yaml_complaint(error: YamlError) -> str:
-    """What go-yaml says: the same problems as libyaml's, with a way of its own to count lines."""
+    """Return go-yaml's message: the same problems as libyaml's, with another way to count lines."""
     cause = error.__cause__
     if isinstance(cause, UnicodeDecodeError) and cause.object:
         return f"yaml: {_utf8_complaint(cause.object, cause.start)}"
@@ -136,7 +136,7 @@ def yaml_complaint(error: YamlError) -> str:
 
 
 def _utf8_complaint(data: bytes, at: int) -> str:
-    """What go-yaml says of the first byte that is not UTF-8, unless a character before it is none of YAML's."""
+    """Return go-yaml's message about the first byte that is not UTF-8, unless a character before it is invalid in YAML."""
     if _NOT_IN_YAML.search(data[:at].decode(errors="replace")):
         return _CONTROL
     first = data[at]
@@ -153,9 +153,9 @@ def _utf8_complaint(data: bytes, at: int) -> str:
 
 
 def with_plain_numbers(value: JsonValue) -> JsonValue:
-    """With numbers as Go writes them: whole floats as integers, integers beyond 64 bits as floats, none as it was spelled.
+    """Return the value with numbers as Go writes them: whole floats as integers, integers beyond 64 bits as floats.
 
-    Raises LargeNumberError.
+    No number keeps its spelling. Raises LargeNumberError.
     """
     if type(value) is str:  # most of what there is
         return value
@@ -179,10 +179,11 @@ def _plain_number(value: float) -> float:
 
 
 def encode(value: JsonValue, encoding: Encoding) -> bytes:
-    """A value as a body; one line of JSON ends with a line feed, as curl users like it.
+    """Return a value as a body; one line of JSON ends with a line feed, for users of curl.
 
-    YAML has its keys sorted, as the kube-apiserver's. What it cannot say as Kubernetes reads it (an integer beyond 64 bits)
-    is said in JSON, which is YAML too.
+    YAML has sorted keys, like the kube-apiserver's. A value that YAML cannot express as Kubernetes reads it (an integer
+    beyond 64
+    bits) is written in JSON, which is YAML too.
     """
     if encoding is Encoding.YAML:
         with suppress(YamlError):
@@ -191,19 +192,19 @@ def encode(value: JsonValue, encoding: Encoding) -> bytes:
 
 
 def sorted_value(value: JsonValue) -> JsonValue:
-    """A value with the members of all its objects sorted, as Go writes maps."""
+    """Return a value with the members of all its objects sorted, as Go writes maps."""
     if isinstance(value, dict):
         return {key: sorted_value(value[key]) for key in sorted(value)}
     return [sorted_value(item) for item in value] if isinstance(value, list) else value
 
 
 def as_body(value: "JsonValue | Body") -> Body:
-    """A body, or a value as one that has no text."""
+    """Return a body, or a value as a body without text."""
     return value if isinstance(value, Body) else Body(value)
 
 
 def decode(data: bytes, encoding: Encoding) -> JsonValue:
-    """A body as a value and nothing more. Raises StatusError."""
+    """Return a body as a plain value. Raises StatusError."""
     try:
         return read_body(data, encoding).value
     except BodyError as error:

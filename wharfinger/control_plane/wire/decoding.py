@@ -41,11 +41,11 @@ class Decoded(msgspec.Struct, frozen=True):
     obj: JsonObject
     strict: tuple[str, ...]
     respelled: bool = False
-    """Whether it holds an amount that was given as a number whose spelling was lost, which may have been ``1e3``."""
+    """True if it has an amount whose spelling as a number was lost, which may have been ``1e3``."""
 
 
 def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
-    """The object as a kind's Go type holds it; ``lists`` is the kind's root. Raises DecodingError."""
+    """Return the object as a kind's Go type holds it; ``lists`` is the kind's root. Raises DecodingError."""
     decoder = _Decoder()
     try:
         obj = decoder.struct(value, lists)
@@ -57,12 +57,12 @@ def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
 
 
 def read_schema(value: JsonValue, types: ListTypes) -> JsonValue:
-    """A schema of a definition, or what may be in its place, read by itself. Raises GoFormatError."""
+    """Return a schema of a definition, or what may be in its place, which has a reader of its own. Raises GoFormatError."""
     return _Decoder().schema(value, types)
 
 
 def go_type_of(value: JsonValue) -> str:
-    """What encoding/json calls the type of a value."""
+    """Return the name that encoding/json gives the type of a value."""
     if isinstance(value, bool):
         return "bool"
     return {dict: "object", Repeated: "object", list: "array", str: "string", type(None): "null"}.get(
@@ -81,10 +81,10 @@ class _Decoder:
         self._holders: list[tuple[ListTypes, str]] = [*holders]
         """The structs around, each with the name of its field that is being read."""
         self._inside = inside
-        """How many of them are around the outermost type that reads itself; 0 where there is none."""
+        """The number of objects around the outermost type that has a reader of its own; 0 if there is none."""
 
     def struct(self, value: JsonObject, lists: ListTypes) -> JsonObject:
-        """An object as a struct."""
+        """Return an object as a struct."""
         found: JsonObject = {}
         if not isinstance(value, Repeated):
             members, plain = list(value.items()), lists.plain_fields
@@ -120,7 +120,9 @@ class _Decoder:
         return found
 
     def value(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """A value that is not null, as its type has it; None where it has none (an error is noted, or it reads as zero)."""
+        """Return a value that is not null, as its type has it; None if it has none (an error is noted, or it reads as
+        zero).
+        """
         relation = types.relation
         if relation is Relation.SCALAR or relation is Relation.QUANTITY:
             return self._scalar(value, types)
@@ -135,7 +137,7 @@ class _Decoder:
         return self._list(value, types) if isinstance(value, list) else self._wrong(value, types)
 
     def schema(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """A schema, or what may be in its place; reads itself, so nothing in it is unknown, and all that is wrong ends it."""
+        """Return a schema, or what may be in its place. Its reader ignores unknown fields, and ends at the first error."""
         read: JsonValue = None
         if isinstance(value, dict):
             read = self.struct(value, schema_types())
@@ -212,7 +214,7 @@ class _Decoder:
         return self._save(self._complaint(f"number {_spelled(value)}", types.go_type))
 
     def _own_integer(self, value: JsonValue) -> JsonValue:
-        """The number in an IntOrString, which reads itself."""
+        """Return the number in an IntOrString, which has a reader of its own."""
         if isinstance(value, int) and not isinstance(value, bool) and value in INT32:
             return value
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -235,7 +237,7 @@ class _Decoder:
             return self._save(str(error))
 
     def _wrong(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """A value of another type: none, and noted."""
+        """Note that a value is of another type; there is no result."""
         return self._save(self._complaint(go_type_of(value), types.go_type))
 
     def _save(self, complaint: str) -> JsonValue:
@@ -255,7 +257,7 @@ class _Decoder:
         return f"json: cannot unmarshal {value} into Go struct field {struct}.{'.'.join(steps)} of type {go_type}"
 
     def _note(self, what: str, name: str) -> None:
-        """A field that is unknown or stands twice; each is noted once."""
+        """Note a field that is unknown or occurs twice; each is noted once."""
         text = f"{what} field {quoted(_path_text([*self._path, name]))}"
         if len(self.strict) < MAX_STRICT_ERRORS and text not in self.strict:
             self.strict.append(text)
@@ -273,7 +275,7 @@ def _path_text(path: list[_Step]) -> str:
 
 
 def _zero(types: ListTypes) -> JsonValue:
-    """What null is as an element of a map or a list."""
+    """Return what null is as an element of a map or a list."""
     if types.closed:
         return {}
     match types.scalar:
@@ -290,7 +292,7 @@ def _zero(types: ListTypes) -> JsonValue:
 
 
 def _spelled(value: JsonValue) -> str:
-    """A value as its text had it, as far as it matters to a quantity or in a complaint."""
+    """Return a value as its text had it, as far as that matters to a quantity or in a message."""
     if isinstance(value, Spelled):
         return value.text
     if isinstance(value, str):
@@ -303,7 +305,7 @@ def _is_octet(value: JsonValue) -> TypeGuard[int]:
 
 
 def _plain(value: JsonValue) -> JsonValue:
-    """A value that is taken as it is, without the traces of having been read closely."""
+    """Return a value unchanged, without the traces of having been read closely."""
     if isinstance(value, Spelled):
         return float(value)
     if isinstance(value, dict):

@@ -13,11 +13,11 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 NOWHERE: Final = "[]"
-"""What an error is about that is not about any field, as Go prints a path of one empty name."""
+"""The path of an error that is not about any field, as Go prints a path of one empty name."""
 MOST_ERRORS: Final = 10_000
-"""Of a rule that compares each item of a list with each other; upstream has no bound."""
+"""The most errors of a rule that compares each item of a list with each other; upstream has no bound."""
 IMMUTABLE: Final = "field is immutable"
-"""What ``ValidateImmutableField`` says."""
+"""The message of ``ValidateImmutableField``."""
 _NOTHING: Final[tuple[JsonValue, ...]] = (None, [], {})
 NEGATIVE: Final = "must be greater than or equal to 0"
 NOT_POSITIVE: Final = "must be greater than zero"
@@ -98,12 +98,12 @@ def each(field: str, value: str, problems: Sequence[str]) -> list[FieldError]:
 
 
 def sorted_map(value: Mapping[str, JsonValue]) -> JsonObject:
-    """A map in the order in which Go prints one."""
+    """Return a map in the order in which Go prints one."""
     return dict(sorted(value.items()))
 
 
 def shown(value: JsonValue) -> str:
-    """A value as Go's field errors show it; the members of an object keep their order."""
+    """Return a value as Go's field errors show it; the members of an object keep their order."""
     if isinstance(value, str):
         return quoted(value)
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -111,7 +111,7 @@ def shown(value: JsonValue) -> str:
 
 
 def sorted_members(value: JsonValue) -> JsonValue:
-    """A value that Go has no struct for, with the members of all objects in it sorted, as it shows them."""
+    """Return a value that Go has no struct for as it shows it: with the members of all objects sorted."""
     if isinstance(value, dict):
         return {name: sorted_members(value[name]) for name in sorted(value)}
     return [sorted_members(item) for item in value] if isinstance(value, list) else value
@@ -133,7 +133,7 @@ def pointed(field: str, value: JsonValue, why: str) -> FieldError:
 
 
 def quoted(text: str) -> str:
-    """A text as Go's ``%q`` writes it."""
+    """Return a text as Go's ``%q`` writes it."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(_ESCAPES.get(char) or _printed(char) for char in text) + '"'

@@ -19,7 +19,7 @@ _NUMBER_START: Final = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.(?:[0-9]+(?:[eE][
 _NOT_MEMBERS: Final = bytes(set(range(256)) - set(b'":'))
 _SHORT: Final = 16_384
 _DIGITS: Final = 308
-"""With no more a number is not beyond a float."""
+"""The most digits with which a number cannot be beyond a float."""
 _ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)", re.DOTALL)
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
@@ -42,7 +42,7 @@ class Repeated(dict[str, JsonValue]):
 
 
 def closely_read(data: bytes) -> JsonValue:
-    """A document with :class:`Spelled` numbers and :class:`Repeated` objects. The data must be JSON."""
+    """Return a document with :class:`Spelled` numbers and :class:`Repeated` objects. The data must be JSON."""
     text = _whole(data)
     value: JsonValue = json.loads(text, parse_float=Spelled, parse_constant=_no_constant, object_pairs_hook=_members)
     return value
@@ -61,7 +61,7 @@ def _whole(data: bytes) -> str:
 
 
 def _whole_escape(found: re.Match[str]) -> str:
-    """An escape as it stands, unless it is half a pair (six characters, where a whole one has twelve)."""
+    """Return an escape unchanged, unless it is half a pair (six characters, where a whole pair has twelve)."""
     escape: str = found[0]
     return "\N{REPLACEMENT CHARACTER}" if len(escape) == 6 else escape
 
@@ -80,7 +80,7 @@ def _members(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
 
 
 def may_repeat(data: bytes, value: JsonValue) -> bool:
-    """Whether members may stand twice in the text that was read as ``value``: it has more colons than the value has names."""
+    """Return whether members may occur twice in the text of ``value``: it has more colons than the value has names."""
     # Counting looks at each byte, a split only for the next hit; it makes parts, so that is for the short ones.
     count = len(data.split(b":")) - 1 if len(data) <= _SHORT else data.count(b":")
     if count == _names(value):
@@ -92,14 +92,14 @@ def may_repeat(data: bytes, value: JsonValue) -> bool:
 
 
 def _names(value: JsonValue) -> int:
-    """How many members all objects have together."""
+    """Return the number of members of all objects together."""
     if isinstance(value, dict):
         return len(value) + sum(_names(item) for item in value.values() if isinstance(item, dict | list))
     return sum(_names(item) for item in value if isinstance(item, dict | list)) if isinstance(value, list) else 0
 
 
 def repeated_members(value: JsonValue, path: str = "") -> list[str]:
-    """The members that stand twice, at any depth of a value that was read closely: ``duplicate field "a.b"``."""
+    """Yield the members that occur twice, at any depth of a closely read value: ``duplicate field "a.b"``."""
     found: list[str] = []
     if isinstance(value, dict):
         seen: set[str] = set()
@@ -116,18 +116,18 @@ def repeated_members(value: JsonValue, path: str = "") -> list[str]:
 
 
 def large_number(data: bytes) -> str:
-    """The first number of a JSON text that is beyond a float of 64 bits; "" where there is none."""
+    """Return the first number of a JSON text that is beyond a float of 64 bits; "" if there is none."""
     scanner = _Scanner(data.decode("latin-1"))
     scanner.document()
     return next((text for text in scanner.long_numbers if math.isinf(float(text))), "")
 
 
 class _Broken(Exception):  # noqa: N818 - never leaves this module
-    """What is wrong with the text."""
+    """The error in the text."""
 
 
 def syntax_error(data: bytes) -> str:
-    """What Go's scanner says of the first thing that is wrong with a text; "" where it is JSON."""
+    """Return the message of Go's scanner about the first error of a text; "" if it is JSON."""
     scanner = _Scanner(data.decode("latin-1"))
     try:
         scanner.document()
@@ -143,7 +143,7 @@ class _Scanner:
         self._text = text
         self._at = 0
         self.long_numbers: list[str] = []
-        """Those of more digits than fit, or with an exponent."""
+        """The numbers with more digits than fit, or with an exponent."""
 
     def document(self) -> None:
         """One value and nothing behind it. Raises _Broken."""
@@ -171,7 +171,7 @@ class _Scanner:
         self._at = found.end() if found else self._at
 
     def _next(self) -> str:
-        """The next character that is no space."""
+        """Return the next character that is not a space."""
         self._space()
         if self._at >= len(self._text):
             raise _Broken("unexpected end of JSON input")
@@ -185,7 +185,7 @@ class _Scanner:
         return _Broken(f"invalid character {shown} {context}")
 
     def _begin(self, closers: list[str]) -> None:
-        """A value, down to the first that is no container or is empty."""
+        """Read the beginning of a value, down to the first one that is no container or is empty."""
         while True:
             char = self._next()
             if char not in "{[":

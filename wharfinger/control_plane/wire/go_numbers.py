@@ -8,12 +8,12 @@ from wharfinger.formats.json.value import JsonValue
 
 _EPSILON: Final = 1e-9
 _EXPONENT: Final = 6
-"""From this power of ten on floats have an exponent."""
+"""The power of ten from which on floats have an exponent."""
 _LARGEST: Final = float(2**53 - 1)
 
 
 def native(value: JsonValue) -> JsonValue:
-    """A value as Go reads it: an integer beyond 64 bits is a float."""
+    """Return a value as Go reads it: an integer beyond 64 bits is a float."""
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
         try:
             return float(value)
@@ -23,12 +23,12 @@ def native(value: JsonValue) -> JsonValue:
 
 
 def is_float(value: JsonValue) -> TypeGuard[float]:
-    """Whether Go holds it as a float64."""
+    """Return whether Go holds a value as a float64."""
     return isinstance(value, float)
 
 
 def is_whole(value: float) -> bool:
-    """Whether a float is an integer in JSON, give or take what floats cannot say."""
+    """Return whether a float is an integer in JSON, within the precision of floats."""
     if not math.isfinite(value) or abs(value) > _LARGEST:
         return False
     whole = math.trunc(value)
@@ -36,7 +36,7 @@ def is_whole(value: float) -> bool:
 
 
 def is_multiple(value: float, factor: float) -> bool:
-    """Whether a number is a multiple of a positive one."""
+    """Return whether a number is a multiple of a positive one."""
     if isinstance(value, int) and isinstance(factor, int):
         return value % factor == 0
     return is_whole(value / factor if factor >= 1 else 1 / factor * value)
@@ -55,5 +55,5 @@ def go_float(value: float) -> str:
 
 
 def go_number(value: JsonValue) -> str:
-    """A number in an error."""
+    """Return a number as errors show it."""
     return go_float(value) if isinstance(value, float) else json.dumps(value)

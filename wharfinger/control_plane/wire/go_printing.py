@@ -14,7 +14,7 @@ _EXPONENT_FROM: Final = 6
 
 
 def struct_order(obj: JsonObject, lists: ListTypes) -> JsonObject:
-    """A new object with its members in the order of its Go type's fields, and those of maps sorted."""
+    """Return a new object with its members in the order of its Go type's fields, and those of maps sorted."""
     ordered = _ordered(obj, lists)
     return ordered if isinstance(ordered, dict) else {}
 
@@ -35,7 +35,7 @@ def json_text(value: JsonValue) -> str:
 
 
 def map_text(value: JsonValue) -> str:
-    """A value as ``%v`` shows it."""
+    """Return a value as ``%v`` shows it."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{name}:{map_text(value[name])}' for name in sorted(value))}]"
     if isinstance(value, list):
@@ -49,7 +49,7 @@ def map_text(value: JsonValue) -> str:
 
 
 def string_text(value: JsonValue) -> str:
-    """A value as ``%s`` shows it: what is no text is complained of."""
+    """Return a value as ``%s`` shows it, with Go's complaint if it is no text."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
@@ -67,7 +67,7 @@ def _inner_string_text(value: JsonValue) -> str:
 
 
 def _float_text(value: float) -> str:
-    """A number as ``%v`` shows it: the shortest that reads the same, with an exponent from a million's on."""
+    """Return a number as ``%v`` shows it: the shortest that reads the same, with an exponent from a million on."""
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     if not isinstance(exponent, int):
         return repr(value)  # no JSON has one

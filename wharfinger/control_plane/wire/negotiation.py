@@ -1,7 +1,8 @@
-"""What a client accepts and what it sends: media types, and the views (``as=Table``) of Kubernetes' content negotiation.
+"""Content negotiation: the media types that a client accepts and sends, and Kubernetes' views (``as=Table``).
 
-Protobuf is read but never written, and CBOR not at all: asked for them, the next type that the client accepts is taken,
-and that is JSON with every client there is.
+Protobuf is read but never written, and CBOR not at all: if a client accepts them, the next type that it accepts is used,
+which is
+JSON with every known client.
 """
 
 import re
@@ -13,7 +14,7 @@ from typing import Final
 from wharfinger.control_plane.wire import status
 
 OFFERED: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
-"""As the kube-apiserver says it when nothing fits."""
+"""The types as the kube-apiserver names them if nothing fits."""
 STREAMS: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 """The same of a watch."""
 
@@ -25,7 +26,7 @@ _PARAMETER: Final = re.compile(_PAIR)
 
 
 class Encoding(StrEnum):
-    """How a body is written."""
+    """The format of a body."""
 
     JSON = "application/json"
     YAML = "application/yaml"
@@ -33,7 +34,7 @@ class Encoding(StrEnum):
 
 
 class View(StrEnum):
-    """What an answer is turned into."""
+    """The view of an answer."""
 
     OBJECT = ""
     TABLE = "Table"
@@ -44,14 +45,14 @@ class View(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """What the client gets."""
+    """The representation that the client gets."""
 
     encoding: Encoding
     view: View = View.OBJECT
     version: str = "v1"
     """The version of meta.k8s.io in which a view is."""
     pretty: bool = False
-    """Whether JSON is for people to read."""
+    """True if JSON is indented for people."""
 
     @property
     def content_type(self) -> str:
@@ -70,12 +71,15 @@ def negotiate(
     custom: bool = False,
     offered: tuple[str, ...] = OFFERED,
 ) -> Representation:
-    """The best acceptable representation of an Accept header. Raises StatusError (406).
+    """Return the best acceptable representation of an Accept header. Raises StatusError (406).
 
-    A watch is never YAML. Where a media type is known, but not the view that is asked for, the refusal is another one than
-    where no type is: in the kube-apiserver two programs look at them, one after the other, and the second alone where kinds
-    are ``custom``. A collection that is read (``listing``) names the types of its watches too.
-    ``offered`` is what the first of them knows, where that is more than the second.
+    A watch is never YAML. If a media type is known but the requested view is not, the refusal differs from that for an
+    unknown type:
+    in the kube-apiserver two programs look at them, one after the other, and only the second one for ``custom`` kinds. A
+    collection
+    that is read (``listing``) names the types of its watches too. ``offered`` are the types that the first program knows, if
+    they are
+    more than those of the second.
     """
     if not accept.strip():
         return Representation(Encoding.JSON)
@@ -94,7 +98,7 @@ def negotiate(
 
 
 def error_representation(accept: str) -> Representation | None:
-    """How an error is written for a client: as it wants its objects; None where nothing is that it accepts."""
+    """Return the format of an error for a client, that of its objects; None if it accepts no known type."""
     if not accept.strip():
         return Representation(Encoding.JSON)
     found = (_representation(media, parameters, ()) for media, parameters in _clauses(accept))
@@ -102,7 +106,7 @@ def error_representation(accept: str) -> Representation | None:
 
 
 def named_media(accept: str) -> list[str]:
-    """The media types of an Accept header as they stand there: ``*`` alone is none that is known."""
+    """Return the media types of an Accept header as they are written; ``*`` alone is none that is known."""
     return [clause.partition(";")[0].strip(" ") for clause in accept.split(",")]
 
 
@@ -160,7 +164,7 @@ def parse_media_type(text: str) -> tuple[str, dict[str, str]]:
 
 
 def body_encoding(content_type: str) -> Encoding:
-    """How the body of a create, update or delete is written; JSON where nothing is said. Raises StatusError (415)."""
+    """Return the format of the body of a create, update or delete; JSON if none is given. Raises StatusError (415)."""
     if not content_type or content_type == "application/json":
         return Encoding.JSON
     found = _CONTENT_TYPE.fullmatch(content_type)
@@ -172,9 +176,9 @@ def body_encoding(content_type: str) -> Encoding:
 
 
 def patch_media(content_type: str, offered: Sequence[str], *, custom: bool) -> str:
-    """The dialect of a patch. Raises StatusError (415).
+    """Return the dialect of a patch. Raises StatusError (415).
 
-    Of built-in kinds two programs look at the type, the first of which also knows it among others, and between spaces.
+    For built-in kinds two programs look at the type; the first also finds it among others, and between spaces.
     """
     media = content_type.partition(";")[0]
     if media in offered:

@@ -47,7 +47,7 @@ def _table() -> JsonObject:
 
 
 def decode_envelope(data: bytes) -> JsonObject:
-    """The object in an envelope, with apiVersion and kind. Raises ProtobufError."""
+    """Return the object in an envelope, with apiVersion and kind. Raises ProtobufError."""
     if not data.startswith(MAGIC):
         raise ProtobufError(f"does not begin with {MAGIC!r}")
     fields = dict(_wire_fields(data[len(MAGIC) :]))
@@ -228,7 +228,7 @@ def _raw_json(data: bytes, depth: int) -> JsonValue:  # noqa: ARG001
 
 
 def _schema_or(other: str) -> Callable[[bytes, int], JsonValue]:
-    """A schema, or what stands in its place: a list of schemas, a boolean, a list of names."""
+    """Return a reader of a schema, or of what stands in its place: a list of schemas, a boolean, a list of names."""
 
     def read(data: bytes, depth: int) -> JsonValue:
         fields: dict[int, list[Wire]] = {}

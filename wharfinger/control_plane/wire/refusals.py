@@ -1,4 +1,4 @@
-"""What is said of bodies that cannot be read, and why, in the words of the kube-apiserver's decoders."""
+"""The refusals of bodies that cannot be read, in the words of the kube-apiserver's decoders."""
 
 from typing import Final
 
@@ -67,5 +67,5 @@ def kind_complaint(value: JsonValue) -> str:
 
 
 def repeats_complaint(body: Body) -> list[str]:
-    """What a strict YAML reader says of keys that stand twice: one complaint of all."""
+    """Return the objection of a strict YAML reader to repeated keys: one message for all of them."""
     return [REPEATS + "\n".join(f"  {repeat}" for repeat in body.repeats)] if body.repeats else []

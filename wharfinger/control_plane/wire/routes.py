@@ -130,7 +130,7 @@ Route: TypeAlias = (
 
 
 def parse_route(path: str) -> Route:
-    """The route of a decoded path; a trailing slash says nothing in most, an empty segment inside is unknown."""
+    """Return the route of a decoded path; a trailing slash is ignored in most, an empty segment inside is unknown."""
     inner = path.strip("/")
     segments = inner.split("/") if inner else []
     if not path.startswith("/") or "" in segments:
@@ -153,7 +153,7 @@ def parse_route(path: str) -> Route:
 
 
 def _slashed(segments: list[str]) -> Route:
-    """Of a path that ends with a slash: only what is looked up by its segments is the same as without."""
+    """Return the route of a path that ends with a slash; only routes that are found by their segments ignore it."""
     found = _document(segments)
     if isinstance(found, OpenApiV3Route):
         return OpenApiV3Route(f"{found.document}/")
@@ -204,5 +204,5 @@ def _resource(group: str, version: str, rest: list[str]) -> Route:
 
 
 def _tail(tail: list[str]) -> tuple[str, str]:
-    """The name of an object and its subresource, each "" where there is none."""
+    """Return the name of an object and its subresource, each "" if there is none."""
     return (tail[0] if tail else "", "/".join(tail[1:]))

@@ -43,12 +43,12 @@ class StatusError(Exception):
         self.retry_after = retry_after
         """Seconds for ``Retry-After``; 0 for none."""
         self.warnings: tuple[str, ...] = ()
-        """What the client is told beside it."""
+        """The warnings for the client."""
         self.continue_token = ""
-        """Where a list that has expired may go on."""
+        """The token with which an expired list can be continued."""
 
     def body(self) -> JsonObject:
-        """The Status object."""
+        """Return the Status object."""
         metadata: JsonObject = {"continue": self.continue_token} if self.continue_token else {}
         body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure"}
         if self.message:
@@ -62,7 +62,7 @@ class StatusError(Exception):
 
 
 def success(name: str, group: str, plural: str, uid: str) -> JsonObject:
-    """The Status of a deletion that is done."""
+    """Return the Status of a completed deletion."""
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -110,7 +110,7 @@ def not_generated(kind: Kind, name: str) -> StatusError:
 
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
-"""What a lost optimistic lock says."""
+"""The message of a lost optimistic lock."""
 
 
 def conflict(kind: Kind, name: str, why: str = MODIFIED) -> StatusError:
@@ -137,7 +137,7 @@ def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> Status
 
 
 def _within(errors: Sequence[FieldError]) -> Sequence[FieldError]:
-    """The errors, without the last of those that are more than an answer holds."""
+    """Return the errors, without those beyond what an answer holds."""
     sizes = accumulate(len(error.message) for error in errors)
     last = next((index for index, size in enumerate(sizes) if size > MOST_SAID), None)
     return errors if last is None else errors[: last + 1]
