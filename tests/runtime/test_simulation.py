@@ -133,7 +133,7 @@ class Simulation(RuleBasedStateMachine):
         package = self.model.package
         if package is None or not package.desired.suspended or package.removal is not None:
             return
-        assert set(self.model.live.values()) == {Operation.REST}
+        assert set(self.model.live.values()) == {Operation.SUSPEND}
         begun = {self.model.tasks[task].name for run, task in self.model.runs.items() if run not in self.model.ending}
         assert begun <= {"Pause", "Hook"}
 

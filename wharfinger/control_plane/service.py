@@ -71,8 +71,7 @@ async def open_control_plane(
 
     ``storage`` is in memory unless given; ``token`` None accepts every client (the in-memory transport); ``now`` and
     ``randomness`` make a run repeatable. ``root_ca`` (PEM) is the content of namespaces' ``kube-root-ca.crt``. ``faults``
-    hit
-    every client but the controllers. Leaving the block stops the controllers; the storage is left unchanged.
+    hit every client but the controllers. Leaving the block stops the controllers; the storage is left unchanged.
     """
     control_plane = assemble(storage or MemoryStorage(), now, randomness, token)
     if faults:

@@ -121,8 +121,8 @@ async def serve_control_plane(
 
     With ``tls`` the authority that signs the server's certificate is kept in a folder ``tls`` beside the kubeconfig.
 
-    ``storage`` is in memory unless given. Leaving the block drains: no more connections, watches end, requests in flight
-    are answered. Raises ControlPlaneStartError.
+    ``storage`` is in memory unless given. Leaving the block drains: no more connections, watches end, requests in flight are
+    answered. Raises ControlPlaneStartError.
     """
     door = await _listen(address, kubeconfig_path, token, tls=tls)
     async with _serve(door, kubeconfig_path, token, storage=storage, simulate=simulate, faults=faults) as serving:
@@ -209,8 +209,8 @@ async def run_until_told(
     """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends it at once.
 
     ``storage`` is in memory unless given. The end of what the descriptor ``lifeline`` reads is a signal too: of a pipe, it
-    says that whoever held the other side is gone. Raises ControlPlaneStartError and StorageError, by themselves and not in
-    a group.
+    says that whoever held the other side is gone. Raises ControlPlaneStartError and StorageError, by themselves and not in a
+    group.
     """
     try:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:

@@ -108,8 +108,8 @@ def parse_uid(status: bytes) -> int:
 def marker_value(inherited: str, token: str) -> str:
     """What MARKER is set to in a child of a process whose own value is ``inherited``.
 
-    A child that runs this program again has grandchildren in sessions of their own; the chain lets the outer run find
-    them too.
+    A child that runs this program again has grandchildren in sessions of their own; the chain lets the outer run find them
+    too.
     """
     chain = f"{inherited}:{token}" if inherited else token
     return chain if len(chain) <= MARKER_BYTES_MAX else token

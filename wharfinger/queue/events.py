@@ -19,8 +19,8 @@ DUPLICATE: Final = "the same task is already waiting"
 class Enqueued:
     """A task is offered. ``task`` is a number never used before in this queue, ``scope`` that of its operation.
 
-    ``unique`` leaves it out if the same work waits already; ``tells`` says that its asker wants to hear of its success. What is
-    taken waits in its lane as this very value.
+    ``unique`` leaves it out if the same work waits already; ``tells`` says that its asker wants to hear of its success. What
+    is taken waits in its lane as this very value.
     """
 
     task: int

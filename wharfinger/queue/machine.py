@@ -5,12 +5,11 @@ fails stays at the head: what comes after it in the lane builds on it (Install o
 five phases, and everything behind it waits as it was enqueued:
 
 ==========  ===============================================================================================================
-Running     started as run N
-Completing  run N succeeded and the asker is being told (CallDone); the lane stands still until that is done
-Ending      run N is being interrupted; it keeps its place until the run really ended, so that a lane never runs two things
-BackingOff  failed for now; starts again at a given time
-Parked      failed for good, as things are; starts again only when an input changed
-==========  ===============================================================================================================
+Running     started as run N Completing  run N succeeded and the asker is being told (CallDone); the lane stands still until
+that is done Ending      run N is being interrupted; it keeps its place until the run really ended, so that a lane never runs
+two things BackingOff  failed for now; starts again at a given time Parked      failed for good, as things are; starts again
+only when an input changed ==========
+===============================================================================================================
 
 ================  ========  ==============  ==========  ===========  ===========  ===========
 event             waiting   Running         Completing  Ending       BackingOff   Parked

@@ -60,8 +60,8 @@ class Queues:
         cancelled. ``unique`` leaves the task out if the same work (name and scope) waits in the lane already; one more than
         the one that runs is taken.
 
-        True if the task was taken; False if it was left out, its scope is cancelled, or the queues are shutting down.
-        Raises QueueFull.
+        True if the task was taken; False if it was left out, its scope is cancelled, or the queues are shutting down. Raises
+        QueueFull.
         """
         if not queue.strip():
             raise ValueError(f"{task.name}: a queue needs a name")

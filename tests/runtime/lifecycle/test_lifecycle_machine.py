@@ -90,10 +90,10 @@ def test_what_beginning_cancels(operation: Operation, after: Package, causes: di
 
 def test_resting_cancels_all_and_an_update_ends_it() -> None:
     suspended = replace(BUSY, desired=SUSPENDED[0])
-    package, effects = step(suspended, begin(Operation.REST, 9))
+    package, effects = step(suspended, begin(Operation.SUSPEND, 9))
     assert package == Package(SUSPENDED[0], rest=9)
-    assert effects == (*(CancelScope(scope, "suspended") for scope in (1, 2, 3, 4)), BeginScope(9, Operation.REST))
-    again, effects = step(package, begin(Operation.REST, 10))
+    assert effects == (*(CancelScope(scope, "suspended") for scope in (1, 2, 3, 4)), BeginScope(9, Operation.SUSPEND))
+    again, effects = step(package, begin(Operation.SUSPEND, 10))
     assert again == Package(SUSPENDED[0], rest=10)
     assert CancelScope(9, "suspended") in effects
     resumed, effects = step(again, Desired(V1))
@@ -116,7 +116,7 @@ def test_what_is_refused(operation: Operation) -> None:
 
 
 def test_nothing_is_put_to_rest_that_is_not_suspended() -> None:
-    assert step(BUSY, begin(Operation.REST, 9)) == (BUSY, (Refused(Refusal.NOT_SUSPENDED),))
+    assert step(BUSY, begin(Operation.SUSPEND, 9)) == (BUSY, (Refused(Refusal.NOT_SUSPENDED),))
 
 
 def test_the_guard_of_the_removal_in_both_directions() -> None:
@@ -243,7 +243,7 @@ class LifecycleMachine(RuleBasedStateMachine):
             return False
         if operation is Operation.REMOVAL:
             return True
-        return self.adopted.suspended is (operation is Operation.REST)
+        return self.adopted.suspended is (operation is Operation.SUSPEND)
 
     @rule()
     def track(self) -> None:
@@ -300,7 +300,7 @@ class LifecycleMachine(RuleBasedStateMachine):
     def a_removal_is_alone_and_so_is_a_rest(self) -> None:
         operations = set(self.live.values())
         assert Operation.REMOVAL not in operations or operations == {Operation.REMOVAL}
-        assert Operation.REST not in operations or operations == {Operation.REST}
+        assert Operation.SUSPEND not in operations or operations == {Operation.SUSPEND}
 
     @invariant()
     def what_is_on_its_way_to_be_applied_has_a_reconciliation(self) -> None:

@@ -102,7 +102,7 @@ class SimulatedPackage:
             case DecisionKind.RECONFIGURE if self.loaded and not self.off:
                 self._reconcile("settings changed")
             case DecisionKind.SUSPEND:
-                if scope := self._begin(Operation.REST):
+                if scope := self._begin(Operation.SUSPEND):
                     self._enqueue(scope, "Pause")
             case _:
                 pass

@@ -1,8 +1,7 @@
 """A monitor that notices changes of releases' objects by other writers within a second, and has the objects applied again.
 
     monitor = DriftMonitor(table, applied, client, correct=reconciler.refresh, told=tell, settled=is_done)
-    live.listen(monitor.changed)
-    nursery.start_soon(monitor.run)
+    live.listen(monitor.changed) nursery.start_soon(monitor.run)
 
 Every event of every object of ours passes :meth:`DriftMonitor.changed`. Most of them are a change of status; they are
 dismissed by a checksum of our entry in ``managedFields`` (:mod:`~wharfinger.cluster.objects.applied_objects`). The others

@@ -3,8 +3,8 @@
 Progress is told by one number (everything up to it was attempted; everything below it is well), so the lowest of what is still
 open has to be known at any time. Revisions mostly come in their order, so the heap has next to nothing to do.
 
-Invariants: every revision held is in the heap; what else is in the heap was discarded, and goes once it is at the top or once
-it is more than half of it.
+Invariants: every revision held is in the heap; what else is in the heap was discarded, and goes once it is at the top or
+once it is more than half of it.
 """
 
 import heapq

@@ -77,10 +77,10 @@ async def open_reconciler(
 ) -> AsyncIterator["Reconciler[K, R]"]:
     """Bring a target to the rows of ``table`` for as long as the block runs.
 
-    ``owner`` of a row: who waits for it. ``statuses``: joined under ``name``, for several reconcilers of one table. ``during``
-    surrounds each operation with whose work it is. ``draw``: at random in [0, 1), for pauses. ``metrics`` is told of each
-    operation. ``attempted`` is told of each attempt that counts, with the failure as it is known then, None where it succeeded;
-    it must not block.
+    ``owner`` of a row: who waits for it. ``statuses``: joined under ``name``, for several reconcilers of one table.
+    ``during`` surrounds each operation with whose work it is. ``draw``: at random in [0, 1), for pauses. ``metrics`` is told
+    of each operation. ``attempted`` is told of each attempt that counts, with the failure as it is known then, None where it
+    succeeded; it must not block.
     """
     reconciler = Reconciler(table, Performer(operations, batch, during, options), owner, name, options, draw)
     reconciler.listen(metrics, attempted)
@@ -226,8 +226,8 @@ class Reconciler(Generic[K, R]):
     def refresh(self, keys: Iterable[K]) -> None:
         """Bring these to their rows once more, as the rate allows: what is Done, and what failed for good.
 
-        What is Pending, or fails and has its time, is attempted anyway; what is being attempted is attempted again after that.
-        Keys without a row are passed over.
+        What is Pending, or fails and has its time, is attempted anyway; what is being attempted is attempted again after
+        that. Keys without a row are passed over.
         """
         machine, now = self._machine, trio.current_time()
         for key in keys:

@@ -9,9 +9,9 @@ The index of the chunks (their digests, in order) is an annotation in the chart'
 that when it writes a record of ours anew, and drops annotations of the Secret. It counts for the revision that it names only:
 a rollback by Helm copies the chart, and with it the index, into a revision of its own.
 
-Chunks are named by their content and never changed; a new status writes the head alone. They are written before the head, and
-the head made their owner after: a head is there only with all its chunks, and what is left of a crash is a chunk that no head
-names. Pure; every size is bounded.
+Chunks are named by their content and never changed; a new status writes the head alone. They are written before the head,
+and the head made their owner after: a head is there only with all its chunks, and what is left of a crash is a chunk that no
+head names. Pure; every size is bounded.
 """
 
 import base64
@@ -111,8 +111,8 @@ class PackedRelease:
 
 
 def pack_release(release: Release, now: datetime) -> PackedRelease:
-    """A record as Secrets. Raises ReleaseRecordError where it is over :data:`MAX_DOCUMENT_BYTES`, or what cannot be cut is too
-    large.
+    """A record as Secrets. Raises ReleaseRecordError where it is over :data:`MAX_DOCUMENT_BYTES`, or what cannot be cut is
+    too large.
     """
     text = pack_document(release.document)
     if len(text) <= MAX_RECORD_BYTES:

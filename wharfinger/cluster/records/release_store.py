@@ -5,9 +5,9 @@ deployed after the last change, and only then is the record before it superseded
 last deployed one stays the one to return to. A pending record whose holder is gone is marked failed by who comes next
 (:meth:`ReleaseStore.settled`).
 
-With :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads` a history that did not change since it was read or written
-here costs no request, else one list. Records before the last deployed one are kept as summaries: nobody returns to them by
-what is here.
+With :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads` a history that did not change since it was read or
+written here costs no request, else one list. Records before the last deployed one are kept as summaries: nobody returns to
+them by what is here.
 """
 
 import logging

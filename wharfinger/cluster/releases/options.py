@@ -39,10 +39,10 @@ class EngineOptions:
     """How an engine works.
 
     ``holder`` is written into records; ``force`` takes every field from everybody; ``history``: revisions kept; ``during``
-    surrounds each operation with whose work it is; ``expressions`` evaluates packages' own health rules, which are passed over
-    without; ``grace_s``: for so long an object of a healthy release may be unready without moving; ``full_s``: between two full
-    comparisons; ``prune_s``: between two prunes, 0 for on demand only; ``confined``: which releases may hold objects of their own
-    namespace only.
+    surrounds each operation with whose work it is; ``expressions`` evaluates packages' own health rules, which are passed
+    over without; ``grace_s``: for so long an object of a healthy release may be unready without moving; ``full_s``: between
+    two full comparisons; ``prune_s``: between two prunes, 0 for on demand only; ``confined``: which releases may hold
+    objects of their own namespace only.
     """
 
     field_manager: str = "wharfinger"

@@ -35,9 +35,9 @@ class _Turn:
 
 @dataclass(slots=True)
 class EngineBoard:
-    """``known``: what was applied last, and is there as far as we know; ``whole``: releases all of whose objects are in rows;
-    ``left_alone``: those that somebody else had last; ``resting``: those for which nothing is to be done now; ``turns``: those
-    that are at work.
+    """``known``: what was applied last, and is there as far as we know; ``whole``: releases all of whose objects are in
+    rows; ``left_alone``: those that somebody else had last; ``resting``: those for which nothing is to be done now;
+    ``turns``: those that are at work.
     """
 
     listeners: tuple[EngineListener, ...] = ()

@@ -24,8 +24,8 @@ class ReleaseRequest:
     refused unless ``prune_to_empty``: an empty manifest is more often a mistake than a wish.
 
     ``marks`` are labels that say something about the record and nothing about what is wanted: others are put on the last
-    revision, and make no new one. ``base`` is what the asker made manifest and hooks of, in a form of its own; it is kept in the
-    record.
+    revision, and make no new one. ``base`` is what the asker made manifest and hooks of, in a form of its own; it is kept in
+    the record.
     """
 
     name: str

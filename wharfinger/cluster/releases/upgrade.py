@@ -1,9 +1,9 @@
 """One upgrade, or install, of one release, step by step.
 
-Look (everything that can be known) → pending record → definitions → hooks → waves → what left goes → hooks → deployed record.
-Nothing is written before the look is over; whatever happens after it, the record says how it ended, and rows that are not done
-are forgotten. The same manifest, values and chart make no new revision: the objects are looked at all the same, and what is not
-as wanted is repaired.
+Look (everything that can be known) → pending record → definitions → hooks → waves → what left goes → hooks → deployed
+record. Nothing is written before the look is over; whatever happens after it, the record says how it ended, and rows that
+are not done are forgotten. The same manifest, values and chart make no new revision: the objects are looked at all the same,
+and what is not as wanted is repaired.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

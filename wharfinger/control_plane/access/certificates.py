@@ -3,9 +3,8 @@ data.
 
 Clients trust the authority, because the kubeconfig carries its certificate. The server's certificate is made anew at each
 start, for the address on which it listens and for the names by which processes inside a cluster know its API server. Keys
-are
-P-256 and never leave their files, which have mode 0600. The authority is valid for ten years, the server's certificate for
-one.
+are P-256 and never leave their files, which have mode 0600. The authority is valid for ten years, the server's certificate
+for one.
 """
 
 import ipaddress

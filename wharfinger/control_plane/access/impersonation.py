@@ -31,8 +31,7 @@ def impersonated(view: ClusterView, user: User, headers: Mapping[str, str], aske
     """Return the user as which the request runs: ``user``, or the user that it impersonates.
 
     Raises StatusError: 403 if the impersonation is not allowed, and 400 if there are groups, a UID or extra fields without a
-    user
-    name.
+    user name.
     """
     if not impersonates(headers):
         return user

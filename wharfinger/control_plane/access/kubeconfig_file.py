@@ -2,8 +2,7 @@
 secrets.
 
 kubectl and helm do not send tokens to a plain HTTP server, but they do send the credentials in its URL. For such a server
-the
-token is therefore in both places. This is as safe as the permissions of the file: only its owner can read it, and it is
+the token is therefore in both places. This is as safe as the permissions of the file: only its owner can read it, and it is
 replaced as a whole, so it is never half written.
 """
 

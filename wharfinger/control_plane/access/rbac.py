@@ -1,8 +1,7 @@
 """Role-based access control: what a user's bindings allow. Pure, except that it reads the stored roles and bindings.
 
 An administrator (``system:masters``) may do everything; no rule is consulted. Any other user may do what a rule of a bound
-role
-allows. A role is bound to the user, to one of its groups, or to the service account that it is: by a ClusterRoleBinding
+role allows. A role is bound to the user, to one of its groups, or to the service account that it is: by a ClusterRoleBinding
 everywhere, by a RoleBinding in its namespace. Rules only allow; no rule forbids anything.
 """
 

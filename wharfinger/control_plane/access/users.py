@@ -1,10 +1,9 @@
 """The authentication of users by token.
 
 One token makes an administrator. It comes as a bearer token or as the password of basic authentication (kubectl sends no
-token
-over plain HTTP, but it sends the credentials in the server's URL). A service account's token makes that service account. A
-wrong token is answered with 401; a request without a token is ``system:anonymous``. What a user may do is decided in
-:mod:`~wharfinger.control_plane.access.rbac`.
+token over plain HTTP, but it sends the credentials in the server's URL). A service account's token makes that service
+account. A wrong token is answered with 401; a request without a token is ``system:anonymous``. What a user may do is decided
+in :mod:`~wharfinger.control_plane.access.rbac`.
 """
 
 import base64

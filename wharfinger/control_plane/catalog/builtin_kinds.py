@@ -3,8 +3,7 @@
 ``builtin_kinds.json`` beside this file holds what discovery reports (names, scope, verbs, subresources; made by
 ``generate_builtin_kinds.py``). This module holds what discovery does not report but clients still observe: how a kind is
 created, counted, deleted and selected. Versions of one kind are one :class:`~wharfinger.control_plane.kinds.kind.Kind`; a
-kind
-that is served in a second group (events.k8s.io) is a kind of its own over the same stored objects.
+kind that is served in a second group (events.k8s.io) is a kind of its own over the same stored objects.
 
 A few kinds are virtual: they answer requests, but none of their objects are stored (bindings, reviews, component statuses).
 """

@@ -1,8 +1,7 @@
 """The columns with which each built-in kind is shown.
 
 Names and descriptions of the columns are data (``table_columns.json``, made by ``generate_documents.py`` from the answers of
-a
-kube-apiserver). This module defines how each column is filled, kind by kind, in the same order. A kind without a row here
+a kube-apiserver). This module defines how each column is filled, kind by kind, in the same order. A kind without a row here
 shows its name and creation time.
 """
 

@@ -3,10 +3,8 @@ back.
 
 There are two such kinds: HorizontalPodAutoscalers, stored as autoscaling/v2, which autoscaling/v1 shows with one metric as a
 field and the rest as annotations; and Events, stored in the core group's form, whose fields have other names in
-events.k8s.io.
-Pure: each function takes an object and returns another (or the same, if there is nothing to convert). Versions of custom
-kinds
-are in :mod:`~wharfinger.control_plane.catalog.custom_versions`.
+events.k8s.io. Pure: each function takes an object and returns another (or the same, if there is nothing to convert).
+Versions of custom kinds are in :mod:`~wharfinger.control_plane.catalog.custom_versions`.
 """
 
 from collections.abc import Callable, Mapping
@@ -77,9 +75,7 @@ def is_converted(served: Served) -> bool:
 
 
 def at_version(served: Served, obj: JsonObject, api_version: str) -> tuple[JsonObject, ListTypes] | None:
-    """Return a stored object as a version of its kind shows it, with that version's types; None if there is no such
-    version.
-    """
+    """Return a stored object as a version of its kind shows it, with that version's types; None if there is no such version."""
     group, name = split_api_version(api_version)
     version = served.kind.version(name) if group == served.kind.group else None
     if version is None:

@@ -43,9 +43,7 @@ _STAGES: Final = {"": 2, "beta": 1, "alpha": 0}
 
 
 def version_rank(version: str) -> tuple[int, int, int, int]:
-    """Return a sort key for versions; in reverse order, GA comes before beta before alpha, each by number, then other
-    names.
-    """
+    """Return a sort key for versions; in reverse order, GA comes before beta before alpha, each by number, then other names."""
     found = _VERSION.fullmatch(version)
     if found is None:
         return (0, 0, 0, 0)

@@ -3,8 +3,7 @@
 A stored object is read with the schema of the version in which it was stored: it is pruned and gets that version's defaults.
 The conversion to another version drops fields that this version does not declare and adds none of its defaults. The same
 happens to a written object that is converted to the storage version. Only ``managedFields`` are not converted, so entries
-that
-were made in another version are kept as long as both versions declare all of the fields.
+that were made in another version are kept as long as both versions declare all of the fields.
 
 Source: apiextensions-apiserver, ``crdConversionRESTOptionsGetter`` and the nop converter; structured-merge-diff's Updater.
 """

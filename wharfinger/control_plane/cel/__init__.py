@@ -1,5 +1,4 @@
-"""CEL as in kube-apiserver: expressions are compiled (``compiling``), checked against types, estimated, and evaluated
-within
+"""CEL as in kube-apiserver: expressions are compiled (``compiling``), checked against types, estimated, and evaluated within
 a cost limit (``evaluation``).
 
 ``schema_rules`` compiles the rules of a schema. The rooms inside hold the values, the syntax, the checker, the costs and

@@ -25,8 +25,7 @@ def judged(
     """Return the checked expression, or its errors in a server's words.
 
     ``patches`` is that of :func:`~wharfinger.control_plane.cel.checking.checker.check`; ``more`` are macros in addition to
-    the
-    standard ones.
+    the standard ones.
     """
     if len(text) > MAX_CHARS:
         size = len(text)

@@ -1,10 +1,9 @@
 """The binding of volume claims to volumes, and the finalizers that protect those in use.
 
 A claim is bound at once to a volume that was made for it or that fits it (class, size, access modes). If there is none, it
-is
-bound one second later to a volume that is not an object, as if by a provisioner; with ``wharfinger.dev/ready-after`` after
-that time if it is longer, and with ``wharfinger.dev/never-ready`` never. The finalizer of a claim that is being deleted is
-removed once no Pod uses it, that of a volume once no claim is bound to it.
+is bound one second later to a volume that is not an object, as if by a provisioner; with ``wharfinger.dev/ready-after``
+after that time if it is longer, and with ``wharfinger.dev/never-ready`` never. The finalizer of a claim that is being
+deleted is removed once no Pod uses it, that of a volume once no claim is bound to it.
 """
 
 from collections.abc import Iterable

@@ -3,8 +3,7 @@
 The order of the controllers is the order in which they work
 (:mod:`~wharfinger.control_plane.controllers.framework.work_queue`): a controller of parts runs before the controller that
 counts them. They end with the block; the next start completes unfinished work, because all decisions depend on stored
-objects
-(level-triggered).
+objects (level-triggered).
 """
 
 from collections.abc import AsyncGenerator

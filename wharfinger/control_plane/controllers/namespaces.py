@@ -2,10 +2,8 @@
 
 A new namespace gets its ``default`` ServiceAccount and the ``kube-root-ca.crt`` ConfigMap in the step that creates it. A
 namespace that is being deleted is emptied one second later. While objects remain (finalizers), its conditions list them.
-When
-none is left, the ``kubernetes`` finalizer is removed from ``spec.finalizers`` through the ``finalize`` subresource, which
-lets
-the server remove the namespace.
+When none is left, the ``kubernetes`` finalizer is removed from ``spec.finalizers`` through the ``finalize`` subresource,
+which lets the server remove the namespace.
 """
 
 from collections import Counter

@@ -2,9 +2,8 @@
 rules.
 
 A rule that uses ``oldSelf`` is skipped if there is no old value, unless it takes an optional. A failed rule that does not
-use
-``oldSelf`` is only a warning if the value, or the nearest part around it that has an old value, is unchanged. A rule that
-cannot be evaluated has failed.
+use ``oldSelf`` is only a warning if the value, or the nearest part around it that has an old value, is unchanged. A rule
+that cannot be evaluated has failed.
 """
 
 from dataclasses import dataclass, field

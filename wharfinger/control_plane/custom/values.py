@@ -2,8 +2,7 @@
 
 Every keyword is checked, even if the type is already wrong. Each message is reported once, in the order of discovery. The
 branch of ``anyOf`` or ``oneOf`` whose errors are reported is the one in which most checks passed (``Found.held``). Errors of
-an
-unchanged value are ignored (:class:`~wharfinger.control_plane.custom.correlation.Pair`).
+an unchanged value are ignored (:class:`~wharfinger.control_plane.custom.correlation.Pair`).
 """
 
 import json

@@ -43,7 +43,8 @@ Chunks: TypeAlias = Callable[[], AbstractAsyncContextManager[AsyncIterator[bytes
 
 class FaultyHandler:
     """A ``Handler`` in front of another one. ``past(n)`` gives a handler whose reads are of n revisions ago; what was
-    done is counted in ``injected``, by the name of the rule."""
+    done is counted in ``injected``, by the name of the rule.
+    """
 
     def __init__(
         self,

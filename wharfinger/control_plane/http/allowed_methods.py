@@ -2,8 +2,7 @@
 
 Built-in and custom kinds differ, as in the kube-apiserver, where two programs answer for them. A path of a built-in group
 without a resource is a Status (404), and one of a custom group is plain text. A method that is not allowed is 405 of the
-path for
-built-in kinds, while custom ones look only at the verb.
+path for built-in kinds, while custom ones look only at the verb.
 """
 
 from functools import lru_cache

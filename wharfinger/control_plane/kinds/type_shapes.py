@@ -12,8 +12,7 @@ An undeclared field is :attr:`Relation.UNKNOWN`: its form follows the value (obj
 a whole).
 
 The data also has what Go prints of an empty struct (:attr:`ListTypes.zero`): the API server compares a created object with
-such
-an empty one, so a struct that is always there is never "added". And it has Go's names of the types and what they hold
+such an empty one, so a struct that is always there is never "added". And it has Go's names of the types and what they hold
 (:attr:`ListTypes.go_type`, :attr:`ListTypes.scalar`), by which bodies are read and refused
 (:mod:`~wharfinger.control_plane.wire.decoding`).
 """

@@ -90,14 +90,10 @@ def apply(
     """Return the object after ``manager`` applied ``intent`` to ``live`` (None: it is created), with its managedFields.
 
     Neither argument is changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent; fields
-    that
-    the endpoint does not change have to be removed before (status on the main resource). Defaults are to be filled in
-    afterwards.
-    ``reached`` is what such a write reaches of ``live``: the fields that ``before-first-apply`` is recorded to own. An apply
-    that
-    changes nothing, not even what it does not reach (``sent`` is the intent with that), keeps the time of the entry, and a
-    new entry
-    has none.
+    that the endpoint does not change have to be removed before (status on the main resource). Defaults are to be filled in
+    afterwards. ``reached`` is what such a write reaches of ``live``: the fields that ``before-first-apply`` is recorded to
+    own. An apply that changes nothing, not even what it does not reach (``sent`` is the intent with that), keeps the time of
+    the entry, and a new entry has none.
 
     Raises ApplyRefusedError, UndeclaredFieldError, and ApplyConflict unless ``force``.
     """

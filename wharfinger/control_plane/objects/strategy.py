@@ -13,8 +13,7 @@ class ClusterView(Protocol):
     """A read-only view of the stored objects: those of a kind by group and plural name ("" for all namespaces), or one.
 
     It also has the time of the request, a source of random numbers (``draw(6)`` is one of 0 to 5), and whether the request
-    is a dry
-    run, which must not use anything up.
+    is a dry run, which must not use anything up.
     """
 
     @property

@@ -140,9 +140,7 @@ class TokenSigner:
             return None
 
     def believed(self, token: str, audiences: Sequence[str]) -> tuple[User, tuple[str, ...]]:
-        """Return the service account of a token, and those of the requested audiences that the token has. Raises
-        TokenError.
-        """
+        """Return the service account of a token, and those of the requested audiences that the token has. Raises TokenError."""
         claims = self._claims(token)
         try:
             return self._user(claims), self._audiences(claims, audiences)

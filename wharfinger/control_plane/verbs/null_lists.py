@@ -1,9 +1,9 @@
 """Empty lists that are always printed come back from storage as null: what kube-apiserver stores does not know them apart.
 
 Built-in kinds are stored as protobuf, where an empty list is no list. A field that ``omitempty`` would leave out is left out
-(:mod:`~wharfinger.control_plane.kinds.typed_form`); one that is always there, such as ``rules`` of a Role, is null once it has
-been stored. Managed fields were written before, and name it. Kinds of the two API servers beside kube-apiserver's own are
-stored as JSON, and keep it.
+(:mod:`~wharfinger.control_plane.kinds.typed_form`); one that is always there, such as ``rules`` of a Role, is null once it
+has been stored. Managed fields were written before, and name it. Kinds of the two API servers beside kube-apiserver's own
+are stored as JSON, and keep it.
 """
 
 from dataclasses import dataclass

@@ -170,8 +170,8 @@ def _tracked_scale(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def _parent_managers(served: Served, obj: JsonObject, scale: JsonObject) -> Managers:
-    """Return the managers of an object after a write of its scale; a manager that so comes to own the number has no time
-    for it.
+    """Return the managers of an object after a write of its scale; a manager that so comes to own the number has no time for
+    it.
     """
     path, owners = _field_path(served), dict(managers_of(scale))
     found: dict[Manager, Owned] = {}

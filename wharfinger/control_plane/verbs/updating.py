@@ -222,8 +222,7 @@ def _recorded(
     """Return the new object with managed fields.
 
     ``was`` is the old object, as stored and in the served version; ``whole`` is the new one before what the write does not
-    reach
-    was removed.
+    reach was removed.
     """
     old, before = was
     after = settled(served, new)

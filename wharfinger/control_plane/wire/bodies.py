@@ -182,8 +182,7 @@ def encode(value: JsonValue, encoding: Encoding) -> bytes:
     """Return a value as a body; one line of JSON ends with a line feed, for users of curl.
 
     YAML has sorted keys, like the kube-apiserver's. A value that YAML cannot express as Kubernetes reads it (an integer
-    beyond 64
-    bits) is written in JSON, which is YAML too.
+    beyond 64 bits) is written in JSON, which is YAML too.
     """
     if encoding is Encoding.YAML:
         with suppress(YamlError):

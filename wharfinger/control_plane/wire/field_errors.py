@@ -1,8 +1,8 @@
 """Field errors as ``apimachinery/util/validation/field`` words them.
 
-A value that is wrong is shown as Go shows it: text in quotes, numbers and booleans bare, anything else as its JSON.
-Whoever passes an object passes it as the server's own type prints it: members in the order of the struct, keys of a map
-sorted (:func:`sorted_map`).
+A value that is wrong is shown as Go shows it: text in quotes, numbers and booleans bare, anything else as its JSON. Whoever
+passes an object passes it as the server's own type prints it: members in the order of the struct, keys of a map sorted
+(:func:`sorted_map`).
 """
 
 import json

@@ -1,8 +1,7 @@
 """Content negotiation: the media types that a client accepts and sends, and Kubernetes' views (``as=Table``).
 
 Protobuf is read but never written, and CBOR not at all: if a client accepts them, the next type that it accepts is used,
-which is
-JSON with every known client.
+which is JSON with every known client.
 """
 
 import re
@@ -74,12 +73,9 @@ def negotiate(
     """Return the best acceptable representation of an Accept header. Raises StatusError (406).
 
     A watch is never YAML. If a media type is known but the requested view is not, the refusal differs from that for an
-    unknown type:
-    in the kube-apiserver two programs look at them, one after the other, and only the second one for ``custom`` kinds. A
-    collection
-    that is read (``listing``) names the types of its watches too. ``offered`` are the types that the first program knows, if
-    they are
-    more than those of the second.
+    unknown type: in the kube-apiserver two programs look at them, one after the other, and only the second one for
+    ``custom`` kinds. A collection that is read (``listing``) names the types of its watches too. ``offered`` are the types
+    that the first program knows, if they are more than those of the second.
     """
     if not accept.strip():
         return Representation(Encoding.JSON)

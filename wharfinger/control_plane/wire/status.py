@@ -1,8 +1,8 @@
 """Failures as Kubernetes says them: the ``Status`` object, its reasons and the wording that clients match on.
 
 Verbs raise :class:`StatusError`; the handler turns it into the response. The constructors here are the only place where
-reasons, codes and messages are spelled, after the answers recorded from a kube-apiserver (API conventions, "Response
-Status Kind").
+reasons, codes and messages are spelled, after the answers recorded from a kube-apiserver (API conventions, "Response Status
+Kind").
 """
 
 from collections.abc import Sequence

@@ -61,9 +61,9 @@ def has_subchart_crds(chart: Path) -> bool:
 def subchart_crds(chart: Path, values: JsonObject, *, is_package: bool) -> tuple[JsonObject, ...]:
     """Return the objects in ``crds/`` of all sub-charts that are enabled with these values.
 
-    A chart's objects come before those of its sub-charts. ``is_package`` ignores the files that are not
-    the package's chart, such as its default values, which ``values`` contain already; its ``Chart.yaml`` is read. Blocking.
-    Raises RenderError naming the file.
+    A chart's objects come before those of its sub-charts. ``is_package`` ignores the files that are not the package's chart,
+    such as its default values, which ``values`` contain already; its ``Chart.yaml`` is read. Blocking. Raises RenderError
+    naming the file.
     """
     if not has_subchart_crds(chart):
         return ()

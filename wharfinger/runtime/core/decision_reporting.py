@@ -91,9 +91,7 @@ class Statements:
             self._heard.popleft()
 
     def _is_early(self, name: str) -> bool:
-        """Return whether a package is kept off by one that is not known yet, maybe through others with unreported
-        decisions.
-        """
+        """Return whether a package is kept off by one that is not known yet, maybe through others with unreported decisions."""
         seen, to_see = {name}, [name]
         while to_see:
             missing = self._missing(to_see.pop())

@@ -443,9 +443,7 @@ class Runtime:
             log.warning("%s: its steps are kept in the journal: %s", name, error)
 
     def clean_later(self, name: str) -> None:
-        """Forget a package whose removal is over, later, because its own queue reports that and cannot be removed
-        meanwhile.
-        """
+        """Forget a package whose removal is over, later, because its own queue reports that and cannot be removed meanwhile."""
         self.lifecycle.finish_removal(name)
         self._to_clean.append(name)
         self._clean_wake.set()

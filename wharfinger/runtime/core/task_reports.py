@@ -98,9 +98,7 @@ class Reports:
         self.runtime.set_status(instance, statuses.reachable(instance.status, urls, self.runtime.now()))
 
     def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
-        """Report warnings about one subject: things that work but should be changed. They replace the earlier ones about
-        it.
-        """
+        """Report warnings about one subject: things that work but should be changed. They replace the earlier ones about it."""
         if instance.warnings.get(subject, ()) == warnings:
             return
         instance.warnings[subject] = warnings

@@ -4,8 +4,8 @@ The engine is synchronous: whatever happens is one `step`, and then as many bodi
 queues on the way in, and nobody waits but for the end: a body that ends reports itself, and whoever speaks for the world outside
 (:class:`World`) does so by a call.
 
-A body always reports: what it raises is an outcome. Only a cancelled one does not, and then all of this is cancelled: no body
-is begun any more, and nobody is judged.
+A body always reports: what it raises is an outcome. Only a cancelled one does not, and then all of this is cancelled: no
+body is begun any more, and nobody is judged.
 """
 
 from collections import Counter

@@ -11,8 +11,8 @@ and never twice at once. What a body answers is taken in like this:
   it stand), and who waits for it goes on waiting;
 * otherwise it is parked, waits, or is done, and who waits for it is told.
 
-The stamps of a step are the clock; a run begins one later than anything that its step did, and so anything of a later step is
-later than the run.
+The stamps of a step are the clock; a run begins one later than anything that its step did, and so anything of a later step
+is later than the run.
 """
 
 from typing import Final, assert_never

@@ -1,5 +1,5 @@
-"""How far a package has come, and what of that outlives the daemon: the state machine of each package with its cancel scopes,
-the journal of its steps, and the record in its state.
+"""The progress of a package, and the part of it that outlives the daemon: the state machine of each package with its cancel
+scopes, the journal of its steps, and the record of its state.
 
-May import ``resources``; nothing here looks at why a package may be on.
+May import ``resources``; nothing here knows why a package may be on.
 """

@@ -1,21 +1,19 @@
-"""What is wanted of a package, and what a change of it calls for (spec/runtime §1.4, §2.2).
+"""The desired state of a package, and what a change of it requires (spec/runtime §1.4, §2.2).
 
-A wish is compared field by field; what differs is named by a :class:`Change`, and the changes together give the kind of the
-:class:`Decision`:
+A wish is compared with the one before, field by field. Each difference is a :class:`Change`, and the changes together give
+the kind of the :class:`Decision`:
 
-===================================================================  ===============================================
-changed                                                              calls for
-===================================================================  ===============================================
-nothing                                                              NONE
-source, package, version, namespace, requested, forced, reset        UPDATE: from Download on, whatever else changed
-settings, settings version, maintenance, resources, upkeep, scope,   RECONFIGURE: what is loaded is run anew
-no more
-suspended: no → yes (or a new package that is suspended)             SUSPEND, whatever else changed
-suspended: yes → no                                                  RESUME, whatever else changed: an update follows
-suspended: yes, and it stays so                                      NONE, whatever else changed: RESUME acts on it
-===================================================================  ===============================================
+===================================================================  =============================================== changed
+requires ===================================================================  ===============================================
+nothing                                                              NONE source, package, version, namespace, requested,
+forced, reset        UPDATE: from Download on, whatever else changed settings, settings version, maintenance, resources,
+upkeep, scope,   RECONFIGURE: the loaded version runs again no more suspended: no → yes (or a new package that is suspended)
+SUSPEND, whatever else changed suspended: yes → no                                                  RESUME, whatever else
+changed: an update follows suspended: yes, and it stays so                                      NONE, whatever else changed:
+RESUME acts on it ===================================================================
+===============================================
 
-Every change is part of a decision, also where nothing follows from it yet, so that what is told to people can name it.
+Every change is part of a decision, also if nothing follows from it yet, so that reports to users can name it.
 """
 
 from collections.abc import Iterator
@@ -25,7 +23,7 @@ from typing import Final
 
 
 class DecisionKind(Enum):
-    """What a changed desired state calls for."""
+    """The kind of work that a changed desired state requires."""
 
     NONE = "none"
     RECONFIGURE = "reconfigure"
@@ -63,21 +61,23 @@ _RECONFIGURING: Final = (
     Change.UPKEEP,
     Change.SCOPE,
 )
-"""What the loaded version can follow; in the order in which one of them is told as the reason."""
+"""The changes that the loaded version can follow, in the order in which one of them is reported as the reason."""
 
 _THE_REST: Final = "DesiredStateChanged"
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:
-    """What decides. Equal states call for nothing; `settings_checksum` stands for the settings, which are read late."""
+    """The fields that decide. Equal states require nothing; `settings_checksum` stands for the settings, which are read
+    late.
+    """
 
     source: str
     package: str
     version: str
     settings_checksum: str
     requested: str = ""
-    """Changed by a person who wants everything looked at again."""
+    """Changed by a user to have everything checked again."""
     namespace: str = ""
     settings_version: int = 0
     maintenance: str = ""
@@ -86,17 +86,17 @@ class DesiredState:
     upkeep: str = ""
     """Checksum of how drift is treated and readiness is judged."""
     forced: str = ""
-    """Changed by a person who wants the cached copy discarded, for a tag that was pushed again."""
+    """Changed by a user to have the cached copy discarded, for a tag that was pushed again."""
     reset: str = ""
-    """Changed by a person who wants one-time steps done again."""
+    """Changed by a user to have one-time steps done again."""
     suspended: bool = False
     cluster_scope: bool = False
-    """Whether an Application reaches beyond its own namespace."""
+    """True if an Application reaches beyond its own namespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a wish calls for, and what differs from the wish before (nothing for a package that is new)."""
+    """The work that a wish requires, and its differences from the wish before (none for a new package)."""
 
     kind: DecisionKind
     changes: tuple[Change, ...] = ()
@@ -108,7 +108,7 @@ class Decision:
 
 
 def decide(before: DesiredState | None, after: DesiredState) -> Decision:
-    """What ``after`` calls for in a package that had ``before``; None: it was not known."""
+    """Return what ``after`` requires of a package that had ``before``; None: the package was not known."""
     if before is None:
         return Decision(DecisionKind.SUSPEND if after.suspended else DecisionKind.UPDATE)
     changes = tuple(_changes(before, after))

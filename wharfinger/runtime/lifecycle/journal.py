@@ -1,20 +1,20 @@
 """The journal of operations: the step of the running operation of each package, in the state folder's journal (DESIGN §7).
 
-A restart begins every operation from the top; the journal lets it pass over the steps that were complete, so that a hook that
-is recorded as done never runs again, and what was in flight does. It may be lost: then every step is taken again, which
-converges, too, because what must happen once in a package's life is in its state in the cluster
+A restart begins every operation from the top. The journal lets it skip the steps that were complete, so a hook that is
+recorded as done never runs again, and a step that was in flight does. The journal may be lost: then every step is done
+again, which converges, too, because what must happen once in a package's life is in its state in the cluster
 (`runtime.lifecycle.package_state`).
 
-To lose it all is harmless; to lose its end is not: what was undone last would be read as done. The process that is killed loses
-nothing. The machine that loses its power does, and what is left is sound by every checksum. So a row says of which start of the
-machine it is (``boot``), and those of another count as nothing and are deleted: after a restart of the machine every operation
-begins from the top. What is left to go wrong is a disk that takes the end away while the machine runs, and the
-memory of the file with it; an apply that the journal has as done is therefore passed over only where the cluster has its
-release (`runtime.tasks.run_tasks`).
+Losing all of it is harmless; losing only its end is not: steps that were undone last would be read as done. A killed process
+loses nothing. A machine that loses its power does, and the rest is sound by every checksum. So each row has the boot ID of
+the machine (``boot``), and rows of another boot are ignored and deleted: after a restart of the machine every operation
+begins from the top. The remaining risk is a disk that loses the end of the file while the machine runs, and the memory of
+the file with it. Therefore an apply that the journal has as done is skipped only if the cluster has its release
+(`runtime.tasks.run_tasks`).
 
-The rules are in `runtime.lifecycle.journal_machine`; here is one machine for each package, and its rows in a table. A row is
-written before the machine's new state counts, and a call returns after both: whoever was answered is remembered by the next
-process.
+The rules are in `runtime.lifecycle.journal_machine`; this module has one machine for each package, and its rows in a table.
+A row is written before the machine's new state counts, and a call returns after both: the next process knows every answered
+call.
 
 ::
 
@@ -26,8 +26,8 @@ process.
         journal.complete("default.shop", Operation.UPDATE, "Download", digest)
     journal.finish("default.shop", Operation.UPDATE)
 
-Beginnings are not written: an operation without steps has nothing to resume. Nothing here waits; each call is a write of some
-tens of microseconds, or none.
+Beginnings are not written: an operation without steps has nothing to resume. Nothing here waits; each call is a write of
+some tens of microseconds, or none.
 """
 
 import sqlite3
@@ -59,7 +59,7 @@ from wharfinger.runtime.lifecycle.journal_machine import (
 
 
 def _version_1(_database: sqlite3.Connection) -> Iterable[Row]:
-    """The rows of the first version do not say of which start of the machine they are: none counts."""
+    """Upgrade from version 1, whose rows lack the boot ID of the machine: none of them counts."""
     return ()
 
 
@@ -123,35 +123,40 @@ class Journal:
                 raise JournalError(str(error)) from error
 
     def begin(self, package: str, operation: Operation, fingerprint: str) -> None:
-        """An operation begins. What an earlier process completed of it, with the same fingerprint, stays complete.
+        """Begin an operation. Steps that an earlier process completed of it with the same fingerprint stay complete.
 
         ``fingerprint`` stands for everything that the operation's steps depend on. A second beginning in one process is from
-        the top, whatever its fingerprint. What the operation makes untrue is forgotten: `journal_machine` says what.
+        the top, whatever its fingerprint. Records of other operations that this one makes untrue are deleted: see
+        `journal_machine`.
         """
         self._step(package, Begin(operation, fingerprint))
 
     def completed(self, package: str, operation: Operation, step: str) -> str | None:
-        """The result of a step of the operation that was begun ("" if it has none); None if it is not complete."""
+        """Return the result of a step of the begun operation ("" if it has none); None if it is not complete."""
         return completed(self._packages.get(package, {}), operation, step)
 
     def start(self, package: str, operation: Operation, step: str) -> None:
-        """The step is about to have its first effect. Nothing where the operation is not under way, or the step complete."""
+        """Record that the step is about to have its first effect. Do nothing if the operation is not under way, or the step
+        complete.
+        """
         self._step(package, Start(operation, step))
 
     def complete(self, package: str, operation: Operation, step: str, result: str = "") -> None:
-        """The step has had its last effect. Nothing where it is not in flight: a superseded task may report late."""
+        """Record that the step has had its last effect. Do nothing if it is not in flight: a superseded task may report
+        late.
+        """
         self._step(package, Complete(operation, step, result))
 
     def finish(self, package: str, operation: Operation) -> None:
-        """The operation is over; its steps are forgotten."""
+        """End the operation, and forget its steps."""
         self._step(package, Finish(operation))
 
     def forget(self, package: str) -> None:
-        """The package is gone, and all that is known of its operations."""
+        """Forget a removed package with all records of its operations."""
         self._step(package, Forget())
 
     def entries(self) -> tuple[JournalEntry, ...]:
-        """What is on record, sorted by package and operation."""
+        """Return the recorded operations, sorted by package and operation."""
         return tuple(
             JournalEntry(
                 package,
@@ -168,7 +173,7 @@ class Journal:
         )
 
     def _taken_up(self, table: JournalTable) -> dict[str, State]:
-        """What earlier processes left since the machine was started; the rest is deleted."""
+        """Return what earlier processes left since the machine was started; delete the rest."""
         rows = table.rows()
         earlier = [OPERATION_STEPS.key(row) for row in rows if row[-1] != self._boot]
         if earlier:
@@ -198,7 +203,7 @@ class Journal:
 
 
 def _restored(rows: Iterable[Row]) -> dict[str, State]:
-    """The machines of a process that finds these rows, which are sorted by package."""
+    """Return the machines of a process that finds these rows, which are sorted by package."""
     return {
         str(package): restored(
             Keep(Operation(str(operation)), str(fingerprint), str(name), int(number), bool(complete), str(result))

@@ -1,13 +1,13 @@
-"""Which steps of a package's operations are done, as a pure machine: what a restart may skip, and what it must not.
+"""The journal as a pure machine: which steps of a package's operations are done, and so which ones a restart may skip.
 
 Theory of operation. An *operation* (an update, a reconciliation, ...) of a package consists of named *steps*. A step is
 started, then its effects happen, then it is complete, with a text that later steps need (a digest, a revision). Rows follow
 these three, so that a process killed at any point leaves: nothing, a step in flight, or a complete step.
 
-Only what an *earlier process* left is ever resumed, and only by the first `Begin` of the same operation with the same
-fingerprint, the checksum of everything that the operation depends on. (Of earlier processes, those since the machine was
-started: nothing else is restored, see `runtime.lifecycle.journal`.) Within one process every beginning is from the top:
-the process knows itself what it did, and whoever begins once more wants it done once more.
+Only rows of an *earlier process* are ever resumed, and only by the first `Begin` of the same operation with the same
+fingerprint, the checksum of everything that the operation depends on. (Earlier processes are those since the machine was
+started: nothing else is restored, see `runtime.lifecycle.journal`.) Within one process every beginning is from the top: the
+process knows what it did, and a second beginning means that the operation is wanted once more.
 
 =====================  ====================================================================================================
 event                  what becomes of the operation's rows
@@ -20,13 +20,13 @@ Finish                 all deleted
 Forget                 all deleted, those of all operations of the package
 =====================  ====================================================================================================
 
-What one operation makes untrue of another, even of an earlier process: a removal takes away what everything else did; a
-reconciliation applies what a disabling took away, and a disabling takes away what a reconciliation applied; whoever does
-anything else to a package ends its removal (the object was made anew). An update leaves the records of reconciliations and
-disablings alone, because after a restart every package is updated first and only then takes up what was interrupted.
+One operation can make the records of another untrue, even those of an earlier process. A removal undoes every other
+operation; a reconciliation applies what a disabling removed, and a disabling removes what a reconciliation applied; every
+other operation ends a removal (the object was created again). An update leaves the records of reconciliations and disablings
+alone, because after a restart every package is updated first, and only then resumes what was interrupted.
 
-*Stale*: a task that was superseded may report once more before it notices. The new operation's tasks run only when the old
-ones have ended, so at that moment none of its steps are in flight, and the report changes nothing.
+*Stale*: a superseded task may report once more before it notices. The new operation's tasks run only when the old ones have
+ended, so at that moment none of its steps are in flight, and the report changes nothing.
 
 Bounds: MAX_STEPS steps of an operation, MAX_RESULT characters of a step's text; more is StepLimitError and changes nothing.
 No clock, no I/O: effects name rows, and the shell writes the rows of one event all or none, before the new state counts.
@@ -56,7 +56,7 @@ UNTRUE: Final[Mapping[Operation, tuple[Operation, ...]]] = {
     Operation.DISABLE: (Operation.RECONCILIATION, Operation.REMOVAL),
     Operation.REMOVAL: (Operation.UPDATE, Operation.RECONCILIATION, Operation.DISABLE),
 }
-"""What beginning an operation makes untrue of what others have on record."""
+"""The operations whose records become untrue when an operation begins."""
 
 
 class StepLimitError(Exception):
@@ -64,7 +64,7 @@ class StepLimitError(Exception):
 
 
 class Phase(StrEnum):
-    """Where a step is. A step in flight whose process died was interrupted; it has the same row."""
+    """The phase of a step. A step in flight whose process died was interrupted; it has the same row."""
 
     INTERRUPTED = "interrupted"
     IN_FLIGHT = "in flight"
@@ -82,7 +82,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One operation on record. ``earlier``: a process before this one left it, and nobody has begun it since."""
+    """One recorded operation. ``earlier``: an earlier process left it, and it was not begun since."""
 
     fingerprint: str
     earlier: bool = False
@@ -90,7 +90,7 @@ class Entry:
 
 
 State: TypeAlias = Mapping[Operation, Entry]
-"""What is on record of one package."""
+"""The recorded operations of one package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ Effect: TypeAlias = Drop | Keep
 
 
 def step(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
-    """What is on record after the event, and which rows change: drops first. Raises StepLimitError."""
+    """Return the records after the event, and the rows that change: drops first. Raises StepLimitError."""
     match event:
         case Begin():
             return _begin(state, event)
@@ -173,14 +173,14 @@ def step(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
 
 
 def completed(state: State, operation: Operation, name: str) -> str | None:
-    """The result of a complete step of an operation that was begun; None if it is not complete."""
+    """Return the result of a complete step of a begun operation; None if it is not complete."""
     entry = _begun(state, operation)
     found = entry.steps.get(name) if entry is not None else None
     return found.result if found is not None and found.phase is Phase.COMPLETE else None
 
 
 def restored(rows: Iterable[Keep]) -> State:
-    """The state of a process that begins with these rows."""
+    """Return the state of a process that begins with these rows."""
     state: dict[Operation, Entry] = {}
     for row in sorted(rows, key=lambda row: row.number):
         entry = state.get(row.operation, Entry(row.fingerprint, earlier=True))

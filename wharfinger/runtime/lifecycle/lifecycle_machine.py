@@ -1,52 +1,54 @@
-"""The lifecycle of one package as a pure machine: which operation may run, and what beginning one cancels (spec/runtime §2.2).
+"""The lifecycle of one package as a pure machine: which operation may run, and which ones its beginning cancels
+(spec/runtime §2.2).
 
-Theory of operation. A package that is known has a *desired state* and at most one operation of each kind:
+Theory of operation. A known package has a *desired state* and at most one operation of each kind:
 
 ==============  ======================================================================================================
-Update          brings a version here and loads it
-Reconciliation  configures and runs what is loaded
-Disable         puts to rest a package that is not wanted, or lacks something; a Reconciliation undoes it
-Vote            asks the enabled script again
-Rest            puts the hooks of a suspended package to rest
-Removal         takes everything away, and outranks all
+Update          downloads a version and loads it
+Reconciliation  configures and runs the loaded version
+Disable         disables a package that is not wanted, or lacks something; a Reconciliation undoes it
+Vote            runs the enabled script again
+Suspend         stops the hooks of a suspended package
+Removal         deletes everything, and outranks all
 ==============  ======================================================================================================
 
-An operation is known by a number, its *scope*, that was never used before; whatever runs for it is cancelled by that number,
-with a cause that people can read. Beginning an operation:
+An operation is known by a number, its *scope*, that was never used before. Everything that runs for it is cancelled by that
+number, with a cause that people can read. Beginning an operation:
 
 ===================  =================================  ===============================================  ==============
-begun                cancels                            leaves alone                                     refused while
+begun                cancels                            does not cancel                                  refused while
 ===================  =================================  ===============================================  ==============
-Update               Update, Reconciliation, Vote       Disable: what is unwanted leaves, whatever is    removing,
-                                                        brought here next                                suspended
+Update               Update, Reconciliation, Vote       Disable: an unwanted package is disabled,        removing,
+                                                        whatever version comes next                      suspended
 Reconciliation       Reconciliation, Disable            Update, Vote                                     removing,
                                                                                                          suspended
-Disable              Update [1], Reconciliation,        Vote: what it says is what may end the Disable   removing,
+Disable              Update [1], Reconciliation,        Vote: its result may end the Disable             removing,
                      Disable                                                                             suspended
 Vote                 Vote                               all others                                       removing,
                                                                                                          suspended
-Rest                 all                                                                                 removing, not
+Suspend              all                                                                                 removing, not
                                                                                                          suspended
 Removal              all                                                                                 removing
 ===================  =================================  ===============================================  ==============
 
-What begins after a suspension cancels a Rest that still runs, whichever operation it is.
-Everything is refused for a package that is not known. [1] A version that cannot be had must not keep what is unwanted in the
-cluster; UpdateCutShort says that it is to be begun again, behind the Disable.
+Any operation that begins after a suspension cancels a Suspend that still runs. Every event for an unknown package is
+refused. [1] A version that cannot be downloaded must not keep an unwanted package in the cluster; UpdateCutShort means that
+the update is to be begun again, after the Disable.
 
-Suspended is a property of the desired state: `Desired` answers SUSPEND, and beginning Rest ends what runs. A removal is never
-refused for it: a suspended package that nobody wants any more goes.
+Suspended is a property of the desired state: `Desired` answers SUSPEND, and beginning Suspend ends what runs. It never
+refuses a removal: a suspended package that is no longer wanted is removed.
 
 **The guard of the removal, in both directions.** RemovalCompleted forgets a package that is being removed, and only such a
 one: a package created again after its removal is a new one that a late completion cannot touch. A wish that comes while a
-package is being removed is not adopted, and not swallowed either: the answer is REMOVING, and the caller asks again
-(in the public peer it died with the package's entry: spec/runtime §13 item 19). A removal whose last task succeeded is
-*leaving*: it cannot be started again, so that none of its tasks runs beside whatever is created under the name next.
+package is being removed is neither adopted nor lost: the answer is REMOVING, and the caller asks again (in the public peer
+it was lost with the package's entry: spec/runtime §13 item 19). A removal whose last task succeeded is *leaving*: it cannot
+be started again, so that none of its tasks runs beside a package that is created under the name next.
 
-Invariants: at most one live scope of a kind; while removing no other than the removal's; while suspended none but Rest's and
-the removal's once Rest was begun; what is forgotten has no live scope; every scope begun is cancelled or ended exactly once.
+Invariants: at most one live scope of a kind; while removing, none but the removal's; while suspended, none but Suspend's and
+the removal's once Suspend was begun; a forgotten package has no live scope; every begun scope is cancelled or ended exactly
+once.
 
-No trio, no clock, no names: an event that is refused changes nothing, and says why.
+No trio, no clock, no names: an event that is refused changes nothing, and returns the reason.
 """
 
 from dataclasses import dataclass, replace
@@ -57,13 +59,13 @@ from wharfinger.runtime.lifecycle.desired_state import Decision, DecisionKind, D
 
 
 class Operation(Enum):
-    """What a package may be doing; the value is its name as people read it."""
+    """The operations of a package; each value is its name for people."""
 
     UPDATE = "update"
     RECONCILIATION = "reconciliation"
     DISABLE = "disabling"
     VOTE = "vote"
-    REST = "suspension"
+    SUSPEND = "suspension"
     REMOVAL = "removal"
 
 
@@ -79,7 +81,7 @@ class Refusal(Enum):
 
 
 NOTHING: Final = DesiredState("", "", "", "")
-"""What is wanted of a package of which nothing is known but that it must go."""
+"""The desired state of a package of which only its removal is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """Somebody says what is wanted."""
+    """A new desired state."""
 
     state: DesiredState
 
@@ -130,7 +132,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class BeginReconciliation:
-    """A reconciliation is to begin; ``reason`` is what the one that it supersedes is told, and must not be empty."""
+    """A reconciliation is to begin; ``reason`` is the cause with which it cancels an earlier one, and must not be empty."""
 
     scope: int
     reason: str
@@ -203,7 +205,7 @@ class BeginScope:
 
 @dataclass(frozen=True, slots=True)
 class CancelScope:
-    """What runs in this scope, or waits to, is interrupted."""
+    """Everything that runs or waits in this scope is cancelled."""
 
     scope: int
     cause: str
@@ -231,7 +233,7 @@ Next: TypeAlias = tuple[Package | None, tuple[Effect, ...]]
 
 
 def step(package: Package | None, event: Event) -> Next:
-    """The package after ``event`` (None: not known), and what is to be done, in this order."""
+    """Return the package after ``event`` (None: not known), and the effects in this order."""
     match event:
         case Desired(state):
             return _desired(package, state)
@@ -279,7 +281,7 @@ def _begin(package: Package, operation: Operation, scope: int) -> Next:
             return after, (*resumed, *cancelled, begun, *cut_short)
         case Operation.VOTE:
             return replace(package, vote=scope), (*resumed, *_cancel("asked again", package.vote), begun)
-        case Operation.REST:
+        case Operation.SUSPEND:
             return Package(package.desired, rest=scope), (*_cancel("suspended", *package.scopes), begun)
         case Operation.REMOVAL:
             return Package(package.desired, removal=scope), (*_cancel("removal started", *package.scopes), begun)
@@ -328,7 +330,7 @@ def _restart_removal(package: Package, scope: int) -> Next:
 def _refusal(package: Package, operation: Operation) -> Refusal | None:
     if package.removal is not None:
         return Refusal.REMOVING
-    if operation is Operation.REST:
+    if operation is Operation.SUSPEND:
         return None if package.desired.suspended else Refusal.NOT_SUSPENDED
     if operation is not Operation.REMOVAL and package.desired.suspended:
         return Refusal.SUSPENDED
@@ -336,8 +338,8 @@ def _refusal(package: Package, operation: Operation) -> Refusal | None:
 
 
 def _resume(package: Package, operation: Operation) -> tuple[Package, tuple[CancelScope, ...]]:
-    """The package without what is left of its suspension; Rest and Removal say themselves why they cancel it."""
-    if operation is Operation.REST or operation is Operation.REMOVAL:
+    """Return the package without the rest of its suspension; Suspend and Removal state themselves why they cancel it."""
+    if operation is Operation.SUSPEND or operation is Operation.REMOVAL:
         return package, ()
     return replace(package, rest=None), _cancel("resumed", package.rest)
 

@@ -1,15 +1,16 @@
-"""What of a package must outlive the process: one compare-and-set Secret per package (DESIGN §7, "Where truth lives").
+"""The state of a package that outlives the process: one compare-and-set Secret per package (DESIGN §7, "Where truth
+lives").
 
-A custom resource says what is wanted, a release record what is applied. Neither can say which one-time steps are done, which
-values the hooks have patched, and from which digest the version came, so this Secret does, in the package's namespace, of type
-``wharfinger.dev/package-state``. It is written *before* a step counts as done: a step that is recorded is never run again, one
-that is not may have run. It is a Secret because hooks' values are.
+A custom resource has the desired state, and a release record the applied one. Neither can record which one-time steps are
+done, which values the hooks have patched, and from which digest the version came. So this Secret does, in the package's
+namespace, of type ``wharfinger.dev/package-state``. It is written *before* a step counts as done: a recorded step is never
+run again, one that is not recorded may have run. It is a Secret because hooks' values are.
 
 Two daemons cannot both write it: each write names the resourceVersion it read.
 
-The document says its ``schema``, a number. Version 1, which had none, lacked what was applied: it is read as a package of
-which nothing is known to be applied. Version 2 did not say what hooks were synchronised with, version 3 not which kinds of
-objects they made. A newer one is refused: to write it back would forget what this program cannot see.
+The document has a number, its ``schema``. Version 1, which had none, lacked what was applied: it is read as a package of
+which nothing is known to be applied. Version 2 did not have what hooks were synchronised with, version 3 not which kinds of
+objects they made. A newer one is refused: writing it back would lose fields that this program does not know.
 """
 
 import base64
@@ -56,11 +57,11 @@ class PackageStateError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class PackageState:
-    """What is recorded of a package; empty where nothing is.
+    """The record of a package; empty fields if nothing is recorded.
 
-    ``source``, ``version`` and ``digest`` say what was installed; ``started`` which onStartup hooks are done for that digest;
-    ``patches`` what hooks have made of the values, compacted. ``applied`` is the fingerprint of the reconciliation last
-    completed, ``values`` the checksum of the values it ended with, ``settings`` that of the settings it began with.
+    ``source``, ``version`` and ``digest``: the installed package; ``started``: the onStartup hooks that are done for that
+    digest; ``patches``: what hooks have made of the values, compacted. ``applied`` is the fingerprint of the last completed
+    reconciliation, ``values`` the checksum of the values it ended with, ``settings`` that of the settings it began with.
     """
 
     source: str = ""
@@ -74,15 +75,17 @@ class PackageState:
     configured: JsonObject | None = field(default=None, repr=False)
     """The settings that last passed Configure, in their newest version; only of packages whose schema compares with them."""
     configured_version: int = 0
-    """Which version that was; 0: not known."""
+    """The version that was configured; 0: not known."""
     withdrawn: bool = False
     """It was taken away, to the last of its hooks, and nothing was applied since."""
     forced: str = ""
     reset: str = ""
     """Requests of people that were heard, as annotations have them."""
     synchronized: tuple[tuple[str, str], ...] = ()
-    """By binding (``hooks/pods.sh#0``): the checksum of what its hook knows of what is there; sorted. One that is told more is
-    not in it until it is at rest again."""
+    """The checksum of the objects that a hook knows, by binding (``hooks/pods.sh#0``), sorted.
+
+    A binding whose hook is being told of changes is left out until that is done.
+    """
 
     made: frozenset[str] = frozenset()
     """``apps/v1/Deployment`` of each kind that its hooks may have made objects of; they are collected when it is uninstalled."""
@@ -96,28 +99,30 @@ class PackageState:
         return replace(known, source=source, version=version, digest=digest, started=started, synchronized=synchronized)
 
     def heard(self, *, forced: str, reset: str) -> "PackageState":
-        """What people have asked for is done, or about to be: a reset makes the hooks start anew."""
+        """Record that the requests of users are done, or about to be; a reset makes the hooks start again."""
         anew = self.started_anew().configured_as(None) if reset != self.reset else self
         return replace(anew, forced=forced, reset=reset)
 
     def configured_as(self, settings: JsonObject | None, version: int = 0) -> "PackageState":
-        """These settings passed Configure, in this version of their schema; None: nothing is to be compared with them."""
+        """Record the settings that passed Configure, in this version of their schema; None: nothing is to be compared with
+        them.
+        """
         return replace(self, configured=settings, configured_version=version)
 
     def startup_done(self, hook: str) -> "PackageState":
-        """An onStartup hook has done its part for this digest."""
+        """Record that an onStartup hook is done for this digest."""
         return replace(self, started=self.started | {hook})
 
     def started_anew(self) -> "PackageState":
-        """The hooks are to do everything again, from values without their patches; what was applied is no longer vouched for."""
+        """Make the hooks do everything again, from values without their patches; what was applied no longer counts as known."""
         return replace(self, started=frozenset(), patches=(), applied="", values="", settings="", synchronized=())
 
     def patched(self, patches: tuple[JsonValue, ...]) -> "PackageState":
-        """What hooks have made of the values now."""
+        """Record what hooks have made of the values."""
         return replace(self, patches=patches)
 
     def applied_as(self, fingerprint: str, values: str, settings: str) -> "PackageState":
-        """A reconciliation was completed; three empty texts: what it had applied is being taken away."""
+        """Record a completed reconciliation; three empty texts: the applied objects are being removed."""
         return replace(self, applied=fingerprint, values=values, settings=settings)
 
     def taken_away(self) -> "PackageState":
@@ -125,7 +130,7 @@ class PackageState:
         return replace(self, withdrawn=True)
 
     def synchronized_with(self, known: Mapping[str, str]) -> "PackageState":
-        """What hooks know of what is there, by binding; replaces what was known of all of them."""
+        """Record the objects that hooks know, by binding; this replaces what was recorded of all of them."""
         return replace(self, synchronized=tuple(sorted(known.items())))
 
     def may_have_made(self, kinds: Iterable[str]) -> "PackageState":
@@ -133,11 +138,11 @@ class PackageState:
         return replace(self, made=self.made | frozenset(kinds))
 
     def collected(self) -> "PackageState":
-        """What its hooks had made is gone."""
+        """Record that the objects which its hooks made are gone."""
         return replace(self, made=frozenset())
 
     def placed(self) -> "PackageState":
-        """From now on something of it may be in the cluster."""
+        """Record that from now on objects of the package may be in the cluster."""
         return replace(self, withdrawn=False)
 
 
@@ -154,7 +159,7 @@ class StateRecord:
     _updating: trio.Lock = field(default_factory=trio.Lock)
 
     async def read(self) -> PackageState:
-        """What is recorded; an empty state where nothing is. Raises ClusterError."""
+        """Return the record; an empty state if there is none. Raises ClusterError."""
         try:
             secret = await self.client.get(self.key)
         except NotFoundError:
@@ -173,7 +178,7 @@ class StateRecord:
     async def update(self, change: Callable[[PackageState], PackageState]) -> None:
         """Record what ``change`` makes of the state; one update at a time.
 
-        What somebody else wrote meanwhile is read first and kept, as far as ``change`` keeps it. Raises ClusterError.
+        Changes of another writer are read first and kept, as far as ``change`` keeps them. Raises ClusterError.
         """
         async with self._updating:
             if self._uncertain:
@@ -209,7 +214,7 @@ class StateRecord:
 
 
 def state_record(client: ClusterClient, identity: PackageId) -> StateRecord:
-    """Where a package's state is kept: ``wharfinger.app.<instance>`` or ``wharfinger.module.<name>`` in its namespace."""
+    """Return the key of a package's record: ``wharfinger.app.<instance>`` or ``wharfinger.module.<name>`` in its namespace."""
     kind = "app" if isinstance(identity, AppId) else "module"
     return StateRecord(
         client, ObjectKey(SECRET, identity.namespace, f"wharfinger.{kind}.{identity.release}"), identity.name
@@ -217,7 +222,7 @@ def state_record(client: ClusterClient, identity: PackageId) -> StateRecord:
 
 
 def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
-    """The Secret. Raises PackageStateError where it would be too large."""
+    """Return the Secret. Raises PackageStateError if it would be too large."""
     started = list[JsonValue](sorted(state.started))
     document: JsonObject = {
         "schema": SCHEMA,
@@ -248,7 +253,7 @@ def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
 
 
 def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
-    """The state in a Secret, of this version of the document or an older one. Raises FormatError or binascii.Error."""
+    """Return the state in a Secret, of this version of the document or an older one. Raises FormatError or binascii.Error."""
     text = find_str(dict(secret), "data", STATE_KEY).encode(errors="replace")
     data = base64.b64decode(text, validate=True)
     document = as_object(decode_json(data, max_bytes=MAX_STATE, what=STATE_KEY), STATE_KEY)

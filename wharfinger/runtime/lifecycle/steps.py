@@ -38,34 +38,34 @@ class Steps:
     begun: bool = False
 
     def begin(self, fingerprint: str) -> None:
-        """An attempt begins. Raises JournalError."""
+        """Begin an attempt. Raises JournalError."""
         self.journal.begin(self.package, self.operation, fingerprint)
 
     def begin_once(self, fingerprint: str) -> None:
-        """The operation begins, unless an attempt of it has: what that completed stays complete. Raises JournalError."""
+        """Begin the operation, unless an attempt has: its completed steps stay complete. Raises JournalError."""
         if not self.begun:
             self.begin(fingerprint)
             self.begun = True
 
     def done(self, step: str) -> str | None:
-        """What a completed step left; None where it is to be taken."""
+        """Return the result of a completed step; None if it is to be done."""
         return self.journal.completed(self.package, self.operation, step)
 
     @contextmanager
     def taking(self, step: str) -> Iterator[Taken]:
-        """The step is in flight while the body runs, and complete when it succeeds. Raises JournalError."""
+        """Keep the step in flight while the body runs, and complete it when the body succeeds. Raises JournalError."""
         self.journal.start(self.package, self.operation, step)
         taken = Taken()
         yield taken
         self.journal.complete(self.package, self.operation, step, taken.result)
 
     def finish(self) -> None:
-        """The operation is over. Raises JournalError."""
+        """End the operation. Raises JournalError."""
         self.journal.finish(self.package, self.operation)
 
 
 def fingerprint(digest: str, namespace: str, settings: ResolvedSettings, wanted: Directives) -> str:
-    """Of a reconciliation: whatever decides what it brings into the cluster, but for what its own hooks make of the values."""
+    """Return the fingerprint of a reconciliation: all its inputs, except what its own hooks make of the values."""
     # Said only where it is so: of all others the fingerprint stays the one that is recorded.
     scope: JsonObject = {"clusterScope": True} if wanted.cluster_scope else {}
     return checksum(

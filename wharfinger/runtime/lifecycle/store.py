@@ -1,9 +1,10 @@
-"""The lifecycle store: per package what is wanted, and which operation may run, as scopes that queues understand.
+"""The lifecycle store: for each package its desired state, and the operations that may run, as scopes that queues
+understand.
 
-What is decided, and why, is told at the top of :mod:`~wharfinger.runtime.lifecycle.lifecycle_machine`; what a wish calls for
-in :mod:`~wharfinger.runtime.lifecycle.desired_state`. This is the shell: it keeps a machine for each name, gives out the
-numbers, and turns them into :class:`WorkScope` objects. It enqueues nothing and awaits nothing, so a decision and the scope
-that goes with it can never be pulled apart. A cancelled scope's listeners run within the call; they find the store as it is
+:mod:`~wharfinger.runtime.lifecycle.lifecycle_machine` explains the decisions, and
+:mod:`~wharfinger.runtime.lifecycle.desired_state` what a wish requires. This module is the shell: it keeps a machine for
+each name, gives out the numbers, and turns them into :class:`WorkScope` objects. It enqueues nothing and awaits nothing, so
+a decision and its scope are never separated. A cancelled scope's listeners run within the call; they find the store as it is
 after the decision.
 """
 
@@ -39,7 +40,7 @@ from wharfinger.runtime.lifecycle.lifecycle_machine import (
 
 
 class RemovalStart(Enum):
-    """What `begin_removal` found."""
+    """The result of `begin_removal`."""
 
     DONE = "done"
     IN_FLIGHT = "in flight"
@@ -73,31 +74,31 @@ class LifecycleStore:
         self._step(name, Tracked())
 
     def begin_update(self, name: str) -> WorkScope | None:
-        """A scope for Download, Install and Load; None while removing, suspended or untracked."""
+        """Return a scope for Download, Install and Load; None while removing, suspended or untracked."""
         return self._begin(name, Operation.UPDATE).begun
 
     def begin_reconciliation(self, name: str, reason: str) -> WorkScope | None:
-        """A scope for Configure and Run; None while removing, suspended or untracked.
+        """Return a scope for Configure and Run; None while removing, suspended or untracked.
 
         ``reason`` is the cause that an earlier reconciliation is cancelled with. Raises ValueError if it is empty.
         """
         return self._step(name, BeginReconciliation(self._number(), reason)).begun
 
     def begin_disable(self, name: str) -> tuple[WorkScope | None, bool]:
-        """A scope for Disable, and whether an update was cut short for it, which is to be begun again behind it.
+        """Return a scope for Disable, and whether an update was cut short for it, which is to be begun again after it.
 
-        No scope while removing, suspended (nothing is deleted then) or untracked.
+        There is no scope while removing, suspended (nothing is deleted then) or untracked.
         """
         answer = self._begin(name, Operation.DISABLE)
         return answer.begun, UpdateCutShort() in answer.effects
 
     def begin_vote(self, name: str) -> WorkScope | None:
-        """A scope for asking the enabled script again; None while removing, suspended or untracked."""
+        """Return a scope for running the enabled script again; None while removing, suspended or untracked."""
         return self._begin(name, Operation.VOTE).begun
 
     def begin_suspend(self, name: str) -> WorkScope | None:
         """End whatever runs; a scope for putting hooks to rest. None unless suspended, while removing, or untracked."""
-        return self._begin(name, Operation.REST).begun
+        return self._begin(name, Operation.SUSPEND).begun
 
     def begin_removal(self, name: str) -> tuple[RemovalStart, WorkScope | None]:
         """Mark the package as removing; the scope comes with STARTED only."""
@@ -107,11 +108,15 @@ class LifecycleStore:
         return RemovalStart.DONE if Refused(Refusal.UNKNOWN) in answer.effects else RemovalStart.IN_FLIGHT, None
 
     def restart_removal(self, name: str) -> WorkScope | None:
-        """A new scope for a removal, whose tasks so far are interrupted; None where none runs, or its last task is through."""
+        """Return a new scope for a removal, whose tasks so far are cancelled; None if none runs, or its last task has
+        succeeded.
+        """
         return self._step(name, RestartRemoval(self._number())).begun
 
     def finish_removal(self, name: str) -> None:
-        """The removal's last task succeeded: it cannot be started again. Its queue goes next, then `complete_removal`."""
+        """Record that the removal's last task succeeded: it cannot be started again. Its queue is deleted next, then
+        `complete_removal`.
+        """
         self._step(name, RemovalFinished())
 
     def complete_removal(self, name: str) -> bool:
@@ -119,30 +124,32 @@ class LifecycleStore:
         return not any(isinstance(effect, Refused) for effect in self._step(name, RemovalCompleted()).effects)
 
     def is_removing(self, name: str) -> bool:
-        """A removal runs."""
+        """Return whether a removal runs."""
         package = self._packages.get(name)
         return package is not None and package.removal is not None
 
     def is_suspended(self, name: str) -> bool:
-        """Somebody wants the package left as it is. Says nothing about a removal, which goes on all the same."""
+        """Return whether a user wants the package kept as it is. A removal runs all the same."""
         package = self._packages.get(name)
         return package is not None and package.desired.suspended
 
     def complete_run(self, name: str) -> None:
-        """The version is applied; what asks for another run from now on has not been seen by this one."""
+        """Record that the version is applied; a request for another run from now on was not seen by this one."""
         self._step(name, RunCompleted())
 
     def is_applying(self, name: str) -> bool:
-        """A reconciliation is on its way to Run, or in it."""
+        """Return whether a reconciliation is on its way to Run, or in it."""
         package = self._packages.get(name)
         return package is not None and package.applying
 
     def complete_update(self, name: str) -> None:
-        """The version is loaded; a change of settings may be acted on from now on."""
+        """Record that the version is loaded; a change of settings may be acted on from now on."""
         self._step(name, UpdateCompleted())
 
     def is_loading(self, name: str) -> bool:
-        """An update runs: its end begins a reconciliation, which reads the settings late and so needs no second one."""
+        """Return whether an update runs. Its end begins a reconciliation, which reads the settings late and so needs no
+        second one.
+        """
         package = self._packages.get(name)
         return package is not None and package.update is not None
 

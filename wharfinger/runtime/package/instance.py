@@ -353,9 +353,7 @@ class Reporter(Protocol):
         ...
 
     def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
-        """Report warnings about one subject: things that work but should be changed. They replace the earlier ones about
-        it.
-        """
+        """Report warnings about one subject: things that work but should be changed. They replace the earlier ones about it."""
         ...
 
     def uninstalled(self, instance: Instance) -> None:

@@ -2,8 +2,7 @@
 they need.
 
 A resource first creates the node of its package's definition, which reads files, and runs again when that is done. Then it
-waits
-for the decision about every package that it names, also about those that no file declares:
+waits for the decision about every package that it names, also about those that no file declares:
 
 =========  ================================================================================================================
 NONE       it lacks every named package that is not judged, absent ones included: they may still come
@@ -13,12 +12,11 @@ FORCE      the packages that it names wait for it in turn: the cycle is judged a
 
 A cycle of dependencies is refused, and every member reports the way around, as the live scheduler refuses the last member. A
 cycle that any-of or none-of groups close is a knot, which the gates decide (:mod:`wharfinger.runtime.scheduler.soft_edges`).
-At
-FORCE only nodes run that lack nothing outside their own cycle, so every unjudged package that they reach is in it.
+At FORCE only nodes run that lack nothing outside their own cycle, so every unjudged package that they reach is in it.
 
 Verdicts come from :mod:`wharfinger.runtime.scheduler.gates`, on nodes that are made of definitions as in the daemon. A
-package
-that never becomes a node there (it cannot be loaded, or is on a cycle) is no node here, so others find it "not installed".
+package that never becomes a node there (it cannot be loaded, or is on a cycle) is no node here, so others find it "not
+installed".
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -104,8 +102,8 @@ class PlanBodies:
         return tuple(node_id(spec.id) for spec in self._wanted.values())
 
     async def run(self, who: Id, level: Level, _loop: tuple[Id, ...], /) -> Outcome:
-        """Run a node, as the module explains. A cycle is reported as by the live scheduler, which tells hard edges from
-        soft ones.
+        """Run a node, as the module explains. A cycle is reported as by the live scheduler, which tells hard edges from soft
+        ones.
         """
         if who.kind == _DEFINITION:
             return await self._bring(who)

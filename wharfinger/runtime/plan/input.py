@@ -1,12 +1,9 @@
 """Applications and Modules from files, for a plan: the same files that a user would give to ``kubectl apply -f``.
 
 Files are read as kubectl reads them: YAML or JSON, several documents, lists; of a folder, the files directly in it that end
-in
-``.yaml``, ``.yml`` or ``.json``. No API server is there to accept a document, so each is validated against the same
-definition
-(``crds/``) that an API server has, unknown fields included. Then it is read as the daemon reads it. Other kinds, and objects
-that
-are being deleted, are skipped and counted.
+in ``.yaml``, ``.yml`` or ``.json``. No API server is there to accept a document, so each is validated against the same
+definition (``crds/``) that an API server has, unknown fields included. Then it is read as the daemon reads it. Other kinds,
+and objects that are being deleted, are skipped and counted.
 
 All problems are found in one go, and each names its file and its document (counted from 1, empty ones left out).
 """

@@ -1,9 +1,8 @@
 """Definitions of packages from a local folder, for a plan: what the daemon would load, without keeping any of it.
 
 The folder is the one that a PackageRepository names (``spec.folder`` or ``spec.layout``): for each package a folder of that
-name,
-which is an OCI image layout or has the package's files. Files are read in place. A version of a layout is installed into a
-temporary store, by the steps of the daemon, and removed when the folder is closed.
+name, which is an OCI image layout or has the package's files. Files are read in place. A version of a layout is installed
+into a temporary store, by the steps of the daemon, and removed when the folder is closed.
 
 Hooks are not run here, not even for their configuration, and no rule or conversion is compiled; ``wharfinger package check``
 does that.
@@ -70,8 +69,8 @@ async def open_package_folder(root: Path) -> AsyncIterator[PackageFolder]:
 
 
 def _from_folder(folder: Path, package: str, version: str) -> Definition:
-    """Return the definition that `FolderRegistry` would hand out. A folder has one version, the one that its files state,
-    if they do.
+    """Return the definition that `FolderRegistry` would hand out. A folder has one version, the one that its files state, if
+    they do.
     """
     if not folder.is_dir():
         raise ArtifactNotFoundError(f"{folder}: not found; there is no such folder")

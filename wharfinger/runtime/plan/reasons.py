@@ -1,10 +1,8 @@
 """Explanations of the packages of a plan that would not be on, as `wharfinger why` gives them for a daemon.
 
 The findings are put into the snapshots that explanations are made from. They have no times, so none are shown. Of a long
-chain
-both ends are shown: a user at the far end of a thousand packages wants the root, and not every name. All explanations of a
-plan
-together look at MAX_LOOKS packages; if that is not enough, the rest have no explanation.
+chain both ends are shown: a user at the far end of a thousand packages wants the root, and not every name. All explanations
+of a plan together look at MAX_LOOKS packages; if that is not enough, the rest have no explanation.
 """
 
 from collections.abc import Mapping
@@ -68,8 +66,8 @@ class Explainer:
         )
 
     def explain(self, name: str) -> ExplanationSnapshot | None:
-        """Return the chain of causes to its root, with the remedy; None if nothing blocks the package, or the limit of
-        looks is reached.
+        """Return the chain of causes to its root, with the remedy; None if nothing blocks the package, or the limit of looks
+        is reached.
         """
         found = explain(name, self._known) if self._looks < MAX_LOOKS else None
         if found is None or found.ready:

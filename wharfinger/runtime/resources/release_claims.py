@@ -1,8 +1,8 @@
 """The owners of Helm releases: each belongs to one package, from its first check until nothing of the package is left.
 
-A Module and an Application may ask for the same release (DESIGN §7, "Identity"). The first to be checked gets it. The other is
-refused with the owner's name, and notified when the release is free. A release that an earlier process installed names its
-owner in a label.
+A Module and an Application may ask for the same release (DESIGN §7, "Identity"). The first to be checked gets it. The other
+is refused with the owner's name, and notified when the release is free. A release that an earlier process installed names
+its owner in a label.
 """
 
 from collections.abc import Callable

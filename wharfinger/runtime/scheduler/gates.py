@@ -1,26 +1,21 @@
 """Decisions: which packages are on, from their rules and from what packages require of each other.
 
 :mod:`wharfinger.runtime.scheduler.rules` gives the votes about a node. The first FORBID wins, wherever it stands; without
-one,
-the last vote that is not UNDEFINED wins. A node is on if and only if that is ENABLE. Nothing can force a node on: its
+one, the last vote that is not UNDEFINED wins. A node is on if and only if that is ENABLE. Nothing can force a node on: its
 requirements can always block it. If one of several FORBIDs is the user's, it is the reported reason: the requirements of an
 unwanted package do not matter. If all votes would enable the node and only its enabled script has not answered yet, the
-decision
-is *pending*, and the node is off.
+decision is *pending*, and the node is off.
 
 Decisions are a function of the present nodes, never of the history: nodes are judged in their topological order, after the
-nodes
-that they name. A knot (:mod:`wharfinger.runtime.scheduler.soft_edges`) is judged as a whole, after everything that it
-depends on.
-Two cases in a knot need rules of their own, so that no verdict ever swings:
+nodes that they name. A knot (:mod:`wharfinger.runtime.scheduler.soft_edges`) is judged as a whole, after everything that it
+depends on. Two cases in a knot need rules of their own, so that no verdict ever swings:
 
 * a *late* any-of member counts as soon as a round over the knot enabled it; rounds repeat while that enables more nodes, and only
   for the nodes that it affects;
 * of two nodes that exclude each other, the one that is placed later yields.
 
 So a decision depends only on the node and on the nodes that it names, and only the nodes that `Topology.affected_by` returns
-have
-to be judged again.
+have to be judged again.
 """
 
 import heapq

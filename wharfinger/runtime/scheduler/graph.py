@@ -1,25 +1,18 @@
 """The dependency graph: the nodes of the scheduler, and the order that their requirements give them.
 
 There are two kinds of edges. A declared dependency, optional or not, is *hard* while its target is there: the target comes
-first
-and is waited for, and a cycle of hard edges is an error that changes nothing. Members of any-of and none-of groups are
-*soft*
-edges. They place the member first, so that its decision is known before that of the node that names it, but only if this
-closes
-no cycle: chains of fallbacks and packages that exclude each other must not be errors. An any-of member that was placed first
-is
-waited for as well. Nodes that soft edges tie into a cycle are a *knot*: :mod:`wharfinger.runtime.scheduler.soft_edges`
-chooses
-which of its edges are kept. Outside of knots all edges are kept.
+first and is waited for, and a cycle of hard edges is an error that changes nothing. Members of any-of and none-of groups are
+*soft* edges. They place the member first, so that its decision is known before that of the node that names it, but only if
+this closes no cycle: chains of fallbacks and packages that exclude each other must not be errors. An any-of member that was
+placed first is waited for as well. Nodes that soft edges tie into a cycle are a *knot*:
+:mod:`wharfinger.runtime.scheduler.soft_edges` chooses which of its edges are kept. Outside of knots all edges are kept.
 
 A lower order comes first. An order that is declared below that of a dependency is raised to it. Otherwise both would wait
-for
-each other for ever: the dependency behind the barrier between orders, the dependent behind its edge (spec/runtime §4.5,
+for each other for ever: the dependency behind the barrier between orders, the dependent behind its edge (spec/runtime §4.5,
 §4.6).
 
 Invariants. A topology is a function of the nodes alone; the sequence in which they arrived leaves no trace. A change costs
-what
-it can reach, and never the size of the graph: the maps are persistent, and only these places are visited:
+what it can reach, and never the size of the graph: the maps are persistent, and only these places are visited:
 
 - the *circle* of the changed node, searched from both of its ends at once until the shorter one is exhausted;
 - its former knot, because only that can come apart when edges go (no cycle that is new or gone avoids the changed node);
@@ -60,8 +53,7 @@ class CycleError(Exception):
     """The error that a node would close a cycle of dependencies. Nothing was changed.
 
     ``members``: all nodes on a cycle with the lowest of these names, sorted. ``path``: a shortest one of these cycles, from
-    that name
-    on; each node needs the next, and the last one needs the first.
+    that name on; each node needs the next, and the last one needs the first.
     """
 
     def __init__(self, members: Iterable[str], path: Iterable[str]) -> None:
@@ -81,12 +73,9 @@ class Node:
     """One loaded package: only facts of its definition.
 
     ``floor`` is its verdict if no rule votes: ENABLE for Applications, DISABLE for Modules. ``script``: the package has an
-    enabled
-    script, whose vote is waited for after every NodeAdded. ``subscriptions``: the packages after whose runs it wants to run
-    again;
-    they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that enable this Module. ``declined``:
-    its files
-    say that it is off by default, so the floor is a decision and not a missing one.
+    enabled script, whose vote is waited for after every NodeAdded. ``subscriptions``: the packages after whose runs it wants
+    to run again; they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that enable this Module.
+    ``declined``: its files say that it is off by default, so the floor is a decision and not a missing one.
     """
 
     name: str
@@ -161,8 +150,7 @@ class Topology:
         """Sort some of the nodes: dependencies first, then by declared order, then by name. Knots stay together.
 
         There is one order of all nodes, of which any subset has its part: by rank, then by declared order and name. A knot
-        has the
-        declared order and name of its first member.
+        has the declared order and name of its first member.
         """
 
         def key(name: str) -> tuple[int, int, str, int]:

@@ -2,8 +2,7 @@
 
 Theory of operation (spec/runtime §4). A node is a loaded package. Whether it is *on* is decided by
 :mod:`wharfinger.runtime.scheduler.gates`, in the order of :mod:`wharfinger.runtime.scheduler.graph`. Ordering and waiting
-are
-the fixpoint engine's (:mod:`wharfinger.runtime.fixpoint`): each node here is a node there, and its body depends on its
+are the fixpoint engine's (:mod:`wharfinger.runtime.fixpoint`): each node here is a node there, and its body depends on its
 phase:
 
 =========  ===========================================================================================  ====================
@@ -14,17 +13,15 @@ Active     run N is complete. A node that is off is Active too, so that it never
 
 A body that lacks something parks under the packages that are not active, under its script's vote, or under the highest tier
 (:mod:`wharfinger.runtime.scheduler.tiers`) below it that is not released, and is woken by exactly these. The world outside
-is
-the run of a package: nothing here waits for time. The engine never drains here: a missing dependency is reported at once,
-and
-its arrival wakes the node.
+is the run of a package: nothing here waits for time. The engine never drains here: a missing dependency is reported at once,
+and its arrival wakes the node.
 
 Invariants:
 
 * a node is scheduled only while everything it waits for is active, and never while it is off;
 * a change of one node resets no other node, except those that subscribed to it;
 * a node waits only for the nodes that it names, for the orders below its own, and for its script's vote;
-* a failed run, retried or not, no longer holds back higher orders, only its dependents, or one broken package would stop the rest;
+* a failed run holds back only its dependents and no longer the higher orders, or one broken package would stop the rest;
 * a gate that closes pauses a package; only a no of the user or of the script uninstalls it (DESIGN §7);
 * a step costs what the event can reach, never the size of the graph.
 

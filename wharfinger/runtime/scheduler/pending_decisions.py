@@ -2,10 +2,8 @@
 named.
 
 Performing an order may send the scheduler an event, which orders more. A new order for a package replaces its waiting one:
-the
-last verdict, and whether it is to run or to be disabled. So there is never more than one entry for a package, and no
-outdated
-order is performed (spec/runtime §13 item 1: no bound that could block, no lock).
+the last verdict, and whether it is to run or to be disabled. So there is never more than one entry for a package, and no
+outdated order is performed (spec/runtime §13 item 1: no bound that could block, no lock).
 """
 
 from collections import deque

@@ -1,9 +1,8 @@
 """Rules: what each has to say about one node, in a fixed order.
 
 The order (spec/runtime §4.2): the floor; the versions of Kubernetes and of the platform; the end of the cluster's bootstrap;
-dependencies; any-of and none-of groups; for Modules, the bundle of the platform, and what a global hook says; the user's intent;
-the enabled script.
-All from Kubernetes to the groups are *gates*: they say FORBID or nothing.
+dependencies; any-of and none-of groups; for Modules, the bundle of the platform, and what a global hook says; the user's
+intent; the enabled script. All from Kubernetes to the groups are *gates*: they say FORBID or nothing.
 
 The version of what is installed is looked at without its prerelease and build metadata wherever a rule has a range: 1.2.0-rc1
 satisfies ``>=1.2.0``. What is no version at all (``latest``) satisfies no range, and is in every one that is excluded.
@@ -30,8 +29,7 @@ class Facts:
     """The versions and properties of the platform.
 
     Versions are empty if they are unknown. ``bootstrapped``: the cluster is ready for more than its own components.
-    ``edition`` and
-    ``bundle`` of the platform; without a bundle, no bundle enables a Module.
+    ``edition`` and ``bundle`` of the platform; without a bundle, no bundle enables a Module.
     """
 
     kubernetes: str = ""
@@ -85,8 +83,8 @@ class Others:
     """The other nodes that a node is judged against.
 
     ``enabled``: the versions of the nodes that are on; ``installed``: all nodes. In a knot, ``late`` has any-of members that
-    count
-    although they are placed later, with their versions, and ``refusers`` the nodes before it that exclude it and are on.
+    count although they are placed later, with their versions, and ``refusers`` the nodes before it that exclude it and are
+    on.
     """
 
     enabled: Mapping[str, str]

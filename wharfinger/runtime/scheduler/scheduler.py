@@ -1,8 +1,7 @@
 """The scheduler: the machine with its state, questions about it, and admission.
 
 See :mod:`wharfinger.runtime.scheduler.machine` for its behaviour. Synchronous and without I/O: the caller that applies an
-event
-performs the returned effects in their order, and applies their results as events.
+event performs the returned effects in their order, and applies their results as events.
 """
 
 from dataclasses import dataclass
@@ -117,10 +116,8 @@ class Scheduler:
         """Refuse a package that could not be on, before any work on it begins. Nothing is changed (spec/runtime §4.8).
 
         Only its gates are checked, as things are now: the versions of Kubernetes and of the platform, the end of the
-        bootstrap,
-        dependencies and groups. The intent of users is no part of admission. Raises ConstraintsError with the message of the
-        first gate,
-        or CycleError if the package would close a cycle.
+        bootstrap, dependencies and groups. The intent of users is no part of admission. Raises ConstraintsError with the
+        message of the first gate, or CycleError if the package would close a cycle.
         """
         graph = self._graph
         standing = graph.decisions().get if graph.paused else graph.standing

@@ -1,15 +1,11 @@
 """Knots: nodes that name each other in a cycle, which only soft edges can close, and the choice of the edges that are kept.
 
 Members of any-of and none-of groups are placed before the node that names them. Outside of cycles that is always possible.
-In a
-cycle a choice must be made, and it must not depend on the sequence of events: the hard edges of the knot hold; then its
-any-of
-pairs are taken in sorted order, then its none-of pairs, and each is kept unless its member already depends on the node that
-names
-it. A pair that was not kept has a consequence: an any-of member is *late* for the knot, and a node that excludes a node
-placed
-later is a *refuser* of that node. :mod:`wharfinger.runtime.scheduler.gates` decides a knot as a whole, with a rule for each
-case.
+In a cycle a choice must be made, and it must not depend on the sequence of events: the hard edges of the knot hold; then its
+any-of pairs are taken in sorted order, then its none-of pairs, and each is kept unless its member already depends on the
+node that names it. A pair that was not kept has a consequence: an any-of member is *late* for the knot, and a node that
+excludes a node placed later is a *refuser* of that node. :mod:`wharfinger.runtime.scheduler.gates` decides a knot as a
+whole, with a rule for each case.
 
 The choice follows from the nodes of the knot alone. Each node keeps its position while edges are added (Pearce and Kelly, A
 dynamic topological sort algorithm for directed acyclic graphs, 2007), so an edge that points the right way costs nothing.
@@ -30,8 +26,7 @@ class Knot:
     """The nodes of one cycle in the order in which they are decided; ``position`` has the place of each.
 
     ``kept``: the any-of members in the knot that come before the node that names them. ``late``: those that come after one
-    that does.
-    ``refused_by``: for a node, the nodes before it that exclude it, sorted.
+    that does. ``refused_by``: for a node, the nodes before it that exclude it, sorted.
     """
 
     members: tuple[str, ...]
@@ -45,8 +40,7 @@ def tie(hard: Pairs, any_of: Pairs, none_of: Pairs, order: Callable[[str], int])
     """Return the knot of the nodes that are the keys of ``hard``; edges that leave the knot are ignored.
 
     No node names itself, and hard edges close no cycle. ``order`` is the declared order of a node; nodes without a fixed
-    order are
-    sorted by it, then by name.
+    order are sorted by it, then by name.
     """
     line = _Line(hard, any_of, none_of)
     kept: dict[str, set[str]] = {}

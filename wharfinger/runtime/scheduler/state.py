@@ -1,8 +1,7 @@
 """The state of the scheduler: packages with their phases, and the books of the engine, the gates and the orders.
 
 :mod:`wharfinger.runtime.scheduler.machine` explains them. Everything is frozen and persistent: a step copies nothing that it
-does
-not change, and a what-if is a step whose result is dropped.
+does not change, and a what-if is a step whose result is dropped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -74,8 +73,8 @@ class Entry:
 
     @property
     def released(self) -> bool:
-        """Return whether the package no longer holds its tier: a failed one, and one that can only wait for that, holds
-        back no other.
+        """Return whether the package no longer holds its tier: a failed one, and one that can only wait for that, holds back
+        no other.
         """
         return isinstance(self.phase, Active) or self.hopeless
 

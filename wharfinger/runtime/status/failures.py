@@ -1,7 +1,7 @@
 """The meaning of an error for its package: the reason that its status shows, and whether a retry can help.
 
-The errors of the other parts say what went wrong; this table says what follows. A registry is an input that sends no event when
-it changes, so every failure of a registry is retried with the queue's capped backoff instead of being parked
+The errors of the other parts say what went wrong; this table says what follows. A registry is an input that sends no event
+when it changes, so every failure of a registry is retried with the queue's capped backoff instead of being parked
 (docs/decisions/0005).
 """
 

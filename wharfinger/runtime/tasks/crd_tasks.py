@@ -1,7 +1,7 @@
 """EnsureCRDs, AwaitCRDs, EnsureWebhooks: the objects that must be in the cluster before their users (spec/runtime §5, §5.2).
 
-EnsureCRDs runs in a lane of its own as soon as its package may be on, and is retried there until it succeeds. AwaitCRDs is part
-of the reconciliation: the package's own definitions must be established, those of all other packages tried once
+EnsureCRDs runs in a lane of its own as soon as its package may be on, and is retried there until it succeeds. AwaitCRDs is
+part of the reconciliation: the package's own definitions must be established, those of all other packages tried once
 (:mod:`~wharfinger.runtime.package.first_attempts`). EnsureWebhooks runs after the hooks were started, and applies conversion
 webhooks before the objects that they convert: it renders the chart and applies its ``ConversionWebhook`` objects alone, as
 objects of the release.

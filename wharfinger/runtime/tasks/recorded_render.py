@@ -68,10 +68,10 @@ class Recorded:
 def render_inputs(request: RenderRequest, use: ChartUse, layout: Layout) -> str:
     """Return the fingerprint of everything that a render depends on, as far as the chart's templates can ask for it.
 
-    Whether it is an install or an upgrade does not count, nor which Helm renders: neither makes an installed chart be rendered
-    again. Nor do API versions of the cluster and values of the platform that no template reads, because they change with every
-    other package; nor do overrides that are applied to a render afterwards. Raises FormatError for values that have no
-    canonical form.
+    Whether it is an install or an upgrade does not count, nor which Helm renders: neither makes an installed chart be
+    rendered again. Nor do API versions of the cluster and values of the platform that no template reads, because they change
+    with every other package; nor do overrides that are applied to a render afterwards. Raises FormatError for values that
+    have no canonical form.
     """
     use = use.with_values(request.values)
     parts: JsonObject = {
@@ -97,8 +97,8 @@ def pack_base(rendered: Rendered) -> bytes:
 def matching(history: Sequence[Release], inputs: str) -> Iterator[Release]:
     """Yield the revisions that have the label of these inputs, newest first; they may be summaries.
 
-    The search ends at a deployed revision of ours with another label: the renders before it are out of date. Revisions of users
-    do not end it.
+    The search ends at a deployed revision of ours with another label: the renders before it are out of date. Revisions of
+    users do not end it.
     """
     for release in reversed(history):
         found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))

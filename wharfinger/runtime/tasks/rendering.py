@@ -133,8 +133,8 @@ async def recorded(
 ) -> Recorded | None:
     """Return the render that a record of the release holds for the same inputs; None if there is none.
 
-    ``unchanged``: everything requested was applied before. A last revision without a label then counts, too, if it has the same
-    values. Raises PackageError or ClusterError.
+    ``unchanged``: everything requested was applied before. A last revision without a label then counts, too, if it has the
+    same values. Raises PackageError or ClusterError.
     """
     release = await _newest_sealed(wanted, instance, tools, history)
     if release is not None:
@@ -160,8 +160,8 @@ async def _newest_sealed(
 async def bring_subchart_crds(instance: Instance, tools: Tools, wanted: Wanted, progress: Progress) -> bool:
     """Apply the CRDs of the charts in the chart, and wait until they are established; return whether there are any.
 
-    `helm install` does the same before it renders, because templates may ask for kinds, or look them up. Raises PackageError or
-    ClusterError.
+    `helm install` does the same before it renders, because templates may ask for kinds, or look them up. Raises PackageError
+    or ClusterError.
     """
     request, releases = wanted.request, tools.releases
     find = partial(subchart_crds, request.chart, request.values, is_package=request.chart_file is not None)

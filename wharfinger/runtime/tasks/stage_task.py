@@ -1,7 +1,7 @@
 """A task of the pipeline: one piece of work, whose outcome is that of its stage.
 
-An expected failure becomes a line in the status and a TaskFailed for the queue, which retries or parks. Any other failure is a
-defect: it is reported as one and passed to the queue's guard. A task's reports go through its operation's scope, so a
+An expected failure becomes a line in the status and a TaskFailed for the queue, which retries or parks. Any other failure is
+a defect: it is reported as one and passed to the queue's guard. A task's reports go through its operation's scope, so a
 superseded task cannot report any more.
 """
 

@@ -132,8 +132,8 @@ async def rest_hooks(instance: Instance, tools: Tools) -> None:
 async def run_bound(instance: Instance, tools: Tools, reporter: Reporter, binding: str, *, number: int = 1) -> set[str]:
     """Run the hooks of a Helm binding (``beforeHelm`` …) in their order, with all their snapshots.
 
-    Return the names of those that changed the values. Each hook is a step of the operation, and skipped if the journal has it
-    as complete; ``number`` is the round.
+    Return the names of those that changed the values. Each hook is a step of the operation, and skipped if the journal has
+    it as complete; ``number`` is the round.
     """
     steps, changed = instance.journalled(), set[str]()
     for hook in bound_hooks(instance.hooks, binding):

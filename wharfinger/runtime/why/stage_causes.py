@@ -1,9 +1,9 @@
 """The causes in a package's own stages and tasks: what failed, what is at work, and what that waits for.
 
-A removal, a resource that cannot be acted on, and ``spec.suspend`` take precedence over all stages. After them, the first stage
-that is not done counts: its failure, or the task that works on it. A failure in a separate lane (event hooks, definitions) is
-reported as well. A workload that is not ready counts only once all earlier stages are done: until then it belongs to what is
-about to be replaced.
+A removal, a resource that cannot be acted on, and ``spec.suspend`` take precedence over all stages. After them, the first
+stage that is not done counts: its failure, or the task that works on it. A failure in a separate lane (event hooks,
+definitions) is reported as well. A workload that is not ready counts only once all earlier stages are done: until then it
+belongs to what is about to be replaced.
 """
 
 from collections.abc import Iterator

@@ -186,9 +186,7 @@ def condition_errors(conditions: list[JsonObject], path: str, *, params: bool = 
 
 
 def reserved_name_warnings(configuration: JsonObject, _old: JsonObject | None) -> list[str]:
-    """Return a warning if the name of a webhook configuration, policy or binding is reserved for the server's own
-    manifests.
-    """
+    """Return a warning if the name of a webhook configuration, policy or binding is reserved for the server's own manifests."""
     if not text(configuration, "metadata", "name").endswith(RESERVED_SUFFIX):
         return []
     why = "are reserved for static manifest-based configurations and cannot be managed via the API"

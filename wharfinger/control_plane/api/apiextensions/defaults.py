@@ -1,6 +1,5 @@
 """The validation of defaults in schemas: each must be valid by its schema, with all rules, and must not have fields that
-would be
-pruned.
+would be pruned.
 
 A default inside an object's ``metadata``, ``apiVersion`` or ``kind`` is validated as part of such an object.
 """

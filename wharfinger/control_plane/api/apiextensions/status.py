@@ -1,8 +1,8 @@
 """The status of a definition, as kube-apiserver's CustomResourceDefinition controllers write it. Pure.
 
 A name is accepted if no other definition of the group has it. Once all names of a definition were accepted, it is
-permanently
-established, and it is served under the names that are accepted now. A condition keeps its time until its status changes.
+permanently established, and it is served under the names that are accepted now. A condition keeps its time until its status
+changes.
 """
 
 from collections.abc import Iterable
@@ -32,8 +32,7 @@ def settled_status(
     work.
 
     The annotation NEVER_ESTABLISHED prevents a definition from being established: ``true`` permanently, ``until-touched``
-    until it
-    is ``touched``. The latter simulates a definition that a restarted API server forgot.
+    until it is ``touched``. The latter simulates a definition that a restarted API server forgot.
     """
     status = find_object(definition, "status")
     asked, accepted = find_object(definition, "spec", "names"), find_object(status, "acceptedNames")

@@ -2,8 +2,7 @@
 folder.
 
 A definition is validated in its internal form (:mod:`~wharfinger.control_plane.api.apiextensions.form`): fields that all
-versions
-share are in ``spec.validation`` and so on. An update need not satisfy what the old definition already violated
+versions share are in ``spec.validation`` and so on. An update need not satisfy what the old definition already violated
 (:class:`Asked`), so that later server versions can be stricter.
 """
 

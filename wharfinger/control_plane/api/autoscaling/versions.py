@@ -1,9 +1,8 @@
 """The conversion of HorizontalPodAutoscalers from autoscaling/v1 to autoscaling/v2, in which they are stored, and back.
 
 Version 1 has fields for one metric only, the CPU utilization. It shows all other metrics, the behavior and most of the
-status as
-JSON in annotations, and reads them from there. The JSON has forms of its own: the behavior has the form of kube-apiserver's
-internal types. An annotation that does not hold such JSON is dropped.
+status as JSON in annotations, and reads them from there. The JSON has forms of its own: the behavior has the form of
+kube-apiserver's internal types. An annotation that does not hold such JSON is dropped.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,7 @@
 """The defaults of Kubernetes 1.36 (and of the answers recorded from it), kind by kind.
 
 Two steps are easily confused. Values that are defaulted here belong to the writer's fields. Values that a kind's strategy
-sets at
-creation (cluster IPs, node ports, the first status) do not; they are added later, when the object is stored.
+sets at creation (cluster IPs, node ports, the first status) do not; they are added later, when the object is stored.
 
 Every rule only adds what is missing, so defaulting twice changes nothing.
 """
@@ -40,8 +39,7 @@ def apply_defaults(obj: JsonObject, now: datetime | None = None) -> JsonObject:
     """Return a copy of the object in the form that its Go type prints, with the defaults of its kind.
 
     For kinds that are not built in, only the metadata is formatted; the defaults of custom kinds come from their schema.
-    ``now`` is the
-    initial value of a few fields; without it they are not filled in.
+    ``now`` is the initial value of a few fields; without it they are not filled in.
     """
     api_version, kind = kind_of(obj)
     group, version = split_api_version(api_version)

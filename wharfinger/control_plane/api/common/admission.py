@@ -85,10 +85,8 @@ class Plugin:
     """One plugin, with kube-apiserver's name. Its functions may raise StatusError and must not modify their arguments.
 
     ``resources`` are the kinds (``Kind.group_kind``) that it handles; empty for all. ``mutate`` runs after the field
-    managers are
-    recorded, so no manager owns the fields that it adds. ``check`` runs last, once the object is valid. ``charge`` records
-    the use
-    that the write counts as, right before the object is stored (not in a dry run).
+    managers are recorded, so no manager owns the fields that it adds. ``check`` runs last, once the object is valid.
+    ``charge`` records the use that the write counts as, right before the object is stored (not in a dry run).
     """
 
     name: str

@@ -1,9 +1,8 @@
 """The protection against privilege escalation: users can only grant permissions that they have.
 
 To write a role, a user needs all of its rules or the verb ``escalate``; to bind a role, all of its rules or the verb
-``bind``.
-Violations are refused before the object itself is validated. Whether one rule covers another is decided part by part: each
-combination of group, resource, verb and name by itself.
+``bind``. Violations are refused before the object itself is validated. Whether one rule covers another is decided part by
+part: each combination of group, resource, verb and name by itself.
 """
 
 from collections.abc import Iterator, Sequence

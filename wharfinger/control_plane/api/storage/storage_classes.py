@@ -52,8 +52,7 @@ def _topology_errors(terms: list[JsonObject]) -> list[FieldError]:
     """Return the errors of the terms that restrict the topology of volumes.
 
     Every empty term is reported as a duplicate as often as there are terms: upstream compares it with a list that begins
-    with that
-    many unset entries.
+    with that many unset entries.
     """
     errors: list[FieldError] = []
     known = Counter({frozenset[tuple[str, frozenset[str]]](): len(terms)})

@@ -1,8 +1,7 @@
 """One controller, and the task that runs all of them.
 
 An error concerns one object only: it is logged, and the object is retried with an increasing pause. So no controller can
-stop
-another, and no object is given up permanently.
+stop another, and no object is given up permanently.
 """
 
 import logging

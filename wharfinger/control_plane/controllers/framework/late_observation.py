@@ -1,8 +1,7 @@
 """A controller that observes changed objects with a delay: the annotation ``wharfinger.dev/observed-after``.
 
 In a real cluster a Deployment's ``metadata.generation`` is ahead of its ``status.observedGeneration`` while its controller
-is
-busy with other objects, which takes seconds in a large cluster. Until the delay has passed, the object is not reconciled.
+is busy with other objects, which takes seconds in a large cluster. Until the delay has passed, the object is not reconciled.
 """
 
 from dataclasses import replace

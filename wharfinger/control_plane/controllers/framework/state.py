@@ -1,10 +1,9 @@
 """The cluster as controllers read and change it: the control plane's own storage, through its own verbs.
 
 The controllers run in the process of the server, so they need no copy of the cluster and no watches. They are notified of
-each
-change in the step that makes it, read the stored objects, and write with the same verbs as requests (defaults, admission,
-validation and managed fields included), under the field managers of upstream's controllers. All decisions depend on stored
-objects only, so nothing is lost when the controllers stop.
+each change in the step that makes it, read the stored objects, and write with the same verbs as requests (defaults,
+admission, validation and managed fields included), under the field managers of upstream's controllers. All decisions depend
+on stored objects only, so nothing is lost when the controllers stop.
 """
 
 from collections import deque

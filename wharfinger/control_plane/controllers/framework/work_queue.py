@@ -1,9 +1,8 @@
 """The queue of keys that controllers must reconcile, with the most urgent controllers first.
 
 A single task does all the work, one key at a time, so no key is ever processed twice at once. A key waits once per
-controller.
-Among controllers with due keys, the first in the list runs first: Pods before the set that counts them, and sets before the
-Deployment that counts them. So each object is written once where upstream writes it many times.
+controller. Among controllers with due keys, the first in the list runs first: Pods before the set that counts them, and sets
+before the Deployment that counts them. So each object is written once where upstream writes it many times.
 """
 
 import heapq

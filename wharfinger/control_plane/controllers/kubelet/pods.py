@@ -1,10 +1,8 @@
 """The simulation of Pods, which are scheduled and run without a scheduler, nodes and kubelets.
 
 A Pod of a controller runs and is ready at once. A Pod without a controller runs after three seconds (:data:`BARE_S`), unless
-it
-has simulation annotations or is a Helm hook: a client that treats it as unscheduled, as it would be on a cluster without
-nodes,
-is not disturbed until then. A Pod is ignored if another manager reports its status. Containers of Pods with
+it has simulation annotations or is a Helm hook: a client that treats it as unscheduled, as it would be on a cluster without
+nodes, is not disturbed until then. A Pod is ignored if another manager reports its status. Containers of Pods with
 ``restartPolicy: Always`` run without end; others succeed at once. Annotations change this behaviour
 (:mod:`~wharfinger.control_plane.controllers.framework.simulation_annotations`).
 
@@ -196,8 +194,7 @@ class PodController:
         """Remove a Pod that is being deleted, as its containers are stopped, unless it has finalizers or no node.
 
         A Pod on a node that is not an object is removed at the end of its grace period, because no kubelet stops its
-        containers.
-        Return the seconds until then.
+        containers. Return the seconds until then.
         """
         node = find_str(pod, "spec", "nodeName")
         if not node or find_list(pod, "metadata", "finalizers"):

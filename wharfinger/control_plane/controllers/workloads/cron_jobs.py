@@ -1,9 +1,8 @@
 """CronJobs: a Job at each time of a schedule, by the control plane's clock.
 
 If several times were missed, only the latest counts, and only if ``startingDeadlineSeconds`` allows it. If an earlier Job
-still
-runs, ``concurrencyPolicy`` decides whether the new one is skipped, replaces it or runs beside it. Jobs beyond the history
-limits are deleted.
+still runs, ``concurrencyPolicy`` decides whether the new one is skipped, replaces it or runs beside it. Jobs beyond the
+history limits are deleted.
 """
 
 from collections.abc import Iterable

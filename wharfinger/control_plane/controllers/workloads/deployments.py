@@ -3,8 +3,7 @@
 Each reconciliation finds or creates the set of the current template, moves replicas between sets as the strategy allows,
 deletes sets beyond the history limit, and reports the progress
 (:mod:`~wharfinger.control_plane.controllers.workloads.deployment_status`). All decisions depend on the existing sets, so
-each
-reconciliation is one step of a rollout. Source of texts and order: kube-controller-manager's deployment controller.
+each reconciliation is one step of a rollout. Source of texts and order: kube-controller-manager's deployment controller.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,10 +1,9 @@
 """Jobs: Pods that run to completion, as many times as requested, and the result.
 
 A Pod has a finalizer until its end is counted, so each is counted exactly once. Failed Pods are replaced at once (upstream
-waits
-longer each time). The Pods of a Job that is finished or deleted lose the finalizer. A Job that another controller manages is
-ignored. Not simulated: ``podFailurePolicy``, ``successPolicy``, ``backoffLimitPerIndex``.
-Source of texts and conditions: kube-controller-manager's job controller.
+waits longer each time). The Pods of a Job that is finished or deleted lose the finalizer. A Job that another controller
+manages is ignored. Not simulated: ``podFailurePolicy``, ``successPolicy``, ``backoffLimitPerIndex``. Source of texts and
+conditions: kube-controller-manager's job controller.
 """
 
 from collections.abc import Iterable, Sequence

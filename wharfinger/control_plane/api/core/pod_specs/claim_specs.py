@@ -1,6 +1,4 @@
-"""The validation of a claim's spec: in PersistentVolumeClaims, in StatefulSets' templates of them, and in ephemeral
-volumes.
-"""
+"""The validation of a claim's spec: in PersistentVolumeClaims, in StatefulSets' templates of them, and in ephemeral volumes."""
 
 from typing import Final
 
@@ -23,8 +21,7 @@ def claim_spec_errors(
     """Return all errors of a claim's spec at ``path``.
 
     ``any_value`` and ``any_group`` tolerate invalid values in the selector and invalid API groups of the source, which old
-    claims may
-    contain.
+    claims may contain.
     """
     errors = (
         [] if texts(spec, "accessModes") else [required(f"{path}.accessModes", "at least 1 access mode is required")]

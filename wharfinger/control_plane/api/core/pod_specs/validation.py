@@ -1,8 +1,7 @@
 """The validation of a pod spec, in a Pod or in the template of a workload, as in kube-apiserver.
 
 Errors have upstream's order, because it is visible: the answer lists them in the order in which they were found. The parts
-are in
-the other modules of this folder (volumes, containers, scheduling, security); this module combines them.
+are in the other modules of this folder (volumes, containers, scheduling, security); this module combines them.
 """
 
 from typing import Final
@@ -206,9 +205,7 @@ def _pod_resource_errors(spec: JsonObject, path: str, claims: set[str]) -> list[
 
 
 def _host_port_errors(spec: JsonObject, path: str, *, template: bool) -> list[FieldError]:
-    """Return the errors of host ports on the host's network: they must equal the container's port; a template may omit
-    them.
-    """
+    """Return the errors of host ports on the host's network: they must equal the container's port; a template may omit them."""
     if not flag(spec, "hostNetwork"):
         return []
     errors: list[FieldError] = []

@@ -2,8 +2,7 @@
 enforced.
 
 ``pod-security.kubernetes.io/enforce`` refuses Pods. ``…/warn`` (and ``enforce``, if it is stricter) sends warnings to
-clients,
-also for templates of Pods. ``audit`` would write to an audit log, which does not exist here.
+clients, also for templates of Pods. ``audit`` would write to an audit log, which does not exist here.
 """
 
 import re

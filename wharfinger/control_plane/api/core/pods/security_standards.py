@@ -1,8 +1,7 @@
 """The pod security standards, check by check (KEP-2579): what ``baseline`` and ``restricted`` refuse in a pod spec.
 
 Each check returns the reason (``host namespaces``) and the details (``hostNetwork=true``), or None if the pod passes. Checks
-changed
-over time, so each gets the minor version of Kubernetes whose standards apply.
+changed over time, so each gets the minor version of Kubernetes whose standards apply.
 """
 
 from collections.abc import Callable, Iterable

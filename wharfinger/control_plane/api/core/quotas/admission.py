@@ -1,8 +1,7 @@
 """The ResourceQuota plugin: a write that exceeds a quota of its namespace is refused; one that fits is charged.
 
 A quota applies as soon as its status has hard limits and use, which a controller writes. A write is charged at once to the
-quota's
-status. Otherwise two successive writes could both fit before the controller has counted the first.
+quota's status. Otherwise two successive writes could both fit before the controller has counted the first.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,9 @@
 """The use of a ResourceQuota by objects: pure sums, for admission (one object) and for the controller (all objects).
 
 A quota names resources in ``hard``. The name of a resource determines which objects use it: ``pods``, ``requests.cpu`` and
-similar
-names belong to pods, ``services.nodeports`` to services, ``requests.storage`` to claims, and ``count/deployments.apps``
-counts any
-kind. A quota may apply only to some pods or claims (scopes). Sources: ``k8s.io/kubernetes/pkg/quota/v1``.
+similar names belong to pods, ``services.nodeports`` to services, ``requests.storage`` to claims, and
+``count/deployments.apps`` counts any kind. A quota may apply only to some pods or claims (scopes). Sources:
+``k8s.io/kubernetes/pkg/quota/v1``.
 """
 
 import math

@@ -1,8 +1,7 @@
 """The validation of a Service's own addresses: ``clusterIP``, ``clusterIPs``, ``ipFamilies``, ``ipFamilyPolicy``.
 
 A Service may have two address families (dual stack, KEP-563); the first is primary. The rules are checked before addresses
-are
-allocated, and again as part of the whole validation.
+are allocated, and again as part of the whole validation.
 """
 
 from typing import Final

@@ -2,10 +2,8 @@
 hold them.
 
 There is no register of allocations: those of the stored Services are taken. The low end of both ranges is reserved for users
-that
-request a certain address or port (KEP-3070, KEP-3668); all other values are drawn from the rest first. A dry run draws
-nothing. As
-in kube-apiserver, it shows the range's own address, and ports beyond the range.
+that request a certain address or port (KEP-3070, KEP-3668); all other values are drawn from the rest first. A dry run draws
+nothing. As in kube-apiserver, it shows the range's own address, and ports beyond the range.
 """
 
 import ipaddress

@@ -2,8 +2,7 @@
 changes.
 
 A client may set any of ``clusterIP`` and ``clusterIPs``, omit allocated values, and change the type. The functions here fill
-in
-the rest (registry/core/service of kube-apiserver: begin of create and update, then the strategy). Only IPv4 is configured
+in the rest (registry/core/service of kube-apiserver: begin of create and update, then the strategy). Only IPv4 is configured
 here.
 """
 
