@@ -91,13 +91,13 @@ def test_what_beginning_cancels(operation: Operation, after: Package, causes: di
 def test_resting_cancels_all_and_an_update_ends_it() -> None:
     suspended = replace(BUSY, desired=SUSPENDED[0])
     package, effects = step(suspended, begin(Operation.SUSPEND, 9))
-    assert package == Package(SUSPENDED[0], rest=9)
+    assert package == Package(SUSPENDED[0], suspension=9)
     assert effects == (*(CancelScope(scope, "suspended") for scope in (1, 2, 3, 4)), BeginScope(9, Operation.SUSPEND))
     again, effects = step(package, begin(Operation.SUSPEND, 10))
-    assert again == Package(SUSPENDED[0], rest=10)
+    assert again == Package(SUSPENDED[0], suspension=10)
     assert CancelScope(9, "suspended") in effects
     resumed, effects = step(again, Desired(V1))
-    assert resumed == Package(V1, rest=10)
+    assert resumed == Package(V1, suspension=10)
     assert step(resumed, begin(Operation.UPDATE, 11)) == (
         Package(V1, update=11),
         (CancelScope(10, "resumed"), BeginScope(11, Operation.UPDATE)),
@@ -110,7 +110,7 @@ def test_what_is_refused(operation: Operation) -> None:
     assert step(None, event) == (None, (Refused(Refusal.UNKNOWN),))
     removing = Package(V1, removal=1)
     assert step(removing, event) == (removing, (Refused(Refusal.REMOVING),))
-    resting = Package(SUSPENDED[0], rest=1)
+    resting = Package(SUSPENDED[0], suspension=1)
     refused = step(resting, event) == (resting, (Refused(Refusal.SUSPENDED),))
     assert refused is (operation in {*PLAIN, Operation.RECONCILIATION})
 

@@ -93,7 +93,7 @@ class Package:
     reconciliation: int | None = None
     disabling: int | None = None
     vote: int | None = None
-    rest: int | None = None
+    suspension: int | None = None
     removal: int | None = None
     applying: bool = False
     """A reconciliation is on its way to the end of Run."""
@@ -103,7 +103,7 @@ class Package:
     @property
     def scopes(self) -> tuple[int, ...]:
         """The live scopes."""
-        scopes = (self.update, self.reconciliation, self.disabling, self.vote, self.rest, self.removal)
+        scopes = (self.update, self.reconciliation, self.disabling, self.vote, self.suspension, self.removal)
         return tuple(scope for scope in scopes if scope is not None)
 
 
@@ -282,7 +282,7 @@ def _begin(package: Package, operation: Operation, scope: int) -> Next:
         case Operation.VOTE:
             return replace(package, vote=scope), (*resumed, *_cancel("asked again", package.vote), begun)
         case Operation.SUSPEND:
-            return Package(package.desired, rest=scope), (*_cancel("suspended", *package.scopes), begun)
+            return Package(package.desired, suspension=scope), (*_cancel("suspended", *package.scopes), begun)
         case Operation.REMOVAL:
             return Package(package.desired, removal=scope), (*_cancel("removal started", *package.scopes), begun)
         case Operation.RECONCILIATION:
@@ -338,10 +338,10 @@ def _refusal(package: Package, operation: Operation) -> Refusal | None:
 
 
 def _resume(package: Package, operation: Operation) -> tuple[Package, tuple[CancelScope, ...]]:
-    """Return the package without the rest of its suspension; Suspend and Removal state themselves why they cancel it."""
+    """Return the package without its suspension; Suspend and Removal state themselves why they cancel it."""
     if operation is Operation.SUSPEND or operation is Operation.REMOVAL:
         return package, ()
-    return replace(package, rest=None), _cancel("resumed", package.rest)
+    return replace(package, suspension=None), _cancel("resumed", package.suspension)
 
 
 def _cancel(cause: str, *scopes: int | None) -> tuple[CancelScope, ...]:

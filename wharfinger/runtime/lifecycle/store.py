@@ -97,7 +97,7 @@ class LifecycleStore:
         return self._begin(name, Operation.VOTE).begun
 
     def begin_suspend(self, name: str) -> WorkScope | None:
-        """End whatever runs; a scope for putting hooks to rest. None unless suspended, while removing, or untracked."""
+        """End whatever runs; a scope in which its hooks are paused. None unless suspended, while removing, or untracked."""
         return self._begin(name, Operation.SUSPEND).begun
 
     def begin_removal(self, name: str) -> tuple[RemovalStart, WorkScope | None]:
