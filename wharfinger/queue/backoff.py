@@ -1,8 +1,8 @@
-"""How long a failed task waits before its next run: capped exponential backoff with jitter (spec/runtime §3).
+"""The delay before a failed task runs again: capped exponential backoff with jitter (spec/runtime §3).
 
-Pure: the caller brings the random number. The jitter keeps a thousand packages that failed together (a registry went away)
-from coming back together; the cap holds for the jittered delay too, so ``max_s`` is a promise. Retries never end: what
-must not be retried is a permanent failure, and that is for the machine to know.
+Pure: the caller passes the random number. The jitter keeps a thousand packages that failed together (a registry was down)
+from retrying together. The cap holds for the delay with its jitter too, so ``max_s`` is the longest wait. Retries never end:
+a failure that must not be retried is a permanent one, which the machine handles.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""What a queue looks like from outside: frozen snapshots, made in one step from the machine's state.
+"""The dump of a queue: frozen snapshots, made in one step from the machine's state.
 
-Times are relative to the moment of the dump, in seconds, so that they mean the same to whoever reads them later.
+Times are relative to the moment of the dump, in seconds, so that they still mean the same when they are read later.
 """
 
 from collections.abc import Set as AbstractSet
@@ -60,7 +60,7 @@ class QueuesStatistics:
 
 
 def dump_queue(name: str, state: QueueState, now: float, executing: AbstractSet[int]) -> QueueDump:
-    """The queue at ``now``; ``executing`` are the runs that have really begun."""
+    """Return the queue at ``now``; ``executing`` are the runs that have really begun."""
     tasks: list[TaskDump] = []
     for lane in state.lanes.values():
         tasks.append(_dump_head(len(tasks) + 1, lane.head, now, executing))

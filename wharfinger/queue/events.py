@@ -1,6 +1,6 @@
-"""What a queue's machine is told, and what it answers: two closed unions of records (theory in `queue.machine`).
+"""The events and the effects of a queue's machine: two closed unions of records (theory in `queue.machine`).
 
-Tasks, runs and operations are numbers here. What they stand for (coroutines, cancel scopes, callbacks) is the shell's.
+Tasks, runs and operations are numbers here. The shell knows what they stand for (coroutines, cancel scopes, callbacks).
 """
 
 from typing import Final, TypeAlias
@@ -41,7 +41,7 @@ class Finished:
 
 @record
 class Completed:
-    """The asker has been told that the run succeeded."""
+    """The caller has been told that the run succeeded."""
 
     run: int
 
@@ -73,7 +73,7 @@ class RetryDue:
 
 @record
 class InputChanged:
-    """What permanent failures were blamed on may be different now."""
+    """An input changed, to which a permanent failure may have been due."""
 
 
 @record
@@ -93,7 +93,7 @@ class Draining:
 
 
 Report: TypeAlias = Finished | Completed | Failed | Interrupted
-"""What became of a run."""
+"""The report on a run."""
 
 Event: TypeAlias = Enqueued | Report | RetryDue | InputChanged | ScopeCancelled | Draining
 
@@ -119,7 +119,7 @@ class CancelRun:
 
 @record
 class CallDone:
-    """Tell the task's asker that it succeeded, before anything else; report Completed or Failed with this run."""
+    """Tell the task's caller that it succeeded, before anything else; report Completed or Failed with this run."""
 
     task: int
     run: int

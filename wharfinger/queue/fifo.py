@@ -28,16 +28,16 @@ class Fifo(Generic[T]):
 
     @classmethod
     def of(cls, items: Iterable[T]) -> "Fifo[T]":
-        """These items, the first of which is the oldest."""
+        """Return a queue of these items, the first of which is the oldest."""
         found = tuple(items)
         return cls(_chained(reversed(found)), None, len(found))
 
     def put(self, item: T) -> "Fifo[T]":
-        """The same with one more at the end."""
+        """Return the same queue with one more item at the end."""
         return Fifo(self._oldest, (item, self._newest), self._length + 1)
 
     def take(self) -> "tuple[T, Fifo[T]]":
-        """The oldest, and the rest. Raises IndexError when empty."""
+        """Return the oldest item and the queue without it. Raises IndexError when empty."""
         oldest, newest = self._oldest, self._newest
         if oldest is None:
             oldest, newest = _chained(_items(newest)), None
@@ -72,7 +72,7 @@ def _items(chain: "_Chain[T]") -> Iterator[T]:
 
 
 def _chained(items: Iterable[T]) -> "_Chain[T]":
-    """A chain that begins with the last of these."""
+    """Return a chain that begins with the last of these items."""
     chain: _Chain[T] = None
     for item in items:
         chain = (item, chain)

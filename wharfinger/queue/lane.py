@@ -31,19 +31,19 @@ log = logging.getLogger(__name__)
 MAX_ERROR_CHARS: Final = 4096
 
 RUNS_BETWEEN_CHECKPOINTS: Final = 16
-"""After so many runs others get their turn, even if none of them gave it to them."""
+"""The number of runs after which other tasks get their turn, even if no run reached a checkpoint."""
 
 _package: ContextVar[str] = ContextVar("package", default="")
 
 
 def current_package() -> str:
-    """The package whose queue this code runs on; empty outside of queues. For log records."""
+    """Return the package on whose queue this code runs; empty outside of queues. For log records."""
     return _package.get()
 
 
 @contextmanager
 def acting_for(package: str) -> Iterator[None]:
-    """What the body does is done for this package, though it is on nobody's queue: its share of slots, its log records."""
+    """Attribute the body's work to this package, though it is on no queue: its share of slots, its log records."""
     token = _package.set(package)
     try:
         yield
@@ -53,7 +53,7 @@ def acting_for(package: str) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Counters:
-    """What happened in all queues since the start."""
+    """The counts of events in all queues since the start."""
 
     retired: int = 0
     dropped: int = 0
@@ -63,7 +63,7 @@ class Counters:
 
 @dataclass(slots=True)
 class Work:
-    """What the machine knows as the number of a task."""
+    """The work that the machine knows as the number of a task."""
 
     task: Task
     scope: WorkScope
@@ -89,11 +89,11 @@ class LaneOwner(Protocol):
         ...
 
     def next_wake(self, lane: str) -> float | None:
-        """When to look again whether the lane's next run is due; None if it does not wait for that."""
+        """Return when to check again whether the lane's next run is due; None if it does not wait for that."""
         ...
 
     def left(self, lane: "LaneWork") -> None:
-        """The lane is no longer at work."""
+        """Record that the lane is no longer at work."""
         ...
 
 
@@ -121,7 +121,7 @@ class LaneWork:
     def __init__(
         self, name: str, owner: LaneOwner, counters: Counters, draw: Callable[[], float], run: int, work: Work
     ) -> None:
-        """With its first run, and the ``work`` that is to be done in it."""
+        """Begin with the first run, and the ``work`` that is to be done in it."""
         self.name = name
         self.run = run  # given and not yet reported; 0 if there is none
         self.work = work
@@ -140,13 +140,13 @@ class LaneWork:
 
     @property
     def label(self) -> str:
-        """For the name of a trio task."""
+        """Return the name for the trio task."""
         return f"queue {self._owner.name}/{self.name}"
 
     # --- for the queue ---------------------------------------------------------------------------------------------------
 
     def give(self, run: int, work: Work) -> None:
-        """The next run. The machine starts it only after the one before it was reported."""
+        """Accept the next run. The machine starts it only after the one before it was reported."""
         self.run = run
         self.work = work
         self._called_off = False
@@ -234,7 +234,7 @@ class LaneWork:
             await self._leave_turns()
 
     async def _leave_turns(self) -> None:
-        """A run is over, however it ended: every now and then others get their turn."""
+        """Let other tasks run after every few runs, however these ended."""
         self._since_checkpoint += 1
         if self._since_checkpoint >= RUNS_BETWEEN_CHECKPOINTS:
             self._since_checkpoint = 0
@@ -255,7 +255,7 @@ class LaneWork:
         self._owner.post(event)
 
     def _judge(self, group: ExceptionGroup[Exception]) -> Failed:
-        """Tell failures that were to be expected from bugs; a task with a nursery of its own may have several at once."""
+        """Distinguish expected failures from bugs; a task with a nursery of its own may raise several at once."""
         name = self.work.task.name
         failures = list(_leaves(group))
         expected = [failure for failure in failures if isinstance(failure, TaskFailed)]
@@ -271,13 +271,13 @@ class LaneWork:
 
 
 def failed(run: int, error: str, counters: Counters, draw: Callable[[], float], *, permanent: bool) -> Failed:
-    """The report of a run that failed now; counts it."""
+    """Report a run that failed now, and count it."""
     counters.failures += 1
     return Failed(run, error[:MAX_ERROR_CHARS], permanent, trio.current_time(), draw())
 
 
 def one_line(error: Exception) -> str:
-    """An exception as it is shown in a dump."""
+    """Return an exception as one line for a dump."""
     return f"{type(error).__name__}: {error}".replace("\n", " ")
 
 

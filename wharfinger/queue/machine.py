@@ -1,15 +1,16 @@
 """The queue of one package as a pure machine: what runs, what waits, for what, and what may never run.
 
 Theory of operation. A queue has *lanes*; a lane is a strict FIFO, and its head is the only task that may run. A task that
-fails stays at the head: what comes after it in the lane builds on it (Install on Download). So the head is always in one of
-five phases, and everything behind it waits as it was enqueued:
+fails stays at the head, because what comes after it in the lane builds on it (Install on Download). So the head is always in
+one of five phases, and everything behind it waits as it was enqueued:
 
 ==========  ===============================================================================================================
-Running     started as run N Completing  run N succeeded and the asker is being told (CallDone); the lane stands still until
-that is done Ending      run N is being interrupted; it keeps its place until the run really ended, so that a lane never runs
-two things BackingOff  failed for now; starts again at a given time Parked      failed for good, as things are; starts again
-only when an input changed ==========
-===============================================================================================================
+Running     started as run N
+Completing  run N succeeded and the caller is being told (CallDone); the lane stands still until that is done
+Ending      run N is being interrupted; it keeps its place until the run really ended, so that a lane never runs two things
+BackingOff  failed for now; starts again at a given time
+Parked      failed permanently; starts again only when an input changed
+==========  ===============================================================================================================
 
 ================  ========  ==============  ==========  ===========  ===========  ===========
 event             waiting   Running         Completing  Ending       BackingOff   Parked
@@ -25,21 +26,21 @@ ScopeCancelled    leaves    Ending          leaves      same         leaves     
 Draining          leaves    same [2]        same [2]    same         leaves       leaves
 ================  ========  ==============  ==========  ===========  ===========  ===========
 
-[1] when its time has come. [2] with ``interrupt`` as ScopeCancelled. [3] a run that began before the inputs changed has judged
-the old ones: if it fails for good, it is not parked but run once more at once, or the change would be lost. [4] retires at once
-where nobody wants to be told. [5] leaves when the queue is closing: no retry will come.
+[1] when its time has come. [2] with ``interrupt`` as ScopeCancelled. [3] a run that began before the inputs changed has
+judged the old ones: if it fails permanently, it is not parked but runs once more at once, or the change would be lost. [4]
+retires at once if no caller asked to be told. [5] leaves when the queue is closing: no retry will come.
 
-*Retires* = left after success, *leaves* = dropped with a cause; either way the next of the lane starts in the same step, so no
-lane with work stands still. "-": a run is known by its number, and the number of a run that is over matches nothing, so
-whatever a superseded run reports changes nothing. CallDone comes only out of Running, and the shell performs it before it
-steps again, so nobody is told of the success of something that was cancelled. An illegal pair raises IllegalEvent and changes
-nothing.
+*Retires* = left after success, *leaves* = dropped with a cause; either way the next of the lane starts in the same step, so
+no lane with work stands still. "-": a run is known by its number, and the number of a run that is over matches nothing, so a
+report of a superseded run changes nothing. CallDone follows only from Running, and the shell performs it before it steps
+again, so the success of a cancelled task is never reported. An illegal pair raises IllegalEvent and changes nothing.
 
-No clock, no randomness, no I/O: events carry the time (seconds of any monotonic clock) and the draw that jitter needs. When to
-wake is not an effect but a question about the state (`state.next_wake`): nothing to keep in step, nothing to go stale.
+No clock, no randomness, no I/O: events carry the time (seconds of any monotonic clock) and the random number that jitter
+needs. The time of the next wake is not an effect but a question about the state (`state.next_wake`), so it cannot become
+stale.
 
-What a step costs does not depend on how much waits in the lane: states share what they have in common (`queue.fifo`), and only
-`unique`, a cancelled scope and a drain look at all of it.
+The cost of a step does not depend on how much waits in the lane: states share what they have in common (`queue.fifo`), and
+only `unique`, a cancelled scope and a drain visit all of it.
 """
 
 from collections.abc import Callable
@@ -93,9 +94,9 @@ class IllegalEvent(Exception):  # noqa: N818 - named for what happened
 
 
 def step(state: QueueState, event: Event) -> tuple[QueueState, tuple[Effect, ...]]:
-    """The state after ``event``, and what is to be done now, in this order.
+    """Return the state after ``event``, and the effects in their order.
 
-    Raises QueueFull if the task offered has no room, and IllegalEvent; either way nothing changed.
+    Raises QueueFull if there is no room for the task, and IllegalEvent; either way nothing changed.
     """
     match event:
         case Enqueued():
@@ -135,17 +136,18 @@ def _enqueued(state: QueueState, event: Enqueued) -> Answer:
 
 
 def _same_work_waits(lane: Lane, event: Enqueued) -> bool:
-    """A run that has begun may have read its inputs already, so one more may wait behind it.
+    """Return whether the same work waits already. A run that has begun may have read its inputs, so one more may wait
+    behind it.
 
-    Only tasks of the same scope stand for each other: another operation's task goes when that operation does, and the work
-    would be lost with it.
+    Only tasks of the same scope replace each other: a task of another operation is cancelled with that operation, and the
+    work would be lost with it.
     """
     waiting = lane.waiting if isinstance(lane.head, _BEGUN) else lane
     return any(entry.name == event.name and entry.scope == event.scope for entry in waiting)
 
 
 def _outcome(state: QueueState, lane: str, head: Running | Completing | Ending, report: Report) -> Answer:
-    """What becomes of the head whose run reported."""
+    """Return what becomes of the head whose run reported."""
     entry = head.entry
     if isinstance(head, Running) and isinstance(report, Finished):
         if not entry.tells:
@@ -222,7 +224,7 @@ def _leave(state: QueueState, goes: Callable[[Enqueued], bool], cause: str, *, i
 
 
 def _ended(head: Head, cause: str) -> tuple[Head | None, tuple[Effect, ...]]:
-    """What a head becomes that has to go (None: it is gone), and what is to be done."""
+    """Return what becomes of a head that has to leave (None: it has left), and the effects."""
     match head:
         case Ending():
             return head, ()
@@ -238,7 +240,7 @@ def _ended(head: Head, cause: str) -> tuple[Head | None, tuple[Effect, ...]]:
 
 
 def _next(state: QueueState, name: str, left: Retired | Dropped) -> Answer:
-    """The head has left: the turn of the one behind it, if there is one."""
+    """Start the task behind the head that has left, if there is one."""
     lanes = dict(state.lanes)
     waiting = lanes[name].waiting
     if waiting:

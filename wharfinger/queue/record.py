@@ -14,5 +14,5 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True)
 def record(cls: type[T]) -> type[T]:
-    """A dataclass with slots, compared and hashed by value, whose fields are never assigned after it was made."""
+    """Make a class a dataclass with slots, compared and hashed by value, whose fields are never assigned after it was made."""
     return dataclass(slots=True, unsafe_hash=True)(cls)

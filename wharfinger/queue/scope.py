@@ -1,11 +1,11 @@
-"""The handle of one operation: what an Update, a Reconciliation or a Removal cancels when something outranks it.
+"""The handle of one operation, by which an operation that outranks it cancels an Update, a Reconciliation or a Removal.
 
 A trio CancelScope can be entered once and belongs to one task; an operation is several tasks, most of which have not begun.
 So the operation has this handle, and each *run* of a task has a CancelScope of its own, which its queue cancels when the
-handle is (spec/runtime §2.2, §3: a cancelled task leaves at once, in the middle of a run or of its backoff).
+handle is cancelled (spec/runtime §2.2, §3: a cancelled task leaves at once, in the middle of a run or of its backoff).
 
-Invariants: cancelled once is cancelled for good, and the first cause stands; listeners are told exactly once, within
-`cancel` itself. Synchronous, with no knowledge of trio or of queues; only ever used from the event loop's thread.
+Invariants: a cancellation is permanent, and its first cause is kept; listeners are called exactly once, within `cancel`
+itself. Synchronous, with no knowledge of trio or of queues; only used from the event loop's thread.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class WorkScope:
 
     @property
     def cancelled(self) -> bool:
-        """Whether `cancel` was called."""
+        """Return whether `cancel` was called."""
         return self._cause is not None
 
     @property

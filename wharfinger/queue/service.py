@@ -1,16 +1,16 @@
-"""All queues: one per package, whose lanes are trio tasks of their own, so that no package ever waits for another's.
+"""All queues: one per package, whose lanes are trio tasks of their own, so that no package ever waits for another.
 
     async with open_queues() as queues:
         queues.enqueue("shop.web", task, scope, on_done=next_step)
 
-A queue exists as long as it holds a task: it comes into being with the first and is forgotten after the last, so a package at
-rest costs nothing here. Everything a caller does is synchronous and answered at once, except waiting for an end (`remove`) or
-for quiet (`wait_idle`). Leaving the body drains: what runs gets to finish, which the caller bounds with a deadline around it;
-what waits is dropped with a cause.
+A queue exists as long as it holds a task: it is created with the first and forgotten after the last, so an idle package
+costs nothing here. Every call is synchronous and answered at once, except waiting for an end (`remove`) or until all queues
+are idle (`wait_idle`). Leaving the body drains: running tasks finish, for which the caller sets a deadline around it;
+waiting tasks are dropped with a cause.
 
-Invariants: one name is served by one queue at a time, also while a removed one is still ending and its name is used again (the
-new one begins when the old one ended); removing one queue holds up no other; trio tasks belong to the nursery opened here and
-have the context of whoever opened the queues, not of whoever enqueued.
+Invariants: one name is served by one queue at a time, also while a removed one is still ending and its name is used again
+(the new one begins when the old one ended); removing one queue holds up no other; trio tasks belong to the nursery opened
+here and have the context of the code that opened the queues, not of the code that enqueued.
 """
 
 import logging
@@ -75,7 +75,7 @@ class Queues:
         return worker.enqueue(task, scope, lane=lane, unique=unique, on_done=on_done)
 
     def unpark(self, name: str) -> None:
-        """An input of this package changed: what failed permanently gets its next run. Unknown names are fine."""
+        """Run what failed permanently again: an input of this package changed. Unknown names are allowed."""
         if worker := self._workers.get(name):
             worker.post(InputChanged())
 
@@ -134,7 +134,7 @@ class Queues:
         self._pool.dismiss()
 
     def _known(self, name: str) -> tuple[QueueWorker, ...]:
-        """The queues of that name, oldest first."""
+        """Return the queues of that name, oldest first."""
         return tuple(found[name] for found in (self._ending, self._workers) if name in found)
 
     def _new_worker(self, name: str) -> QueueWorker:
@@ -152,7 +152,7 @@ class Queues:
 async def open_queues(
     rules: Rules | None = None, *, draw: Callable[[], float] = random.random
 ) -> AsyncGenerator[Queues, None]:
-    """The queues while the body runs; leaving it drains them. ``draw`` gives the jitter its numbers in [0, 1)."""
+    """Serve queues while the body runs; leaving it drains them. ``draw`` returns the numbers in [0, 1) for the jitter."""
     async with trio.open_nursery() as nursery:
         queues = Queues(nursery, rules or Rules(), draw)
         try:

@@ -3,19 +3,19 @@
     async with slots.use(Kind.RENDER):
         manifest = await render(chart)
 
-One queue per package keeps packages apart in *order*; this keeps them apart in *amount*: a namespace with five hundred packages
-waits in line with the one that has two. The rules are in :mod:`wharfinger.queue.slots_machine`.
+One queue per package separates packages in *order*; slots separate them in *amount*: a namespace with five hundred packages
+waits in line with the namespace that has two. The rules are in :mod:`wharfinger.queue.slots_machine`.
 
-What callers keep to: a slot is for leaf work. Who holds a slot for work may use API slots; who holds an API slot may wait for
-no slot. Anything else could bring everything to a standstill under load, so it is refused at once (RuntimeError) even while
-slots are free. That holds for the tasks in a holder's own nurseries too, but not for what it merely set going elsewhere: a
-task on a queue, a service.
+Rules for callers: a slot is for leaf work. A holder of a slot for work may use API slots; a holder of an API slot may wait
+for no slot. Anything else could cause a deadlock under load, so it is refused at once (RuntimeError) even while slots are
+free. This holds for the tasks in a holder's own nurseries too, but not for work that it merely started elsewhere: a task on
+a queue, a service.
 
 Work that holds its slot for SLOW_S and then raises (it failed, was cut or was cancelled) makes its package slow: until the
-package's next success of that kind it shares a quarter of the slots with all others of its like.
+package's next success of that kind it shares a quarter of the slots with all other slow packages.
 
-Invariants: cancelling a waiter takes it out of line before `cancel` returns, so there is no grant that nobody takes; slots
-are given back whatever the body raised; waking one waiter costs nothing for the others. No task of its own, no timer.
+Invariants: cancelling a waiter takes it out of line before `cancel` returns, so each grant is used; slots are given back
+whatever the body raised; waking one waiter costs nothing for the others. No task of its own, no timer.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -70,17 +70,17 @@ class Slots:
         self._counter = _Counter(limits)
 
     def use(self, kind: Kind, package: str = "", *, source: str = "") -> AbstractAsyncContextManager[None]:
-        """The right to do one piece of work of this kind while the body runs; entering waits for it.
+        """Hold the right to do one piece of work of this kind while the body runs; entering waits for it.
 
-        ``package`` is who waits and whose share it is; without one, the package on whose queue this runs, or else the daemon
-        itself. ``source`` is whom the work depends on, such as a registry's host; it has a share of its own. Entering is no
-        checkpoint where a slot is free. Raises RuntimeError on entering where the caller holds a slot that must not wait for
-        this one.
+        ``package`` is the package that waits and whose share is used; without one, the package on whose queue this runs, or
+        else the daemon itself. ``source`` is what the work depends on, such as a registry's host; it has a share of its own.
+        Entering is no checkpoint if a slot is free. Raises RuntimeError on entering if the caller holds a slot that must not
+        wait for this one.
         """
         return _Use(self._counter, kind, package or current_package(), source)
 
     def statistics(self) -> SlotsStatistics:
-        """How much is in use and how many wait."""
+        """Return how much is in use and how many wait."""
         state = self._counter.state
         kinds = {
             kind: KindStatistics(slots.limit, slots.used, count_waiting(slots)) for kind, slots in state.kinds.items()
@@ -88,12 +88,12 @@ class Slots:
         return SlotsStatistics(state.work.limit, state.work.used, kinds)
 
     def waiting(self, package: str) -> tuple[Kind, ...]:
-        """The kinds of slots that a package waits for, each once."""
+        """Return the kinds of slots that a package waits for, each once."""
         return waits_for(self._counter.state, package)
 
 
 class _Counter:
-    """Where slots are asked for and given back: the machine's state, and the tasks that wait."""
+    """The shell of the slots machine: its state, and the tasks that wait."""
 
     def __init__(self, limits: SlotLimits) -> None:
         self.state = fresh(limits)
@@ -173,7 +173,9 @@ class _Use:
         return Outcome.SLOW if judged and trio.current_time() - self._since >= SLOW_S else Outcome.FAILED
 
     def forbids(self, wanted: "_Use") -> bool:
-        """Whether this task must not wait for that while this is held: it would, or its parents do, wait for itself."""
+        """Return whether this task must not wait for that slot while it holds this one: it, or its parents, would wait for
+        themselves.
+        """
         if self.counter is not wanted.counter or (wanted.kind is Kind.API and self.kind is not Kind.API):
             return False
         task: trio.lowlevel.Task | None = trio.lowlevel.current_task()

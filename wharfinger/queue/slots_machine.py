@@ -1,40 +1,40 @@
-"""Who may do expensive work now, as a pure machine: slots of several kinds, and who waits for them.
+"""The right to do expensive work, as a pure machine: slots of several kinds, and the packages that wait for them.
 
 Theory of operation. A *slot* is the right to do one piece of leaf work: work that waits for nothing else that takes a slot.
 Downloads, renders, hook runs and loads each take one slot of their kind **and** one of the slots for work, which all four
-share; both at once or neither, so nobody holds one while waiting for the other. A call of the cluster's API takes a slot of
-its own kind only: it waits for somebody else's work.
+share; both at once or neither, so no task holds one while waiting for the other. A call of the cluster's API takes a slot of
+its own kind only: it waits for the server's work.
 
-*Shares.* Work that is under way cannot be taken back, so a slot that hangs is lost until its own deadline. What keeps those
-that hang from holding up others is that some slots stay out of their reach:
+*Shares.* Work that is under way cannot be taken back, so a slot that hangs is lost until its own deadline. Hanging work cannot
+hold up all other work, because some slots stay out of its reach:
 
-* one package may hold half of the slots for hooks and API calls, whose length others decide;
+* one package may hold half of the slots for hooks and API calls, whose duration the daemon does not control;
 * one group may hold `namespace_share` percent of each kind and of the slots for work;
 * one source (a registry's host) may hold `source_share` percent of the downloads;
-* packages whose last work of a kind ran for long and came to nothing share a quarter of that kind, until one of theirs succeeds.
+* packages whose last work of a kind was slow and failed share a quarter of that kind, until one of theirs succeeds.
 
 Each share is at least one slot, and less than all of them wherever its percentage is below 100 and there are two or more. So
-whatever the packages of one group do, or those of one source, others always find a slot that only they can take: the k-th of
-them waits for at most k/r pieces of their own work, where r is what the share leaves
+whatever the packages of one group or of one source do, a slot that only other packages can take always remains: the k-th of
+these waits for at most k/r pieces of their own work, where r is what the share leaves
 (`tests/queue/test_slots_neighbours.py`).
 
 *Turns.* Packages belong to groups: the namespace of an Application, one group for all Modules, one for the daemon itself. Each
-kind has a line of groups in the order of their turns; a group that comes to wait gets the last turn, and so does a group that
-was served and still waits. In a group packages take turns likewise, and the requests of one package are served as they came.
-A slot that becomes free goes to the earliest turn among those who could have it, of all kinds where a slot for work was the
-shortage. So whoever could go but for a free slot is overtaken by each other group at most once per kind, however much that
-group asks for.
+kind has a line of groups in the order of their turns; a group that begins to wait gets the last turn, and so does a group that
+was served and still waits. In a group packages take turns likewise, and the requests of one package are served in order.
+A slot that becomes free is given to the earliest turn among those that can use it, of all kinds if slots for work were short.
+So a request that only lacks a free slot is overtaken by each other group at most once per kind, however much that group asks
+for.
 
 =========  ========================================================================================================
 event      what happens
 =========  ========================================================================================================
 Asked      granted at once where slots are free and no share is used up; otherwise the request waits
 Withdrawn  the request no longer waits; the next one of its package may be granted, since it may have another source
-Returned   the slots are free, and the outcome may change the package's standing; all requests that can go now are granted:
+Returned   the slots are free, and the outcome may make the package slow or not; all requests that can go now are granted:
            several, since one may have waited for the slot of its namespace and another for that of its source
 =========  ========================================================================================================
 
-Invariants (`tests/queue/test_slots_rules.py`): no limit and no share is passed; no request waits that could go and is its
+Invariants (`tests/queue/test_slots_rules.py`): no limit and no share is exceeded; no request waits that could go and is its
 package's first; a request is granted at most once and never after it was withdrawn; a line holds no empty group and no
 package without requests; at most MAX_SLOW packages of a kind are remembered as slow.
 
@@ -49,7 +49,7 @@ from typing import Final, TypeAlias, assert_never
 
 
 class Kind(StrEnum):
-    """What a slot is for."""
+    """The kind of work that a slot is for."""
 
     DOWNLOAD = "downloads"
     RENDER = "renders"
@@ -61,17 +61,17 @@ class Kind(StrEnum):
 _WORK: Final = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
 _API: Final = (Kind.API,)
 _SHARED: Final = frozenset({Kind.HOOK, Kind.API})
-"""Of these a package may have half."""
+"""The kinds of which one package may have half."""
 MAX_SLOW: Final = 1_000
 """Packages that are remembered as slow, of each kind; the oldest is forgotten first."""
 
 
 class Outcome(StrEnum):
-    """How a piece of work ended."""
+    """The end of a piece of work."""
 
     DONE = "done"
     FAILED = "failed"
-    """Early: it held nobody up."""
+    """It failed early, and held up no other work."""
     SLOW = "slow"
     """It held its slot for long and came to nothing: it failed, was cut, or was cancelled."""
 
@@ -82,10 +82,11 @@ class IllegalSlotEvent(Exception):  # noqa: N818 - named for what happened
 
 @dataclass(frozen=True, slots=True)
 class SlotLimits:
-    """How much may be under way at once, over all packages: in all (``work``) and of each kind; each at least 1.
+    """The amounts of work that may be under way at once, over all packages: in all (``work``) and of each kind; each at
+    least 1.
 
-    ``source_share`` is how many percent of the downloads one source may have, ``namespace_share`` how many percent of each
-    limit one namespace may have; at 100 nothing is kept free for others. Raises ValueError.
+    ``source_share`` is the percentage of the downloads that one source may have, ``namespace_share`` the percentage of each
+    limit that one namespace may have; at 100 nothing is kept free for others. Raises ValueError.
     """
 
     work: int = 16
@@ -118,7 +119,7 @@ class Waiter:
 
 
 Packages: TypeAlias = Mapping[str, tuple[Waiter, ...]]
-"""Who waits in a group, in the order of turns: the requests of each package, oldest first; never empty."""
+"""The packages that wait in a group, in the order of turns, with the requests of each, oldest first; never empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How many slots of one kind a package, a group, a source, and all slow packages together may have."""
+    """The numbers of slots of one kind that a package, a group, a source, and all slow packages together may have."""
 
     package: int
     group: int
@@ -141,7 +142,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class KindState:
-    """The slots of one kind: how many, who may have how many, who has them, who waits (in the order of turns).
+    """The slots of one kind: their number, the shares, the holders, and the waiters (in the order of turns).
 
     ``held`` is by package, ``groups`` and ``sources`` count the same slots by group and by source. ``slow`` are the packages
     whose last work ended as `Outcome.SLOW`, oldest first.
@@ -243,7 +244,7 @@ class Granted:
 
 
 def step(state: SlotsState, event: Event) -> tuple[SlotsState, tuple[Granted, ...]]:
-    """The state after ``event``, and who was granted what they asked for. Raises IllegalSlotEvent; then nothing changed."""
+    """Return the state after ``event``, and the grants. Raises IllegalSlotEvent; then nothing changed."""
     match event:
         case Asked():
             return _asked(state, event)
@@ -314,7 +315,7 @@ def _settled(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[SlotsState, tu
 
 
 def _next(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[Kind, str, Waiter] | None:
-    """The earliest turn among those of these kinds that can go: kind, package and request."""
+    """Return the earliest turn among those of these kinds that can be granted: kind, package and request."""
     found: tuple[Kind, str, Waiter] | None = None
     first = state.turns + 1
     for kind in kinds:
@@ -353,7 +354,9 @@ def _can_go(state: SlotsState, kind: Kind, package: str, source: str) -> bool:
 
 
 def _taken(state: SlotsState, kind: Kind, package: str, waiter: Waiter, line: Mapping[str, Group]) -> SlotsState:
-    """One more slot in use. The turn of whoever was served counts as given out, whether or not it still waits."""
+    """Return the kind with one more slot in use. The turn of a served group counts as given out, whether or not it still
+    waits.
+    """
     slots, work, group = state.kinds[kind], state.work, group_of(package)
     slots = KindState(
         slots.limit,
@@ -382,7 +385,9 @@ def _one_less(counts: Mapping[str, int], name: str) -> dict[str, int]:
 
 
 def _standing(slow: Mapping[str, None], package: str, outcome: Outcome) -> Mapping[str, None]:
-    """The slow packages after one more piece of work; a success clears, an early failure changes nothing."""
+    """Return the slow packages after one more piece of work; a success removes the package, an early failure changes
+    nothing.
+    """
     match outcome:
         case Outcome.FAILED:
             return slow
@@ -396,7 +401,7 @@ def _standing(slow: Mapping[str, None], package: str, outcome: Outcome) -> Mappi
 
 
 def _served(line: Mapping[str, Group], package: str, turn: int) -> dict[str, Group]:
-    """The line without the package's first request; if more wait, package and group go to the end."""
+    """Return the line without the package's first request; if more wait, package and group move to the end."""
     name = group_of(package)
     rest = dict(line)
     packages = dict(rest.pop(name).packages)
@@ -409,7 +414,7 @@ def _served(line: Mapping[str, Group], package: str, turn: int) -> dict[str, Gro
 
 
 def _without(line: Mapping[str, Group], request: int, package: str) -> dict[str, Group]:
-    """The line without one request; everybody else keeps their turn."""
+    """Return the line without one request; all others keep their turn."""
     name = group_of(package)
     group = line.get(name)
     waiters = group.packages.get(package, ()) if group else ()
@@ -430,7 +435,9 @@ def _with_line(state: SlotsState, kind: Kind, line: Mapping[str, Group], turns: 
 
 
 def group_of(package: str) -> str:
-    """Who a package takes turns with: its namespace; ``.`` for all Modules; nothing for the daemon's own work."""
+    """Return the group in which a package takes turns: its namespace; ``.`` for all Modules; empty for the daemon's own
+    work.
+    """
     namespace, dot, _ = package.partition(".")
     return namespace if dot or not package else "."
 
@@ -439,17 +446,17 @@ def group_of(package: str) -> str:
 
 
 def count_waiting(slots: KindState) -> int:
-    """How many requests wait for one kind."""
+    """Return the number of requests that wait for one kind."""
     return sum(len(requests) for group in slots.line.values() for requests in group.packages.values())
 
 
 def held_by_slow(slots: KindState) -> int:
-    """How many slots of one kind are in use by packages whose last work was slow."""
+    """Return the number of slots of one kind in use by packages whose last work was slow."""
     return sum(count for package, count in slots.held.items() if package in slots.slow) if slots.slow else 0
 
 
 def waits_for(state: SlotsState, package: str) -> tuple[Kind, ...]:
-    """The kinds that a package waits for."""
+    """Return the kinds that a package waits for."""
     name = group_of(package)
     return tuple(
         kind for kind, slots in state.kinds.items() if (group := slots.line.get(name)) and package in group.packages

@@ -1,7 +1,7 @@
-"""What is true of one queue at one moment: plain records. What changes them is `queue.machine`.
+"""The state of one queue at one moment: plain records, which `queue.machine` changes.
 
-A lane is the task whose turn it is, in one of five phases, and what waits behind it, as it was enqueued. A lane with nothing in
-it does not exist, so a queue at rest is an empty mapping.
+A lane is the task whose turn it is, in one of five phases, and the tasks that wait behind it, as they were enqueued. A lane
+without tasks does not exist, so the state of an idle queue is an empty mapping.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from wharfinger.queue.record import record
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What does not change in a queue's life: at most ``max_tasks`` tasks in a lane (at least 1), and the backoff."""
+    """The constants of a queue: at most ``max_tasks`` tasks in a lane (at least 1), and the backoff."""
 
     max_tasks: int = 1000
     backoff: BackoffPolicy = field(default_factory=BackoffPolicy)
@@ -37,7 +37,7 @@ class History:
 
 
 FIRST: Final = History()
-"""Of a task in its first run."""
+"""The history of a task in its first run."""
 
 
 @record
@@ -52,7 +52,7 @@ class Running:
 
 @record
 class Completing:
-    """Succeeded; the asker is being told."""
+    """The run succeeded; the caller is being told."""
 
     entry: Enqueued
     run: int

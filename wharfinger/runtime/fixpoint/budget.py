@@ -1,11 +1,11 @@
-"""What a node's runs cost, and the names of those who keep each other running.
+"""The charges for a node's runs, and the names of the nodes that keep each other running.
 
-A run again is *charged* where its cause could feed itself: the node's own content changed, something changed that it had read
-when it was done, or it is swept after it published something new. Everything else is free, because it is bounded by what was
-charged (see the package's story). The first run is free whatever meets in it; causes that meet in one queued run cost one
-charge, which is why it is said whether the queued run is paid.
+A repeated run is *charged* if its cause could feed itself: the node's own content changed, something changed that it had
+read when it was done, or it is swept after it published something new. Every other run is free, because the charged runs
+bound it (see the package's docstring). The first run is free whatever causes it has. Causes that share one queued run cost
+one charge, so the queue records whether the queued run is paid.
 
-Charges are counted per episode. The number of the episode stands with them, so that a new one needs no look at any node.
+Charges are counted per episode. The number of the episode is kept with them, so that a new episode need not visit any node.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from wharfinger.runtime.fixpoint.model import Id
 from wharfinger.runtime.fixpoint.state import Account
 
 _FOLLOWED: Final = 1_000
-"""How many causes are followed to name a loop."""
+"""The number of causes that are followed to name a loop."""
 _NAMED: Final = 8
-"""How many ids a message names of a loop or chain."""
+"""The number of ids of a loop or chain that a message names."""
 
 
 def is_spent(account: Account, episode: int) -> bool:
-    """It is exhausted, and the episode is still the one in which it was."""
+    """Return whether the node is exhausted, and the episode is still the one in which it was."""
     return account.spent and account.episode == episode
 
 
@@ -36,22 +36,26 @@ def charged(account: Account, *, budget: int, episode: int, cause: Id | None) ->
 
 
 def spent(account: Account, episode: int, cause: Id | None) -> Account:
-    """It has no charge left in this episode, or must not run at all."""
+    """Return whether the node has no charge left in this episode, or must not run at all."""
     charges = account.charges if account.episode == episode else 0
     return Account(episode, charges, spent=True, paid=False, news=False, cause=cause)
 
 
 class Loop(NamedTuple):
-    """Who keeps whom running, each one the next one; ``closed``: and the last one the first."""
+    """The nodes that keep each other running, each followed by the one that it starts; ``closed``: the last starts the
+    first.
+    """
 
     ids: tuple[Id, ...]
     closed: bool
 
 
 def loop_of(who: Id, cause: Id | None, cause_of: Callable[[Id], Id | None]) -> Loop:
-    """The loop that ends with ``who``, whose last run was for ``cause``'s, whose was for that of ``cause_of(cause)``, and so on.
+    """Return the loop that ends with ``who``: its last run was caused by ``cause``, whose run was caused by
+    ``cause_of(cause)``, and so on.
 
-    Where that ends at the world outside (None), or in a loop of others, it is not closed: what they begin comes to ``who``.
+    A loop that begins at the world outside (None), or in a loop of other nodes, is not closed: what they start reaches
+    ``who``.
     """
     found = {who: None}
     while cause is not None and cause not in found and len(found) < _FOLLOWED:
@@ -61,12 +65,12 @@ def loop_of(who: Id, cause: Id | None, cause_of: Callable[[Id], Id | None]) -> L
 
 
 def chain_of(who: Id, creator: Id | None, creator_of: Callable[[Id], Id | None]) -> tuple[Id, ...]:
-    """Who created whom, ending with ``who``, which ``creator`` made."""
+    """Return the chain of creators, which ends with ``who``, created by ``creator``."""
     return loop_of(who, creator, creator_of).ids
 
 
 def budget_message(who: Id, loop: Loop, budget: int) -> str:
-    """What is wrong, with whom, why, and what to do."""
+    """Return the message for an exhausted budget: what is wrong, with which node, why, and what to do."""
     what = f"{who} does not settle: it was to run again at its own cost more than {budget} times"
     if loop.closed and len(loop.ids) > 1:
         why = f"{_named((*loop.ids, loop.ids[0]))} keep each other running"
@@ -80,7 +84,7 @@ def budget_message(who: Id, loop: Loop, budget: int) -> str:
 
 
 def depth_message(who: Id, chain: tuple[Id, ...], depth: int) -> str:
-    """The same of a chain of creation."""
+    """Return the same message for a chain of creation."""
     return (
         f"{who} is created more than {depth} deep: {_named(chain)} each create the next one; this must come to an end"
     )

@@ -1,8 +1,9 @@
-"""Circles in a graph: its strongly connected components, the one of a single node, the shortest way around, and one way through.
+"""Cycles in a graph: strongly connected components, the component of one node, the shortest cycle, and one path through it.
 
-`strong_components` is Tarjan's algorithm (Depth-first search and linear graph algorithms, 1972) on a stack of its own: a chain of
-thousands of nodes costs no recursion, and every node and every edge is looked at once. `circle_of` costs no more than the shorter
-of two walks, against the edges or along them: of a node that nobody points to it costs nothing, however far one gets from it.
+`strong_components` is Tarjan's algorithm (Depth-first search and linear graph algorithms, 1972) on a stack of its own: a
+chain of thousands of nodes costs no recursion, and every node and every edge is visited once. `circle_of` costs no more than
+the shorter of two walks, against the edges or along them: a node to which no other node points costs nothing, however far
+its edges lead.
 
 Pure; edges are asked for and never stored.
 """
@@ -13,13 +14,13 @@ from typing import Final, Generic, TypeAlias, TypeVar
 T = TypeVar("T", bound=Hashable)
 """A node."""
 Edges: TypeAlias = Callable[[T], Iterable[T]]
-"""For a node, those that it points to, or that point to it."""
+"""A function from a node to those that it points to, or that point to it."""
 
 _DONE: Final = 2**63
 
 
 def strong_components(names: Iterable[T], targets: Edges[T]) -> list[list[T]]:
-    """The components of ``names``, each after those it points to; targets that are not among ``names`` are left out."""
+    """Return the components of ``names``, each after those it points to; targets that are not among ``names`` are left out."""
     wanted = dict.fromkeys(names)
     search = _Search(wanted, targets)
     for name in wanted:
@@ -28,7 +29,9 @@ def strong_components(names: Iterable[T], targets: Edges[T]) -> list[list[T]]:
 
 
 def circle_of(name: T, targets: Edges[T], sources: Edges[T]) -> set[T]:
-    """The component of ``name``: itself, and whom it reaches both by ``targets`` and by ``sources``, the inverse of these."""
+    """Return the component of ``name``: itself, and all that it reaches both by ``targets`` and by ``sources``, their
+    inverse.
+    """
     below, above = {name}, {name}
     down, up = _steps(below, targets), _steps(above, sources)
     while True:
@@ -43,9 +46,10 @@ def circle_of(name: T, targets: Edges[T], sources: Edges[T]) -> set[T]:
 
 
 def shortest_cycle(start: T, targets: Edges[T]) -> tuple[T, ...]:
-    """From ``start`` back to it, each pointing to the next and the last to the first; nothing where no edges lead back.
+    """Return the shortest cycle through ``start``: each node points to the next, the last to the first; empty if there is
+    none.
 
-    Of equals, the one whose nodes are told first by ``targets``.
+    Among cycles of equal length, the one whose nodes ``targets`` yields first.
     """
     came_from: dict[T, T] = {}
     reached = [start]

@@ -1,7 +1,7 @@
-"""Which of what is parked belongs together, and who waits for each other in a circle.
+"""The groups of parked nodes that are linked, and the nodes in them that wait for each other in a cycle.
 
-All of it costs what there are of nodes and edges, and their sorting. Nothing recurses, so that a chain of any length is no deeper
-than a short one, and every answer is in an order that depends on the ids alone.
+All functions cost what the nodes and edges number, and their sorting. Nothing recurses, so a chain of any length is no
+deeper than a short one, and each answer is in an order that depends on the ids alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,13 +11,13 @@ from wharfinger.runtime.fixpoint.circles import shortest_cycle, strong_component
 from wharfinger.runtime.fixpoint.model import Id
 
 Lacks: TypeAlias = Mapping[Id, tuple[Id, ...]]
-"""For each that is parked, what it is parked on: parked too, or not."""
+"""For each parked node, the ids on which it is parked; these may be parked too."""
 
 
 def connected(lacks: Lacks) -> list[list[Id]]:
-    """The parked, by what they have to do with each other: each group is linked through ids that its members lack.
+    """Return the parked nodes in groups: each group is linked through ids that its members lack.
 
-    Each group is sorted, and the groups are by their lowest member.
+    Each group is sorted, and the groups are sorted by their lowest member.
     """
     neighbours: dict[Id, list[Id]] = {}
     for who, lacked in lacks.items():
@@ -39,9 +39,10 @@ def connected(lacks: Lacks) -> list[list[Id]]:
 
 
 def bottoms(members: Iterable[Id], lacks: Lacks) -> list[list[Id]]:
-    """The strongly connected components of ``members`` that lack nothing outside themselves which is parked; each is sorted.
+    """Return the strongly connected components of ``members`` that lack nothing parked outside themselves; each is sorted.
 
-    ``members`` are a group of `connected`. By lowest member; one that lacks nothing that is parked is a component of its own.
+    ``members`` are a group of `connected`. The components are sorted by their lowest member; a node that lacks nothing
+    parked is a component of its own.
     """
     found: list[list[Id]] = []
     for component in strong_components(members, lambda who: (other for other in lacks[who] if other in lacks)):
@@ -52,6 +53,8 @@ def bottoms(members: Iterable[Id], lacks: Lacks) -> list[list[Id]]:
 
 
 def loop_from(who: Id, members: Iterable[Id], lacks: Lacks) -> tuple[Id, ...]:
-    """A shortest circle from ``who`` through ``members``: each lacks the next, the last lacks ``who``. Nothing, if none is."""
+    """Return a shortest cycle from ``who`` through ``members``: each lacks the next, the last lacks ``who``; empty if none
+    exists.
+    """
     inside = set(members)
     return shortest_cycle(who, lambda each: (other for other in lacks[each] if other in inside))

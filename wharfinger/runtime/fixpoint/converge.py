@@ -1,11 +1,11 @@
-"""Running bodies until nothing is left to be done: the engine's driver where there is a task for each body.
+"""The driver of the engine that runs each body in a task, until nothing is left to do.
 
-The engine is synchronous: whatever happens is one `step`, and then as many bodies are begun as there is room for. So nothing
-queues on the way in, and nobody waits but for the end: a body that ends reports itself, and whoever speaks for the world outside
-(:class:`World`) does so by a call.
+The engine is synchronous: each event is one `step`, after which as many bodies are begun as there is room for. So nothing
+queues on the way in, and only the caller of `converge` waits: a body that ends reports itself, and the speaker for the world
+outside (:class:`World`) reports by a call.
 
-A body always reports: what it raises is an outcome. Only a cancelled one does not, and then all of this is cancelled: no
-body is begun any more, and nobody is judged.
+A body always reports: an exception that it raises is an outcome. Only a cancelled body does not report, and then all of this
+is cancelled: no further body is begun, and no node is judged.
 """
 
 from collections import Counter
@@ -45,43 +45,45 @@ T = TypeVar("T")
 _RULES: Final = Rules()
 _PULLED: Final = Pulled()
 _KEPT: Final = 4_000
-"""How much is kept of the message of what a body raised, in characters."""
+"""The number of characters kept of the message of an exception that a body raised."""
 
 
 class Bodies(Protocol):
-    """What the nodes do."""
+    """The work of the nodes."""
 
     async def run(self, who: Id, level: Level, loop: tuple[Id, ...], /) -> Outcome:
-        """Do what a node is there for; see :class:`Dispatch`. Whatever it raises is that node's crash, and nobody else's."""
+        """Do the work of a node; see :class:`Dispatch`. Whatever it raises is that node's crash, and affects no other node."""
         ...
 
     def reruns_at_drain(self, who: Id, /) -> bool:
-        """Whether it looks at more than it can name; asked after each of its runs (``sweep`` of :class:`Finished`)."""
+        """Return whether the node reads more than it can name; asked after each of its runs (``sweep`` of
+        :class:`Finished`).
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How it ended; everything is sorted by id."""
+    """The state at the end; everything is sorted by id."""
 
     results: Mapping[Id, str]
-    """Of every node that was ever done, what is known of it at the end."""
+    """The last known result of every node that was ever done."""
     unresolved: Mapping[Id, Unresolved]
-    """Who is done for no other reason than that nobody could say more; not who was looked at again since."""
+    """The nodes that are done only because nothing more could come; nodes that ran again since are left out."""
     exhausted: Mapping[Id, Exhausted]
-    """Who would never have come to an end. If there is anybody, the rest is not to be relied on."""
+    """The nodes that would never have ended. If there are any, the other results are not reliable."""
     crashed: Mapping[Id, str]
-    """Of those whose last run crashed, how."""
+    """The message of each node whose last run crashed."""
     runs: Mapping[Id, int]
-    """How often each body was begun."""
+    """The number of times that each body was begun."""
     level: Level
     """The hardest that any body was asked."""
 
 
 class World:
-    """The way in for whoever speaks for the world outside; for one `converge`, and from its thread.
+    """The entrance for events of the world outside, for one `converge`; to be called from its thread.
 
-    What is said before it begins is true when it does; what is said when it is over changes nothing.
+    What is reported before `converge` begins is true when it begins; what is reported after its end changes nothing.
     """
 
     def __init__(self) -> None:
@@ -98,20 +100,20 @@ class World:
         self._say(Removed(who))
 
     def asked(self, who: Id) -> None:
-        """A node is to look again."""
+        """Request another run of a node."""
         self._say(Asked(who))
 
     def answered(self, who: Id, run: int) -> None:
-        """What that run of a node waits for has come."""
+        """Report that what this run of a node waits for has come."""
         self._say(Answered(who, run))
 
     def run_of(self, who: Id) -> int:
-        """The run that a body is in, so that it can say what is to be answered; 0: it does not run."""
+        """Return the number of the run that a node's body is in, for `answered`; 0 if it does not run."""
         phase = self._convergence.state.phase(who) if self._convergence is not None else None
         return phase.run if isinstance(phase, Running) else 0
 
     def is_taken(self) -> bool:
-        """It speaks, or spoke, to a `converge` already."""
+        """Return whether this world belongs, or belonged, to a `converge`."""
         return self._convergence is not None
 
     def _say(self, event: Event) -> None:
@@ -130,10 +132,10 @@ class World:
 async def converge(
     bodies: Bodies, seeds: Iterable[Id], *, limit: int, rules: Rules = _RULES, world: World | None = None
 ) -> Report:
-    """Run the seeds and whatever comes of them, at most ``limit`` bodies at a time, until nobody has anything to do.
+    """Run the seeds and whatever they create, at most ``limit`` bodies at a time, until no node has anything to do.
 
-    Raises ValueError where that has no end, or no beginning: rules without drain, or a limit below 1. RuntimeError where the
-    world speaks to another one.
+    Raises ValueError if that has no end or no beginning: rules without drain, or a limit below 1. Raises RuntimeError if the
+    world belongs to another `converge`.
     """
     if not rules.drain or limit < 1:
         raise ValueError(f"converge() needs rules that drain ({rules.drain}) and room for a body ({limit})")
@@ -170,7 +172,7 @@ class _Convergence:
         self._level = Level.NONE
 
     def report(self) -> Report:
-        """As it is now."""
+        """Return the present state as a report."""
         return Report(
             results=self.state.results(),
             unresolved=_sorted(self._unresolved),

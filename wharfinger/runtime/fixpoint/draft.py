@@ -1,7 +1,7 @@
-"""The state of an engine while one event is taken in: the same fields, to be changed in place, and then frozen again.
+"""The state of an engine while one event is processed: the same fields, changed in place, and then frozen again.
 
-It exists so that an event which touches ten nodes does not make ten states. A draft never outlives its step, and nothing in it
-is shared but what is persistent. It knows the books (who is listed where, who is counted as what) and no rule.
+An event that touches ten nodes would otherwise make ten states. A draft never outlives its step, and only persistent values
+in it are shared. It keeps the indexes and counts consistent, and knows no rule.
 """
 
 from collections.abc import Collection
@@ -18,11 +18,11 @@ _Index: TypeAlias = "HashTrieMap[Id, HashTrieSet[Id]]"
 NO_MARK: Final = Mark()
 _NOBODY: "Final[HashTrieSet[Id]]" = HashTrieSet()
 _FEW: Final = 10
-"""So many are looked through as fast as they are made a set of."""
+"""Up to this many entries, a search is as fast as making a set of them."""
 
 
 class News:
-    """Something that others are to be told of: ``who`` changed or ended a run; ``cause`` is whose run did that."""
+    """A change that other nodes must be told of: ``who`` changed or ended a run; ``cause`` is the node whose run did that."""
 
     __slots__ = ("arrival", "cause", "changed", "who")
 
@@ -66,7 +66,7 @@ class Draft:
         self.news: list[News] = []
 
     def frozen(self) -> Fixpoint:
-        """The state after the step."""
+        """Return the state after the step."""
         return Fixpoint(
             self.rules,
             self.clock,
@@ -91,20 +91,20 @@ class Draft:
         )
 
     def put(self, who: Id, node: Node) -> None:
-        """The node is like this from now on."""
+        """Store the node."""
         self.nodes = self.nodes.insert(who, node)
 
     def mark(self, who: Id) -> Mark:
-        """When it last changed; of what was never there: never."""
+        """Return when the id last changed; an id that was never there has never changed."""
         node = self.nodes.get(who)
         return (node.mark if node is not None else None) or self.marks.get(who, NO_MARK)
 
     def enqueue(self, who: Id) -> None:
-        """A place at the end of the queue."""
+        """Give the node a place at the end of the queue."""
         self.queue = self.queue.put(who)
 
     def leave(self, node: Node) -> None:
-        """The counts no longer hold it for what it was; ``put`` says what it is."""
+        """Remove the node from the counts under its present stage; ``put`` counts it under its new one."""
         stage = node.stage
         if stage is Stage.RUNNABLE:
             self.queued -= 1
@@ -114,26 +114,26 @@ class Draft:
             self.waiting -= 1
 
     def park(self, who: Id) -> None:
-        """It is among those that a fixpoint looks at; where there are no fixpoints, nobody is."""
+        """Add the node to those that a fixpoint considers; without fixpoints there are none."""
         if self.rules.drain:
             if len(self.parked) > 2 * len(self.nodes):
                 self.parked = Fifo.of(self.still_parked())
             self.parked = self.parked.put(who)
 
     def still_parked(self) -> dict[Id, Node]:
-        """Of those that were parked, who is; in no order."""
+        """Return those of the parked nodes that still are parked, in no order."""
         nodes = self.nodes
         return {who: node for who in self.parked if (node := nodes.get(who)) is not None and node.stage is Stage.PARKED}
 
     def list_under(self, who: Id, node: Node, lacks: tuple[Id, ...], reads: tuple[Id, ...]) -> None:
-        """It is found under these from now on, in place of those that ``node`` names."""
+        """List the node under these ids from now on, instead of those that ``node`` names."""
         if node.lacks or lacks:
             self.parked_on = _relisted(self.parked_on, who, node.lacks, lacks)
         if node.reads != reads:
             self.readers = _relisted(self.readers, who, node.reads, reads)
 
     def forget(self, who: Id, node: Node) -> None:
-        """The node is no more, and is listed nowhere. Its mark is another matter."""
+        """Remove the node and its entries in all indexes; its mark is kept."""
         self.list_under(who, node, (), ())
         self.sweepers = self.sweepers.discard(who)
         self.loops = self.loops.discard(who)
@@ -141,7 +141,9 @@ class Draft:
 
 
 def _relisted(index: "_Index", who: Id, before: tuple[Id, ...], after: tuple[Id, ...]) -> "_Index":
-    """The index with ``who`` under each of ``after``, and no longer under the rest of ``before``, where it need not have been."""
+    """Return the index with ``who`` under each of ``after``, and no longer under the other ids of ``before``, if it was
+    there.
+    """
     kept: Collection[Id] = after if len(after) < _FEW else set(after)
     for key in before:
         if key not in kept:

@@ -1,16 +1,17 @@
-"""When nothing else can happen: who is swept, and who of the parked is asked how hard.
+"""The decisions at a fixpoint: which nodes are swept, and which parked nodes are asked how hard.
 
-A fixpoint is structural: nothing is to run, nothing runs, nobody waits for the world outside. So nothing that is lacked now
-can come by itself, and to say so of it is a fact and no guess. First whoever wants to is swept, if anything arrived since it
-last ran: that may bring what others lack. Then the parked are judged, each group that hangs together by itself:
+A fixpoint is structural: nothing is to run, nothing runs, and no node waits for the world outside. So nothing that is lacked
+now can come by itself; that is a fact and not a guess. First the nodes that want it are swept, if anything arrived since
+they last ran: this may produce what others lack. Then the parked nodes are judged, each connected group separately:
 
-1. who was asked at NONE and lacks something that is not parked itself is asked at CASCADE: what is absent will not come;
-2. where there is nobody like that, the rest lacks only each other, or went on lacking at CASCADE. At the bottom of them are
-   circles, and nodes that only lack what will not come; the lowest of each is asked at FORCE;
-3. one that lacks even then is unresolved, which is its end.
+1. A node that was asked at NONE and lacks something that is not parked itself is asked at CASCADE: what is absent will not
+come.
+2. If there is no such node, the remaining ones lack only each other, or still lacked something at CASCADE. At the bottom of
+them are cycles, and nodes that only lack what will not come; the lowest node of each is asked at FORCE.
+3. A node that lacks something even then is unresolved, which is its end.
 
-Each of these makes a node run or ends one. Whoever is woken by anything is back at NONE, and with it its group: at CASCADE and
-FORCE runs only who was picked at a fixpoint, for what it said there that it lacks.
+Each of these makes a node run or ends one. A node that is woken by anything returns to NONE, and with it its group: only
+nodes that were picked at a fixpoint run at CASCADE and FORCE, for what they lacked there.
 """
 
 from wharfinger.queue.fifo import Fifo
@@ -22,7 +23,7 @@ from wharfinger.runtime.fixpoint.wakes import call, leave_unresolved, tell
 
 
 def judge(draft: Draft) -> bool:
-    """Nothing else can happen: sweep, or else judge. False: nobody is to be swept, nobody is parked, and it is over."""
+    """Sweep, or else judge, because nothing else can happen. Return False if there is no node to sweep or judge: the end."""
     if draft.sweepers and _sweep(draft):
         tell(draft)
         return True
@@ -38,7 +39,7 @@ def judge(draft: Draft) -> bool:
 
 
 def _sweep(draft: Draft) -> bool:
-    """Whoever is to run at a fixpoint does, if anything arrived since; at its own cost if it published something since."""
+    """Run each node that asked for sweeps, if anything arrived since; charge it if it published something since."""
     swept = False
     for who in sorted(draft.sweepers):
         node = draft.nodes[who]
@@ -49,7 +50,7 @@ def _sweep(draft: Draft) -> bool:
 
 
 def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
-    """Those of the group that were never asked so, and do not only wait for others of the parked, are asked at CASCADE."""
+    """Ask at CASCADE those of the group that never were, and that do not only wait for other parked nodes."""
     asked = False
     for who in group:
         node = draft.nodes[who]
@@ -64,7 +65,7 @@ def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
 
 
 def _force(draft: Draft, group: list[Id], lacks: Lacks) -> None:
-    """The lowest at each bottom is asked at FORCE, or is at its end if it was."""
+    """Ask the lowest node at each bottom at FORCE, or end it if it was asked so."""
     for bottom in bottoms(group, lacks):
         lowest = bottom[0]
         node = draft.nodes[lowest]

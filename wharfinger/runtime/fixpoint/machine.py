@@ -1,17 +1,18 @@
-"""The engine: one event in, the next state and what is to be done out. The package tells what it is for and why it ends.
+"""The engine as a machine: one event in, the next state and the effects out. The package explains its purpose and why it
+ends.
 
-A node: to run → running → parked, waiting outside, or done; from each of these it is to run again when something calls for it,
-and never twice at once. What a body answers is taken in like this:
+A node is to run → running → parked, waiting outside, or done; from each of the last three it is to run again when a cause
+comes, and never twice at once. A body's answer is processed like this:
 
-* it was removed meanwhile: the answer is nobody's. What it emitted is not published; a node that came back runs afresh;
-* it emitted: that is published, also when the run is out of date, because it is there: whoever runs again says the same
-  again, and the same is no news;
-* it is out of date, because its own content changed, because it was asked, or because something that it reads or lacks changed
-  after it began: it runs once more, and is not done in between: its result is nobody's but its own (a Noop of the next run lets
-  it stand), and who waits for it goes on waiting;
-* otherwise it is parked, waits, or is done, and who waits for it is told.
+* the node was removed meanwhile: the answer is discarded. What it emitted is not published; a node that came back runs afresh;
+* it emitted: this is published, even if the run is out of date, because it exists: a repeated run emits the same again, and
+  the same is not a change;
+* it is out of date, because its own content changed, because another run was requested, or because something that it reads or
+  lacks changed after it began: it runs once more, and is not done in between. Its result is kept for itself only (a Noop of
+  the next run confirms it), and nodes that wait for it keep waiting;
+* otherwise it is parked, waits, or is done, and the nodes that wait for it are told.
 
-The stamps of a step are the clock; a run begins one later than anything that its step did, and so anything of a later step
+The stamps of a step are the clock; a run begins one stamp later than anything that its step did, so anything of a later step
 is later than the run.
 """
 
@@ -52,7 +53,7 @@ _NOTHING_SAID: Final = Said("", ())
 
 
 def start(rules: Rules = _RULES) -> Fixpoint:
-    """An engine without any node."""
+    """Return an engine without any node."""
     return Fixpoint(
         rules=rules,
         clock=0,
@@ -235,7 +236,7 @@ def _ids(given: tuple[Id, ...]) -> tuple[Id, ...]:
 
 
 def _published(draft: Draft, who: Id, node: Node, outcome: Terminal) -> Node:
-    """What it emitted is there, in the order in which it did; the node, which may be among it."""
+    """Publish the emissions, in their order; return the node, which may be among them."""
     origin = Origin(who, node.origin.depth + 1)
     news = [arrive(draft, emission, origin) for emission in outcome.emissions]
     if not any(news):
@@ -245,7 +246,7 @@ def _published(draft: Draft, who: Id, node: Node, outcome: Terminal) -> Node:
 
 
 def _later(draft: Draft, ids: tuple[Id, ...], run: int) -> Mark | None:
-    """The mark of one of them that changed after the run began, if there is one."""
+    """Return the mark of one of these ids that changed after the run began, if there is one."""
     if draft.latest < run:
         return None
     for who in ids:
@@ -256,7 +257,7 @@ def _later(draft: Draft, ids: tuple[Id, ...], run: int) -> Mark | None:
 
 
 def _done(draft: Draft, who: Id, node: Node, said: Said) -> None:
-    """It says it is done; it is, unless it is out of date."""
+    """End the node as its body reported, unless the run is out of date."""
     changed = _later(draft, said.reads, node.run) if said.reads else None
     if changed is None and node.again is Again.NO:
         end(draft, who, node, said.result, said.reads, said)
@@ -267,7 +268,7 @@ def _done(draft: Draft, who: Id, node: Node, said: Said) -> None:
 
 
 def _crash(draft: Draft, who: Id, node: Node, message: str) -> None:
-    """An end like any other, of which nothing is known but this. It is not what a Noop lets stand."""
+    """End the node with a crash, of which nothing is known but the message. A Noop does not confirm it."""
     if node.again is Again.NO:
         end(draft, who, node, f"crashed: {message}", (), node.said)
     else:
@@ -281,7 +282,7 @@ def _run_again(draft: Draft, who: Id, node: Node, changed: Mark | None) -> None:
 
 
 def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
-    """It waits for the world outside, unless it is out of date; what it reads it looks at again for nothing."""
+    """Let the node wait for the world outside, unless the run is out of date; a change of what it reads wakes it for free."""
     node = _relisted(draft, who, node, (), reads)
     if node.again is not Again.NO:
         _run_again(draft, who, node, None)
@@ -294,7 +295,7 @@ def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
 
 
 def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
-    """It is parked, unless something that it lacks changed or ended a run after it began: that would never come again."""
+    """Park the node, unless something that it lacks changed or ended a run after it began: that would never come again."""
     draft.list_under(who, node, lacks, ())
     if node.again is not Again.NO:
         _run_again(draft, who, node._replace(lacks=lacks, reads=()), None)
@@ -328,13 +329,13 @@ def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
 
 
 def _relisted(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...], reads: tuple[Id, ...]) -> Node:
-    """The node, listed under these instead."""
+    """Return the node, listed under these ids instead."""
     draft.list_under(who, node, lacks, reads)
     return node._replace(lacks=lacks, reads=reads)
 
 
 def _forget(draft: Draft, who: Id, node: Node) -> None:
-    """The body of a node that was removed has ended; if the node came back, it runs."""
+    """Forget a removed node whose body has ended; if the node came back, let it run."""
     draft.leave(node)
     draft.forget(who, node)
     if node.again is Again.ANEW:

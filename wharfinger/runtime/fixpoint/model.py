@@ -1,4 +1,4 @@
-"""What the engine and its driver say to each other: ids, what bodies answer, what happened, what is to be done.
+"""The messages between the engine and its driver: ids, outcomes of bodies, events, and effects.
 
 Source: spec/schedulers §A.1, with versions of ids in place of the peer's heuristics (§A.13 item 9, part E rule 1).
 """
@@ -16,26 +16,29 @@ class Id(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        """As people read it: ``kind/namespace/name``, without what is empty."""
+        """Return ``kind/namespace/name``, without the parts that are empty."""
         return "/".join(part for part in self if part)
 
 
 class Level(IntEnum):
-    """How hard a body is to judge what it lacks (spec/schedulers §A.2); captured when it is dispatched."""
+    """The strictness with which a body judges what it lacks (spec/schedulers §A.2); fixed when it is dispatched."""
 
     NONE = 0
     """Whatever is lacked may still come: block."""
     CASCADE = 1
-    """What is absent will not come: fail for it. What is there and not done yet: block."""
+    """What is absent will not come: fail for it. What is present and not done yet: block."""
     FORCE = 2
-    """What is not done yet will not be: fail for it too. Only nodes on a cycle, and what lacks nothing else, are asked so."""
+    """What is not done yet will not be: fail for it too. Only nodes on a cycle, and nodes that lack nothing else, are asked
+    so.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """Something a body made, or the world brought: ``digest`` is of its content, and the same digest again is no news.
+    """Something that a body or the world outside created: ``digest`` is of its content; the same digest again is not a
+    change.
 
-    ``runnable``: it is a node with a body of its own; otherwise it is data, which others may lack or read.
+    ``runnable``: it is a node with a body of its own; otherwise it is data, which nodes may lack or read.
     """
 
     id: Id
@@ -87,7 +90,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """Its body ended in an error that nobody expected; an outcome like any other. Its result is ``crashed: `` and the message."""
+    """An unexpected error ended the body; an outcome like any other. Its result is ``crashed: `` and the message."""
 
     message: str
 
@@ -106,14 +109,14 @@ class Seeded:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """The world outside brought something, or a new content of it."""
+    """The world outside created something, or gave it a new content."""
 
     emission: Emission
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Something is gone. Whoever lacks or reads it looks again."""
+    """Something was removed. Nodes that lack or read it run again."""
 
     id: Id
 
@@ -127,7 +130,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What run ``run`` of a node waited for outside has come; of another run it changes nothing."""
+    """What run ``run`` of a node waited for outside has come; for any other run it changes nothing."""
 
     id: Id
     run: int
@@ -153,7 +156,7 @@ class Pulled:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """Nothing is dispatched any more, and nobody is judged any more; what runs is still taken in."""
+    """Nothing is dispatched and no node is judged any more; reports of running bodies are still processed."""
 
 
 Event: TypeAlias = Seeded | Arrived | Removed | Asked | Answered | Finished | Pulled | Cancelled
@@ -176,7 +179,7 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """A body blocked even at FORCE: the engine ends it, done with the result ``unresolved``; whoever keeps results says so."""
+    """A body blocked even at FORCE: the engine ended the node with the result ``unresolved``."""
 
     id: Id
     lacks: tuple[Id, ...]
@@ -197,7 +200,7 @@ class Exhausted:
 
 @dataclass(frozen=True, slots=True)
 class Converged:
-    """Nothing runs, nothing is to run, nothing is waited for outside, and nobody is parked who is still to be judged."""
+    """Nothing runs, nothing is to run, nothing is waited for outside, and no parked node is still to be judged."""
 
 
 Effect: TypeAlias = Dispatch | Unresolved | Exhausted | Converged

@@ -1,16 +1,16 @@
-"""What the engine knows between two events, and what may be asked of it.
+"""The state of the engine between two events, and the questions that it answers.
 
-Everything is a persistent map, set or queue: the next state shares with the last one whatever did not change, so that a step
-costs what it touches, and a snapshot is a reference. Every id that is there, and for as long as bodies run also one that is
-gone, has a :class:`Mark`, which says when it last changed; if it has a body, that is part of its :class:`Node`. Marks and runs
-are stamped from one clock that only goes up: whether something changed while a body ran is one comparison.
+Everything is a persistent map, set or queue: the next state shares all that did not change with the last one, so that a step
+costs what it touches, and a snapshot is a reference. Every id that is present, and while bodies run also one that was
+removed, has a :class:`Mark`, which says when it last changed; if it has a body, the mark is part of its :class:`Node`. Marks
+and runs are stamped from one clock that only goes up: whether something changed while a body ran is one comparison.
 
 Invariants, held by tests/runtime/fixpoint/test_state.py after random events:
 
 * ``queued``, ``running`` and ``waiting`` count the nodes that are runnable, running, and waiting for the outside;
-* whoever is parked is listed under each of its lacks in ``parked_on``, and, where there are fixpoints, in ``parked``; whoever is
-  done or waits outside, under its reads in ``readers``. Others may stand in ``parked``, and of a node that is to run or runs the
-  entries of its last outcome may stand in the indexes until its next one;
+* a parked node is listed under each of its lacks in ``parked_on``, and, where there are fixpoints, in ``parked``; a node that
+  is done or waits outside is listed under its reads in ``readers``. ``parked`` may hold other nodes too, and the entries of a
+  last outcome may stay in the indexes while the node is to run or runs;
 * a node that is to run has one place in the queue; a place whose node is not to run is passed over.
 """
 
@@ -27,14 +27,14 @@ from wharfinger.runtime.fixpoint.model import Id, Level
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How an engine is to behave."""
+    """The limits of an engine, and whether it drains."""
 
     drain: bool = True
     """Judge what is parked once nothing else can happen. False: a live daemon, where whatever is lacked may come any time."""
     budget: int = 32
-    """How often a node may run again at its own cost; with ``drain`` off: between two rests."""
+    """The number of charged runs that a node may have; with ``drain`` off, between two moments at which nothing runs."""
     depth: int = 64
-    """How deep creation may go: what is seeded or comes from outside is at 0, what a node emits is one deeper than it."""
+    """The greatest depth of creation: seeds and what comes from outside are at 0, what a node emits is one deeper than it."""
 
 
 # --- what is told of a node ----------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ Phase: TypeAlias = Runnable | Running | Parked | Waiting | Done
 
 
 class Stage(Enum):
-    """Where a node is; GONE is removed while it has a place in the queue, which is all that is left of it."""
+    """The stage of a node; GONE: it was removed while it had a place in the queue, and only that place is left."""
 
     RUNNABLE = 1
     RUNNING = 2
@@ -92,9 +92,9 @@ class Stage(Enum):
 
 
 class Again(Enum):
-    """Whether a node that runs is to run once more, and whether that is at its own cost.
+    """The decision whether a running node runs once more, and whether that run is charged.
 
-    VOID: it was removed, and what it answers is nobody's. ANEW: and it came back, so it is a new node that is to run.
+    VOID: the node was removed, and its answer is discarded. ANEW: it was removed and came back, so it runs as a new node.
     """
 
     NO = 0
@@ -105,28 +105,30 @@ class Again(Enum):
 
 
 class Mark(NamedTuple):
-    """When an id last changed, by its content, its result or its end, and when it last ended a run; 0 is never."""
+    """The stamps at which an id last changed (its content, its result or its end) and last ended a run; 0 is never."""
 
     changed: int = 0
     finished: int = 0
     digest: str | None = None
-    """Of its content; None: not known, so that whatever comes is news."""
+    """The digest of its content; None: unknown, so that whatever comes is a change."""
     cause: Id | None = None
-    """Whose run it was that changed it last; None: the world outside."""
+    """The node whose run changed it last; None: the world outside."""
     present: bool = False
 
 
 class Said(NamedTuple):
-    """What a body last answered, published or not: what a Noop lets stand."""
+    """The last answer of a body, published or not; a Noop confirms it."""
 
     result: str
     reads: tuple[Id, ...]
     differed: bool = False
-    """It was out of date, and not what had been published: who saw it all the same is to be told of what is published next."""
+    """True if the answer was out of date and not what had been published: nodes that saw it are told of what is published
+    next.
+    """
 
 
 class Account(NamedTuple):
-    """What a node's runs cost (see :mod:`wharfinger.runtime.fixpoint.budget`)."""
+    """The charges of a node (see :mod:`wharfinger.runtime.fixpoint.budget`)."""
 
     episode: int = 0
     """The one that ``charges`` and ``spent`` are of; in another one they are nothing."""
@@ -138,11 +140,11 @@ class Account(NamedTuple):
     news: bool = False
     """It published something new since it was last charged."""
     cause: Id | None = None
-    """Whose run it was that it was last charged for; None: nobody's, the world outside."""
+    """The node whose run caused the last charge; None: the world outside."""
 
 
 class Origin(NamedTuple):
-    """Who made a node, and how deep that is; nobody: it was seeded, or came from outside."""
+    """The creator of a node, and its depth; no creator: it was seeded, or came from outside."""
 
     creator: Id | None = None
     depth: int = 0
@@ -155,13 +157,13 @@ class Node(NamedTuple):
     """None: it was removed, and its mark is among those of what has no node."""
     stage: Stage
     run: int
-    """When it was last dispatched, which is also the name of that run; 0: never."""
+    """The stamp of its last dispatch, which is also the name of that run; 0: never."""
     level: Level
     again: Again
     lacks: tuple[Id, ...]
-    """Where it is listed in ``parked_on``, if it is parked; else where it may be."""
+    """The ids under which it is listed in ``parked_on`` if it is parked, and may be listed otherwise."""
     reads: tuple[Id, ...]
-    """Where it is listed in ``readers``."""
+    """The ids under which it is listed in ``readers``."""
     result: str | None
     said: Said | None
     account: Account
@@ -179,22 +181,22 @@ class Fixpoint(NamedTuple):
     clock: int
     episode: int
     charged: bool
-    """Somebody was charged in this episode."""
+    """True if a node was charged in this episode."""
     arrived: int
-    """When anything last arrived, or went."""
+    """The stamp of the last arrival or removal."""
     latest: int
-    """When anything last changed, or ended a run: a run that began later need not look what it missed."""
+    """The stamp of the last change or end of a run: a run that began later cannot have missed any."""
     marks: "HashTrieMap[Id, Mark]"
-    """Of data, and of what is gone."""
+    """The marks of data, and of what was removed."""
     nodes: "HashTrieMap[Id, Node]"
     queue: Fifo[Id]
     parked_on: "HashTrieMap[Id, HashTrieSet[Id]]"
     readers: "HashTrieMap[Id, HashTrieSet[Id]]"
     parked: Fifo[Id]
-    """Who was parked since the last fixpoint, and who still was at that one."""
+    """The nodes that were parked since the last fixpoint, and those that still were at that one."""
     sweepers: "HashTrieSet[Id]"
     loops: "HashTrieMap[Id, tuple[Id, ...]]"
-    """Of who is queued at FORCE, and is on a cycle."""
+    """The cycles of the nodes that are queued at FORCE."""
     gone: "HashTrieSet[Id]"
     """Removed while a body ran: their marks stand until none does."""
     queued: int
@@ -205,7 +207,7 @@ class Fixpoint(NamedTuple):
     cancelled: bool
 
     def phase(self, who: Id) -> Phase | None:
-        """How a node is; None: there is no such node. One that was removed while it runs still runs."""
+        """Return the phase of a node; None: there is no such node. A node that was removed while it runs still runs."""
         node = self.nodes.get(who)
         if node is None:
             return None
@@ -224,22 +226,22 @@ class Fixpoint(NamedTuple):
                 return None
 
     def result(self, who: Id) -> str | None:
-        """What was last published of it, also while it runs again; None: it never was done, or is not there."""
+        """Return the result that was last published, also while the node runs again; None: it never was done, or is absent."""
         node = self.nodes.get(who)
         return node.result if node is not None and node.again not in (Again.VOID, Again.ANEW) else None
 
     def results(self) -> dict[Id, str]:
-        """What was last published of each node that was ever done, sorted. Costs a look at every node."""
+        """Return the last published result of each node that was ever done, sorted. Visits every node."""
         return {who: result for who in sorted(self.nodes) if (result := self.result(who)) is not None}
 
     def present(self, who: Id) -> bool:
-        """A node, or data that has arrived."""
+        """Return whether the id is a node, or data that has arrived."""
         node = self.nodes.get(who)
         mark = self.marks.get(who) if node is None or node.mark is None else node.mark
         return mark is not None and mark.present
 
     def waiters(self, who: Id) -> tuple[Id, ...]:
-        """Who is parked on it, or would run again if it changed; sorted."""
+        """Return the nodes that are parked on it, or would run again if it changed; sorted."""
         return tuple(sorted(self._waiters(who)))
 
     def _waiters(self, who: Id) -> Iterator[Id]:
@@ -251,12 +253,12 @@ class Fixpoint(NamedTuple):
                 yield reader
 
     def lacks(self, who: Id) -> tuple[Id, ...]:
-        """What a parked node is parked on, sorted; nothing for any other."""
+        """Return what a parked node is parked on, sorted; nothing for any other node."""
         node = self.nodes.get(who)
         return node.lacks if node is not None and node.stage is Stage.PARKED else ()
 
     def charges(self, who: Id) -> int:
-        """What it was charged in this episode."""
+        """Return the number of charges of the node in this episode."""
         node = self.nodes.get(who)
         return node.account.charges if node is not None and node.account.episode == self.episode else 0
 

@@ -1,9 +1,9 @@
-"""Who is to look again, and at whose cost: what arrives, what ends, and whom that wakes.
+"""The reasons for which nodes run again, and which node is charged: what arrives, what ends, and which nodes that wakes.
 
-Whatever others may have to look at again is put among the draft's news, and told by `tell` at the end of the step, one after
-the other: so a wake that ends a node (its budget is used up) wakes its own waiters in turn without anything being nested.
+Every change that other nodes may have to react to is put among the draft's news, and told by `tell` at the end of the step,
+one after the other: so a wake that ends a node (its budget is spent) wakes its own waiters in turn without recursion.
 
-`call` is the only place where a node gets to run, and the only one where that is charged.
+`call` is the only place where a node is made to run, and the only one where that is charged.
 """
 
 from typing import Final
@@ -18,7 +18,9 @@ _OUTSIDE: Final = Origin()
 
 
 def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
-    """Something is there, or has another content than before; True: that was news. Its own node runs, and who looks at it."""
+    """Record that something is present, or has a new content; return whether that was a change. Its own node runs, and its
+    readers.
+    """
     who = emission.id
     node, mark = draft.nodes.get(who), draft.mark(who)
     if mark.present and mark.digest == emission.digest and (node is not None or not emission.runnable):
@@ -40,7 +42,7 @@ def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
 
 
 def seed(draft: Draft, who: Id) -> None:
-    """A node to begin with, of which the content is not known."""
+    """Add a node to begin with, whose content is not known."""
     node = draft.nodes.get(who)
     if node is None or (node.mark is None and node.again is not Again.ANEW):
         mark = draft.marks.get(who, NO_MARK)
@@ -55,7 +57,7 @@ def _appear(draft: Draft, who: Id, before: Mark, digest: str | None, cause: Id |
 
 
 def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin, mark: Mark) -> None:
-    """A node where there was none, or one that has gone and left a place in the queue, or a body that still runs."""
+    """Create a node where there was none, or one that was removed and left a place in the queue, or a body that still runs."""
     if gone is not None and gone.stage is Stage.RUNNING:
         draft.marks = draft.marks.insert(who, mark)
         draft.put(who, gone._replace(again=Again.ANEW, origin=origin))
@@ -75,7 +77,7 @@ def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin, mark: Mark
 
 
 def fresh(origin: Origin, mark: Mark) -> Node:
-    """A node that never ran, with its place in the queue."""
+    """Return a node that never ran, with its place in the queue."""
     return Node(
         mark, Stage.RUNNABLE, 0, Level.NONE, Again.NO, (), (), None, None, _NO_ACCOUNT, origin, sweep=False, queued=True
     )
@@ -100,7 +102,7 @@ def call(
     charge: bool = False,
     cause: Id | None = None,
 ) -> None:
-    """The node is to run, once, whatever else it is called for before it does. If a charge is due and none is left, it ends."""
+    """Let the node run once, however many causes come before it does. If a charge is due and none is left, end it."""
     account = node.account
     if draft.cancelled and node.stage is not Stage.RUNNING:
         return  # whatever it is now, it stays
@@ -141,9 +143,9 @@ def call(
 
 
 def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], said: Said | None) -> None:
-    """The node is done, and this is published: who waits for that is told, and who reads it, if the result differs.
+    """Publish the end of a node: tell the nodes that wait for it, and, if the result differs, those that read it.
 
-    ``said`` is what its body answered last, and is kept for a Noop; where the engine ended the node, that is something else.
+    ``said`` is the last answer of its body, and is kept for a Noop; if the engine ended the node, it is something else.
     """
     if node.lacks or node.reads or reads:
         draft.list_under(who, node, (), reads)
@@ -180,7 +182,7 @@ def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], s
 
 
 def _exhaust(draft: Draft, who: Id, node: Node, message: str, loop: tuple[Id, ...], cause: Id | None) -> None:
-    """It runs no more in this episode. What it read when it last answered it still reads, for the next one."""
+    """End the node's runs in this episode. It still reads what it read when it last answered, for the next episode."""
     draft.effects.append(Exhausted(who, message, loop))
     draft.charged = True
     said = node.said
@@ -189,13 +191,15 @@ def _exhaust(draft: Draft, who: Id, node: Node, message: str, loop: tuple[Id, ..
 
 
 def leave_unresolved(draft: Draft, who: Id, node: Node) -> None:
-    """It blocked when it was asked as hard as can be: that is its end, until something changes that it lacked."""
+    """End a node that blocked at the strictest level, until something changes that it lacked."""
     draft.effects.append(Unresolved(who, node.lacks))
     end(draft, who, node, "unresolved", node.lacks, node.said)
 
 
 def remove(draft: Draft, who: Id) -> None:
-    """It is gone; who looks at it looks again. A body of its that runs is waited for, and what it answers is nobody's."""
+    """Remove the id; nodes that read or lack it run again. A body of its own that still runs is waited for, and its answer
+    discarded.
+    """
     mark, node = draft.mark(who), draft.nodes.get(who)
     if not mark.present:
         return
@@ -215,7 +219,7 @@ def remove(draft: Draft, who: Id) -> None:
 
 
 def tell(draft: Draft) -> None:
-    """Whoever waits for the news looks again, in the order of ids; what that ends is news too."""
+    """Wake the nodes that wait for the news, in the order of ids; nodes that this ends are news too."""
     for news in () if draft.cancelled else draft.news:  # grows while it is told
         parked = draft.parked_on.get(news.who)
         readers = draft.readers.get(news.who) if news.changed else None
@@ -234,7 +238,7 @@ def tell(draft: Draft) -> None:
 
 
 def _wake(draft: Draft, who: Id, node: Node, news: News) -> None:
-    """One waiter. A node that runs is not told: when its body answers, the stamps are."""
+    """Wake one waiter. A running node is not told: when its body answers, the stamps show the change."""
     stage = node.stage
     if stage is Stage.PARKED:
         call(draft, who, node, level=Level.NONE)

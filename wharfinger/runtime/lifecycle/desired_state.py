@@ -3,15 +3,17 @@
 A wish is compared with the one before, field by field. Each difference is a :class:`Change`, and the changes together give
 the kind of the :class:`Decision`:
 
-===================================================================  =============================================== changed
-requires ===================================================================  ===============================================
-nothing                                                              NONE source, package, version, namespace, requested,
-forced, reset        UPDATE: from Download on, whatever else changed settings, settings version, maintenance, resources,
-upkeep, scope,   RECONFIGURE: the loaded version runs again no more suspended: no → yes (or a new package that is suspended)
-SUSPEND, whatever else changed suspended: yes → no                                                  RESUME, whatever else
-changed: an update follows suspended: yes, and it stays so                                      NONE, whatever else changed:
-RESUME acts on it ===================================================================
-===============================================
+===================================================================  ===============================================
+changed                                                              requires
+===================================================================  ===============================================
+nothing                                                              NONE
+source, package, version, namespace, requested, forced, reset        UPDATE: from Download on, whatever else changed
+settings, settings version, maintenance, resources, upkeep, scope,   RECONFIGURE: the loaded version runs again
+no more
+suspended: no → yes (or a new package that is suspended)             SUSPEND, whatever else changed
+suspended: yes → no                                                  RESUME, whatever else changed: an update follows
+suspended: yes, and it stays so                                      NONE, whatever else changed: RESUME acts on it
+===================================================================  ===============================================
 
 Every change is part of a decision, also if nothing follows from it yet, so that reports to users can name it.
 """
