@@ -1,12 +1,12 @@
 """The one way to run a child process to its end.
 
-:func:`run_child` starts a program in a session of its own, feeds and drains it within bounds, ends it where it goes beyond
-them, and comes back when nobody of it is left alive: not when it exits, not when it runs into its deadline or writes too
-much, not when the caller is cancelled at any moment, and not when a sink has a bug.
+:func:`run_child` starts a program in a session of its own, feeds and drains it within limits, ends it if it exceeds them,
+and returns when no process of the run is alive. This holds when the program exits, when it runs into its deadline or writes
+too much, when the caller is cancelled at any moment, and when a sink has a bug.
 
-What happens when is decided by the pure machine in :mod:`wharfinger.process.ending`, and performed by
-:mod:`wharfinger.process.run`. Cancellation is one more event: a task outside of the shield sees it and tells the machine,
-everything else runs inside, for a bounded time (grace, sweep, dying, flush).
+The pure machine in :mod:`wharfinger.process.ending` decides what happens when, and :mod:`wharfinger.process.run` performs
+it. Cancellation is one more event: a task outside of the shield receives it and reports it to the machine; everything else
+runs inside the shield, for a bounded time (grace, sweep, dying, flush).
 """
 
 from collections.abc import Awaitable, Callable
@@ -30,20 +30,20 @@ async def run_child(
     ledger: ProcessLedger | None = None,
     prepare: Callable[[], None] | None = None,
 ) -> Outcome:
-    """Run ``command`` within ``limits``; when this returns or raises, nobody of it is alive.
+    """Run ``command`` within ``limits``; when this returns or raises, no process of the run is alive.
 
-    ``prepare`` is called in a worker thread before the program is started, once; it saves a way to a thread and back. What it
-    raises comes out, and nothing is started then.
+    ``prepare`` is called once, in a worker thread, before the program is started; it saves a way to a thread and back. If it
+    raises, nothing is started, and the error is raised here.
 
-    How many run at once is the caller's to bound. The deadline counts from the moment the program runs.
+    The caller limits how many commands run at once. The deadline counts from the moment the program runs.
 
     Resource handling: on every way out the child's group, session and marked descendants are killed, its pipes closed, and
-    its row in ``ledger`` forgotten.
+    its row in ``ledger`` removed.
 
-    Error handling: SpawnError where the program could not be started, LedgerError where that could not be journalled before,
-    StuckError where it would not die of SIGKILL. What a sink raises comes out in an exception group.
-    Cancelled comes out only when all are dead: after at most ``cancel_grace_s`` and what SWEEP_S, DYING_S and
-    FLUSH_CANCELLED_S allow; mostly a moment after the grace, however many are cancelled at once.
+    Error handling: SpawnError if the program could not be started, LedgerError if that could not be journalled before,
+    StuckError if it does not die of SIGKILL. What a sink raises is raised in an exception group. Cancelled is raised only
+    when all are dead: after at most ``cancel_grace_s`` and what SWEEP_S, DYING_S and FLUSH_CANCELLED_S allow; mostly a
+    moment after the grace, however many are cancelled at once.
     """
     child = await start(command, ledger, limits=limits, prepare=prepare)
     run = Run(child, command.argv[0], limits)
@@ -72,7 +72,7 @@ async def run_child(
 
 
 async def _watch_cancellation(run: Run) -> None:
-    """Runs outside of the shield, so that it is the one who is cancelled."""
+    """Report a cancellation to the machine; runs outside of the shield, so that it is the task which is cancelled."""
     try:
         await trio.sleep_forever()
     except trio.Cancelled:
@@ -81,7 +81,7 @@ async def _watch_cancellation(run: Run) -> None:
 
 
 class _Output:
-    """What a command reads and writes, within its limits."""
+    """The input and output of a command, within its limits."""
 
     def __init__(self, run: Run, command: Command, limits: Limits, sinks: Sinks) -> None:
         self.stdout = bytearray()
@@ -92,7 +92,7 @@ class _Output:
         self._cap = CappedOutput(limits.stdout_bytes)
 
     def jobs(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """The tasks that feed and drain the child."""
+        """Return the tasks that feed and drain the child."""
         child = self._run.child
         jobs: dict[str, Callable[[], Awaitable[None]]] = {
             "stdout": lambda: self._run.pump(child.stdout, self._take_stdout),

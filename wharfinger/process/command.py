@@ -1,4 +1,4 @@
-"""What to run, within which limits, and what came of it: the vocabulary of this part.
+"""The values of this part: a command, its limits, and its outcome.
 
 ``run_child(command, limits, ...)`` in :mod:`wharfinger.process.child` is the one way to run a child process.
 """
@@ -36,17 +36,17 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one run. Set where policy lives (configuration), never in inner code.
+    """The limits of one run. Set by configuration, never in inner code.
 
     After ``wall_s`` the group gets SIGTERM, after ``term_grace_s`` more SIGKILL. Output beyond ``stdout_bytes`` ends the run
-    the same way; ``stderr_bytes`` only bounds what is kept (the last bytes; errors come last). ``drain_s`` is how long the
-    pipes may stay open after the leader ended before whoever holds them is killed.
+    the same way; ``stderr_bytes`` only limits what is kept (the last bytes, because errors come last). ``drain_s`` is how
+    long the pipes may stay open after the leader ended; then the processes that hold them are killed.
 
-    ``cancel_grace_s`` is the grace after a cancellation, never more than ``term_grace_s``: whoever cancels waits for the end,
-    and what comes after it must begin within a second.
+    ``cancel_grace_s`` is the grace after a cancellation, never more than ``term_grace_s``: the cancelling task waits for the
+    end, and what comes after it must begin within a second.
 
-    The last four are the kernel's (setrlimit(2)), for each process of the run: address space, number of processes of its user
-    (counts only where that user is the run's own), descriptors, and how large a file may become. None: this process's own.
+    The last four are the kernel's (setrlimit(2)), for each process of the run: address space, number of processes of its
+    user (effective only if the user is the run's own), descriptors, and the size of a file. None: this process's own limit.
     """
 
     wall_s: float
@@ -84,10 +84,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended. ``returncode`` as subprocess has it: negative is the signal.
+    """The end of a run. ``returncode`` is that of subprocess: a negative number is the signal.
 
     ``survivors_killed`` counts the processes that outlived the child and were killed; ``survivors_left`` those that could
-    not be (they belong to another user, or hang in the kernel). Their ledger row stays, for the next start to try again.
+    not be killed (they belong to another user, or hang in the kernel). Their row in the ledger is kept, so that the next
+    start tries again.
     """
 
     ending: Ending
@@ -125,7 +126,7 @@ OutputSink = Callable[[bytes], None]
 
 @dataclass(frozen=True, slots=True)
 class Sinks:
-    """Where output goes while the child runs; without a sink, stdout is collected into the outcome."""
+    """The receivers of output while the child runs; without a sink, stdout is collected into the outcome."""
 
     stdout: OutputSink | None = field(default=None)
     stderr: OutputSink | None = field(default=None)

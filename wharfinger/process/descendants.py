@@ -1,18 +1,18 @@
-"""Finding everybody who belongs to a run, in one scan of /proc.
+"""The search for all processes of a run, in one scan of /proc.
 
-A run's processes are told by three signs:
+A process belongs to a run by one of four signs:
 
 * the process group of the leader, which signals reach at once;
 * its session: a shell with job control gives every pipeline a group of its own, but not a session;
-* the marker, a random token in the environment: a daemon that called ``setsid`` keeps it.
-* its user, where it has one that is nobody else's: that is left behind by nobody.
+* the marker, a random token in the environment: a daemon that called ``setsid`` keeps it;
+* its user, if the run has a user of its own: no process can leave that behind.
 
-Without a user of its own, who leaves the session *and* throws its environment away (``setsid env -i``) is out of reach.
+Without a user of its own, a process that leaves the session *and* drops its environment (``setsid env -i``) is not found.
 
-Numbers are reused, so a number alone proves nothing. Who started before the leader does not belong. The group and the
-session count only where the number is *proven* to still mean the run: the leader is our own child and not reaped
-(``held``), or it is there with the start time on record, or somebody with the token is in that session (the kernel does
-not give a number away while a group or a session bears it).
+Numbers are reused, so a number alone proves nothing. A process that started before the leader does not belong. The group and
+the session count only if the number is *proven* to still mean the run: the leader is our own child and not reaped
+(``held``), or it exists with the recorded start time, or a process with the token is in that session (the kernel does not
+reuse a number while a group or a session has it).
 """
 
 import errno
@@ -36,9 +36,9 @@ _STAT_BYTES: Final = 4 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What tells a run's processes from all others. ``pid`` is the leader's, and so the group's and the session's.
+    """The signs of a run's processes. ``pid`` is the leader's, and so the group's and the session's.
 
-    ``held``: the leader is a child of this process that nobody has reaped; it is left alone, as its end is waited for
+    ``held``: the leader is a child of this process that is not reaped; it is not killed here, as its end is waited for
     elsewhere. Without a ``pid`` (0) only the token counts. ``uid``: the user that is the run's own; never root, 0 is none.
     """
 
@@ -53,7 +53,7 @@ class Mark:
 class Seen:
     """A process as the scan saw it. ``undecided``: it was inside ``execve``, so whether it has a token is not known.
 
-    ``uid`` is its real user, 0 also where nobody asked for it.
+    ``uid`` is its real user, 0 also if the scan did not ask for it.
     """
 
     stat: ProcessStat
@@ -63,7 +63,7 @@ class Seen:
 
 
 def belonging(seen: Iterable[Seen], mark: Mark) -> list[Seen]:
-    """Those who belong to ``mark``, zombies included, a held leader excepted. Pure."""
+    """Return the processes that belong to ``mark``, zombies included, except a held leader. Pure."""
     return belonging_to_each(seen, [mark])[0]
 
 
@@ -81,7 +81,7 @@ def belonging_to_each(seen: Iterable[Seen], marks: Sequence[Mark]) -> list[list[
 
 
 class _Signs:
-    """Which of many marks a process has a sign of, without asking each of them."""
+    """An index of many marks by their signs, so that a process need not be compared with each mark."""
 
     def __init__(self, marks: Sequence[Mark]) -> None:
         self._marks = marks
@@ -96,7 +96,9 @@ class _Signs:
                 self._by_uid.setdefault(mark.uid, []).append(number)
 
     def of(self, one: Seen) -> set[int]:
-        """The indices of marks whose token, group, session or user it bears, if it is young enough and no held leader itself."""
+        """Return the indices of the marks whose token, group, session or user it has, if it is young enough and no held
+        leader itself.
+        """
         stat = one.stat
         signs = {*self._by_pid.get(stat.pgid, ()), *self._by_pid.get(stat.sid, ()), *self._by_uid.get(one.uid, ())}
         for token in one.tokens:
@@ -109,17 +111,18 @@ class _Signs:
 
 
 def _proves(one: Seen, mark: Mark) -> bool:
-    """Whether this process shows that the number of the leader still stands for the run."""
+    """Return whether this process shows that the number of the leader still stands for the run."""
     if one.stat.pid == mark.pid:
         return one.stat.start_ticks == mark.start_ticks
     return mark.token in one.tokens and one.stat.sid == mark.pid
 
 
 def scan(since_ticks: int, *, users: bool = False, above: int = 0) -> list[Seen]:
-    """Everybody in /proc who started at or after ``since_ticks`` (clock ticks since boot), but kernel threads and ourselves.
+    """Return all processes in /proc that started at or after ``since_ticks`` (clock ticks since boot), except kernel
+    threads and this one.
 
-    ``users``: ask for whom each runs as, too. ``above``: only numbers over this one are looked at. Blocking: some ten
-    microseconds for each process that is looked at.
+    ``users``: read the user of each as well. ``above``: only numbers over this one are read. Blocking: some ten microseconds
+    for each process that is read.
     """
     # A daemon that a hook of its dead forerunner started has that one's token, and must not end itself.
     me = os.getpid()
@@ -128,11 +131,13 @@ def scan(since_ticks: int, *, users: bool = False, above: int = 0) -> list[Seen]
 
 
 def numbers_before(marks: Sequence[Mark], born: bytes) -> int:
-    """A number up to which nobody can belong to ``marks``, whose leaders are held; ``born`` is the one given out last.
+    """Return a number up to which no process can belong to ``marks``, whose leaders are held; ``born`` is the number given
+    out last.
 
-    The kernel gives numbers in ascending order and begins anew at the top (``alloc_pid``), which takes it far longer than
-    YOUNG_S. So of leaders that are younger, and not above the last number, all descendants have higher ones. 0 where that cannot
-    be said. Who may choose numbers (CAP_CHECKPOINT_RESTORE) is out of reach without a user of his own, as ``setsid env -i`` is.
+    The kernel gives out numbers in ascending order and begins anew at the top (``alloc_pid``), which takes far longer than
+    YOUNG_S. So all descendants of leaders that are younger, and not above the last number, have higher numbers. 0 if that
+    cannot be concluded. A process that may choose numbers (CAP_CHECKPOINT_RESTORE) is not found unless the run has a user of
+    its own, just as ``setsid env -i`` is not.
     """
     now = time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS
     oldest = min(mark.start_ticks for mark in marks)
@@ -164,7 +169,7 @@ def look(pid: int, since_ticks: int = 0, *, users: bool = False) -> Seen | None:
 
 
 def _environ_of_threads(pid: int) -> bytes | None:
-    """The environment through a thread that still has it; None when none may be looked into."""
+    """Read the environment through a thread that still has it; None if no thread may be read."""
     try:
         threads = _numbers(f"/proc/{pid}/task")
     except (FileNotFoundError, ProcessLookupError):
@@ -180,7 +185,7 @@ def read_stat(pid: int) -> ProcessStat | None:
 
 
 def last_pid() -> bytes:
-    """The number given out last (proc_loadavg(5)): while it stays the same, no process was born."""
+    """Return the number given out last (proc_loadavg(5)): while it stays the same, no process was born."""
     return (_read("/proc/loadavg", _STAT_BYTES, _STAT_BYTES) or b"").split()[-1]
 
 
@@ -190,9 +195,9 @@ def _numbers(folder: str) -> list[int]:
 
 
 def _read(path: str, limit: int, at_once: int = _READ_BYTES) -> bytes | None:
-    """The content of a file of /proc; None when its process is gone, may not be looked into, or unmapped what is asked.
+    """Return the content of a file of /proc; None if its process is gone, may not be read, or unmapped what is asked for.
 
-    ``at_once``: the memory that is set aside for one read, which costs more than the read where it is large.
+    ``at_once``: the memory that is allocated for one read, which costs more than the read if it is large.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

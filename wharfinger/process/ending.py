@@ -1,9 +1,9 @@
-"""How a run ends: the pure machine. No trio, no clock, no signals here; :mod:`wharfinger.process.run` performs the effects.
+"""The end of a run as a pure machine. No trio, no clock, no signals here; :mod:`wharfinger.process.run` performs the effects.
 
 Theory. A run has a *leader* (the child itself) and two *pipes* (stdout, stderr). It is over when three things hold, in this
-order: the leader has ended, nobody of the run is alive any more, and the pipes have been read to their end. Until then the
+order: the leader has ended, no process of the run is alive any more, and the pipes have been read to their end. Until then the
 leader is not reaped: a zombie keeps its pid, and with it the process group and the session of the same number, from being
-given to somebody else, so signals sent by number can only reach this run.
+reused, so signals sent by number can only reach this run.
 
 ::
 
@@ -18,14 +18,14 @@ given to somebody else, so signals sent by number can only reach this run.
                                                                           ▲            │ leader gone
                                                                           └────────────┘
 
-* Every way to the end leads through Killing: even a child that exits by itself may leave somebody behind.
+* Every way to the end leads through Killing: even a child that exits by itself may leave processes behind.
 * There is at most one timer; each SetTimer replaces the one before. Killing has none: its effect is bounded by itself.
-* Who cancels waits for the end, and so does what comes after: a cancellation has a grace of its own, shortens one that is
-  under way (Terminating) and the wait for output that nobody will see (Flushing), and never lengthens either.
+* The cancelling task waits for the end, and so does what comes after it: a cancellation has a grace of its own, shortens one
+  that is under way (Terminating) and the wait for output that no caller will see (Flushing), and never lengthens either.
 * The first cause of an end is kept, with two exceptions: output over the limit makes an EXITED an OUTPUT_LIMIT (what was
-  kept is not all), and a cancellation makes it ``None`` (nobody will see an outcome).
+  kept is not all), and a cancellation makes it ``None`` (no caller will see an outcome).
 * In Terminating the grace belongs to the whole group: when the leader dies of SIGTERM at once (a shell does), what it
-  had started may go on cleaning up for as long as it holds a pipe and the grace lasts.
+  had started may continue to clean up for as long as it holds a pipe and the grace lasts.
 """
 
 from dataclasses import dataclass, replace
@@ -36,9 +36,9 @@ from wharfinger.process.command import Ending, Limits
 PIPES: Final = 2
 """stdout and stderr, where both are read to their end before a run counts as over."""
 DYING_S: Final = 10.0
-"""How long the leader may take to end after SIGKILL before it counts as stuck in the kernel."""
+"""The time in which the leader must end after SIGKILL, before it counts as stuck in the kernel."""
 FLUSH_S: Final = 5.0
-"""How long to wait for the pipes' end when all are dead; only somebody out of reach who holds a pipe makes this pass."""
+"""The time to wait for the end of the pipes when all are dead; it passes only if an unreachable process holds a pipe."""
 FLUSH_CANCELLED_S: Final = 0.1
 """The same after a cancellation: enough to read what is there, which a sink may still want."""
 
@@ -61,7 +61,7 @@ class Terminating:
 
 @dataclass(frozen=True, slots=True)
 class Draining:
-    """The leader ended, somebody still holds a pipe; the timer is the drain time."""
+    """The leader ended, another process still holds a pipe; the timer is the drain time."""
 
     ending: Ending | None
     pipes: int
@@ -78,7 +78,7 @@ class Killing:
 
 @dataclass(frozen=True, slots=True)
 class Dying:
-    """Everybody was killed, the leader has not ended yet; the timer is DYING_S."""
+    """All processes were killed, the leader has not ended yet; the timer is DYING_S."""
 
     ending: Ending | None
     pipes: int
@@ -86,7 +86,7 @@ class Dying:
 
 @dataclass(frozen=True, slots=True)
 class Flushing:
-    """Everybody is dead, the pipes still hold what was written; the timer is FLUSH_S."""
+    """All processes are dead, the pipes still hold what was written; the timer is FLUSH_S."""
 
     ending: Ending | None
     pipes: int
@@ -124,7 +124,7 @@ class OutputExceeded:
 
 @dataclass(frozen=True, slots=True)
 class CancelAsked:
-    """Whoever waits for the run was cancelled. At most once."""
+    """The task that waits for the run was cancelled. At most once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class TerminateGroup:
 
 @dataclass(frozen=True, slots=True)
 class KillEverything:
-    """SIGKILL to the group, the session and whoever has the marker, until nobody is left; answered by Swept."""
+    """SIGKILL to the group, the session and all processes with the marker, until none is left; answered by Swept."""
 
 
 Effect = SetTimer | HastenTimer | TerminateGroup | KillEverything
@@ -175,12 +175,12 @@ class IllegalEventError(Exception):
 
 
 def begin(limits: Limits, pipes: int = PIPES) -> tuple[State, tuple[Effect, ...]]:
-    """The state of a child that has just been started; ``pipes`` is how many of its pipes the run waits for."""
+    """Return the state of a child that has just been started; ``pipes`` is the number of its pipes that the run waits for."""
     return Running(pipes), (SetTimer(limits.wall_s),)
 
 
 def step(state: State, event: Event, limits: Limits) -> tuple[State, tuple[Effect, ...]]:
-    """What follows from ``event``. Raises IllegalEventError."""
+    """Return the state after ``event``, and the effects. Raises IllegalEventError."""
     match state:
         case Running():
             return _step_running(state, event, limits)
@@ -324,7 +324,7 @@ def _flush(ending: Ending | None, pipes: int) -> tuple[State, tuple[Effect, ...]
 
 
 def _cancel_grace_s(limits: Limits) -> float:
-    """Nobody who is cancelled gets more time than who ran into the deadline."""
+    """Return the grace after a cancellation: never longer than the grace after the deadline."""
     return min(limits.cancel_grace_s, limits.term_grace_s)
 
 
@@ -335,7 +335,7 @@ def _one_less(state: Running | Terminating | Draining | Killing | Dying | Flushi
 
 
 def _cause(ending: Ending | None, event: OutputExceeded | CancelAsked) -> Ending | None:
-    """The cause after something more went wrong while the run was ending already."""
+    """Return the cause after one more failure in a run that was ending already."""
     if isinstance(event, CancelAsked):
         return None
     return Ending.OUTPUT_LIMIT if ending is Ending.EXITED else ending

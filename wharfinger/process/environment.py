@@ -1,9 +1,9 @@
-"""What of this process's environment its children may have. Pure.
+"""The variables of this process's environment that its children may have. Pure.
 
-The embedded control plane inherits the daemon's environment, since that is where people set proxies and paths. Hooks and Helm get
-environments of their own, and what `--hook-env` passes on to hooks goes through here as well. What systemd tells a service in the
-environment is for the service alone (sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3)): a child that was told would report
-"ready" or "stopping" for the daemon, or take its sockets for its own.
+The embedded control plane inherits the daemon's environment, because users set proxies and paths there. Hooks and Helm get
+environments of their own, and what `--hook-env` passes on to hooks is checked here as well. What systemd passes to a service
+in the environment is for the service alone (sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3)): a child that got it
+would report "ready" or "stopping" for the daemon, or take its sockets for its own.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Final
 _NOT_THE_CHILDS: Final = ("NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_")
 
 NO_BYTECODE: Final[Mapping[str, str]] = {"PYTHONDONTWRITEBYTECODE": "1"}
-"""For programs that lie in a package: one in Python that imports what lies beside it must not change the package's tree."""
+"""The variable for programs of a package: a Python program that imports files beside it must not change the package's tree."""
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -1,13 +1,13 @@
-"""What running a child process can raise. A child that ran and failed is an :class:`Outcome`, not an error.
+"""The errors of running a child process. A child that ran and failed is an :class:`Outcome`, not an error.
 
 ::
 
     ProcessError           base; .transient says whether trying again without a change can help
     ├── SpawnError         the program could not be started
-    │   └── FileBusyError  somebody still has it open for writing
-    ├── StuckError         it was killed and would not die: it hangs in the kernel
+    │   └── FileBusyError  another process still has it open for writing
+    ├── StuckError         it was killed and does not die: it hangs in the kernel
     ├── JournalFileError   the journal of the state folder cannot be opened, read or written
-    └── LedgerError        its table of process groups cannot be
+    └── LedgerError        its table of process groups cannot be opened, read or written
 """
 
 
@@ -29,7 +29,7 @@ class SpawnError(ProcessError):
 
 
 class FileBusyError(SpawnError):
-    """Somebody still has the program open for writing (ETXTBSY); mostly for a moment only."""
+    """Another process has the program open for writing (ETXTBSY); mostly for a moment only."""
 
     def __init__(self, program: str) -> None:
         super().__init__(program, "somebody is still writing it", "try again when the file is closed", transient=True)

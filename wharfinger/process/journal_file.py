@@ -1,25 +1,26 @@
-"""The journal of the state folder: one SQLite file, several tables, of which nothing is believed that cannot be proved.
+"""The journal of the state folder: one SQLite file with several tables, whose rows are used only if they are proved sound.
 
-Why one file with rules of its own: what is in it decides what is killed and what is *not* run again after a ``kill -9``, and
-it may be lost (DESIGN §7). So it must never be wrong, and never a reason not to start.
+It is one file with rules of its own, because its content decides what is killed and what is *not* run again after a ``kill
+-9``, and because it may be lost (DESIGN §7). So it must never be wrong, and never a reason not to start.
 
 Invariants:
 
 * What a method returned from is in the file, whatever kills the process: WAL with ``synchronous = NORMAL``. (A power cut may
-  take the last commits away, never half of one, and without a word: SQLite reads its log up to the first frame that is not
-  whole. Whoever is misled by rows as they were a while ago has to write into them of which start of the machine they are.)
-* Every row carries a checksum of itself, of its table's name and of that table's version. What is handed out was written by
-  this program, in this meaning.
-* Each table has a version, in ``table_versions``. An older one that the table's owner can read is migrated, in one transaction
-  with the change of the version; any other is set aside: renamed in place, and the table begins empty.
-* A table with rows that do not match their checksums is set aside likewise; whoever can use the sound ones says so
-  (``keep_sound``), for everybody else one false row makes the whole table doubtful.
-* A damaged file is renamed with what belongs to it, and a new one begun, when it is opened or while it is in use: the call
-  that found the damage fails then, once. Tables that are ``remembered`` lose nothing by that: their rows are written again.
-* There is a sentence for each thing that was set aside: in ``warnings``, and for whoever asked for it (`report_to`).
+  remove the last commits, never half of one, and without a trace: SQLite reads its log up to the first frame that is not
+  whole. A table for which rows of an earlier moment would be wrong must store the boot ID in its rows.)
+* Every row carries a checksum of itself, of its table's name and of that table's version. What is returned was written by
+  this program, with this meaning.
+* Each table has a version, in ``table_versions``. An older one that the table's owner can read is migrated, in one
+  transaction with the change of the version; any other is set aside: renamed in place, and the table begins empty.
+* A table with rows that do not match their checksums is set aside likewise; an owner that can use the sound rows says so
+  (``keep_sound``), for all others one damaged row makes the whole table doubtful.
+* A damaged file is renamed with the files that belong to it, and a new one begun, when it is opened or while it is in use:
+  the call that found the damage fails once. Tables that are ``remembered`` lose nothing by that: their rows are written
+  again.
+* There is a sentence for each thing that was set aside: in ``warnings``, and for the callback of `report_to`.
 
-Its methods block for microseconds and may be called from any thread. Where somebody else writes to the file, opening waits for
-that, and nothing after it does to speak of: whoever calls serves others, too, and can try again.
+Its methods block for microseconds and may be called from any thread. If another process writes to the file, opening waits
+for it, and later calls hardly wait: their callers serve others too, and can try again.
 """
 
 import hashlib
@@ -36,9 +37,9 @@ from typing import Final, Literal, TypeAlias
 from wharfinger.process.errors import JournalFileError
 
 BUSY_S: Final = 5.0
-"""How long opening the file, and a table of it, may wait for another process's writer."""
+"""The time for which opening the file, or a table of it, may wait for another process's writer."""
 BUSY_IN_USE_S: Final = 0.05
-"""How long any call after that may."""
+"""The time for which any later call may wait for it."""
 MAX_WARNINGS: Final = 100
 SET_ASIDE_MAX: Final = 9
 """Damaged files, and tables of one name, that are kept; the last one is overwritten then."""
@@ -57,13 +58,13 @@ class TableSpec:
     columns: Mapping[str, Literal["TEXT", "INTEGER"]]
     keys: int
     migrations: Mapping[int, Reader] = field(default_factory=dict)
-    """For each older version that can be read: how."""
+    """The reader for each older version that can be read."""
     keep_sound: bool = False
-    """Whether the sound rows of a table with damaged ones are still of use."""
+    """True if the sound rows of a table with damaged ones are still useful."""
     remembered: bool = False
-    """Whether the rows are kept in memory, too: they are few, say what is now, and nobody else could say it again."""
+    """True if the rows are kept in memory, too: they are few, describe the present, and cannot be found out again."""
     loss: str = ""
-    """What it means that the rows are gone, for the warnings."""
+    """The meaning of a loss of the rows, for the warnings."""
 
     def checksum(self, row: Row) -> str:
         """BLAKE2b-128 of the canonical row, in hexadecimal."""
@@ -72,17 +73,17 @@ class TableSpec:
         return hashlib.blake2b(text.encode("ascii"), digest_size=16).hexdigest()
 
     def key(self, row: Row) -> Row:
-        """What there is one row of."""
+        """Return the key of a row."""
         return row[: self.keys]
 
     def create(self) -> str:
-        """The statement that makes it."""
+        """Return the statement that creates the table."""
         columns = ", ".join(f"{name} {kind} NOT NULL" for name, kind in self.columns.items())
         key = ", ".join(list(self.columns)[: self.keys])
         return f"CREATE TABLE {self.name} ({columns}, checksum TEXT NOT NULL, PRIMARY KEY ({key})) WITHOUT ROWID"
 
     def select(self) -> str:
-        """The statement that reads it, in the order of the key, the checksum last."""
+        """Return the statement that reads the table, in the order of the key, the checksum last."""
         key = ", ".join(list(self.columns)[: self.keys])
         return f"SELECT {', '.join(self.columns)}, checksum FROM {self.name} ORDER BY {key}"  # noqa: S608  our own names
 
@@ -148,11 +149,11 @@ class JournalFile:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What had to be set aside since the file was opened, for the log; of many the last MAX_WARNINGS."""
+        """Return what had to be set aside since the file was opened, for the log; the last MAX_WARNINGS."""
         return tuple(self._warnings)
 
     def report_to(self, tell: Callable[[str], None]) -> None:
-        """From now on ``tell`` is called with each warning, from any thread; those that there are it is told at once."""
+        """Call ``tell`` with each warning from now on, from any thread; with those that exist already, at once."""
         self._tell = tell
         for warning in self.warnings:
             tell(warning)
@@ -162,7 +163,7 @@ class JournalFile:
         self._database.close()
 
     def table(self, spec: TableSpec) -> JournalTable:
-        """The table, brought to the version that ``spec`` says. Raises JournalFileError."""
+        """Open the table, migrated to the version of ``spec``. Raises JournalFileError."""
         with self._refusing("be opened"), self._lock, self._patiently():
             try:
                 self._prepare(self._database, spec)
@@ -178,7 +179,7 @@ class JournalFile:
         return JournalTable(self, spec)
 
     def read(self, spec: TableSpec) -> tuple[tuple[Row, ...], int]:
-        """The rows that match their checksums, and how many do not. Raises JournalFileError."""
+        """Return the rows that match their checksums, and the number of those that do not. Raises JournalFileError."""
         with self._refusing("be read"), self._lock, self._mending():
             return _read(self._database, spec)
 
@@ -201,7 +202,7 @@ class JournalFile:
 
     @contextmanager
     def _mending(self) -> Iterator[None]:
-        """Where the file turns out to be damaged while it is in use: begin anew. The call fails; tried again, it works."""
+        """Begin a new file if this one turns out to be damaged while it is in use. The call fails; tried again, it works."""
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -223,7 +224,7 @@ class JournalFile:
 
     @contextmanager
     def _patiently(self) -> Iterator[None]:
-        """What is done while a daemon starts has the time to wait for who writes."""
+        """Wait longer for another writer while the body runs: a starting daemon has the time."""
         self._wait_at_most(BUSY_S)
         try:
             yield
@@ -315,7 +316,7 @@ class JournalFile:
 
 
 def _contents(database: sqlite3.Connection, spec: TableSpec, version: int | None) -> tuple[tuple[Row, ...], str]:
-    """What of a table can be used, in its present form, and why the table itself cannot be ("" where it can)."""
+    """Return the usable rows of a table, in their present form, and why the table itself is not usable ("" if it is)."""
     if version == spec.version:
         sound, damaged = _read(database, spec)
     elif version is not None and version in spec.migrations:
@@ -338,7 +339,7 @@ def _read(database: sqlite3.Connection, spec: TableSpec) -> tuple[tuple[Row, ...
 
 
 def _is_typed(spec: TableSpec, row: Row) -> bool:
-    """Whether each value is of its column's type: a hand may have written anything, and SQLite keeps it."""
+    """Return whether each value is of its column's type: a user may have written anything, and SQLite keeps it."""
     kinds = {"TEXT": str, "INTEGER": int}
     return all(isinstance(value, kinds[kind]) for value, kind in zip(row, spec.columns.values(), strict=True))
 
@@ -370,7 +371,7 @@ class _DamagedError(sqlite3.DatabaseError):
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether the *file* is bad, rather than the disk full, the folder closed, or somebody else writing.
+    """Return whether the *file* is bad, rather than the disk full, the folder closed, or another process writing.
 
     SQLite's own message may have bytes of the file in it, which Python cannot decode then.
     """

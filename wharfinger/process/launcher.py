@@ -1,10 +1,10 @@
-"""What stands between fork and a program that runs within limits of the kernel, or as another user: a launcher. Pure but `check`.
+"""The launcher between fork and a program that runs within limits of the kernel, or as another user. Pure except `check`.
 
 Nothing may be done in a child of a process with threads between fork and exec, and limits that are set from outside
-(prlimit(2)) come too late for whoever forks at once. So the child begins as ``setpriv`` or ``prlimit``
-(util-linux), which bind themselves and then become the program: same pid, same session, same environment. Outermost is the
-user, then what ``command.wrapper`` names (a sandbox is opened as that user), then the limits, so that they bind the program
-and count in its sandbox. docs/decisions/0011-hook-containment.md has what else could have been done, and what each costs.
+(prlimit(2)) come too late for a program that forks at once. So the child begins as ``setpriv`` or ``prlimit`` (util-linux),
+which apply the limits to themselves and then become the program: same pid, same session, same environment. Outermost is the
+user, then what ``command.wrapper`` names (a sandbox is opened as that user), then the limits, so that they apply to the
+program and count in its sandbox. docs/decisions/0011-hook-containment.md has the options not taken, and what each costs.
 """
 
 import errno
@@ -31,15 +31,16 @@ _FIRST_LINE: Final = 256  # BINPRM_BUF_SIZE of the kernel's include/uapi/linux/b
 
 
 def launched(command: Command, limits: Limits) -> tuple[str, ...]:
-    """The command line that runs ``command`` as its user, in its wrapper, within ``limits``; its own where that is all.
+    """Return the command line that runs ``command`` as its user, in its wrapper, within ``limits``; its own if it needs no
+    launcher.
 
-    Raises SpawnError where a launcher is missing.
+    Raises SpawnError if a launcher is missing.
     """
     return (*_as_user(command), *command.wrapper, *_within(limits), *command.argv)
 
 
 def needs_launcher(command: Command, limits: Limits) -> bool:
-    """Whether the program is not started by the kernel itself, so that `check` has to be asked before."""
+    """Return whether a launcher starts the program, so that `check` has to be called before."""
     return command.user is not None or bool(command.wrapper) or bool(_options(limits))
 
 
@@ -117,7 +118,7 @@ def check(command: Command, found: Path | None) -> None:
 
 
 def _check_way(path: Path, user: User) -> None:
-    """Whether the user may pass all folders above."""
+    """Check that the user may enter all folders above the path."""
     for folder in path.parents:
         if not _may(folder.stat(), user, stat.S_IXUSR):
             why = f"{folder}, which it is in, may not be entered by user {user.uid}"
@@ -125,7 +126,7 @@ def _check_way(path: Path, user: User) -> None:
 
 
 def _may(status: os.stat_result, user: User | None, bit: int) -> bool:
-    """Whether the mode gives ``bit`` (of the owner's three) to the user; to this process's own: to anybody at all."""
+    """Return whether the mode gives ``bit`` (of the owner's three) to the user; without a user, to any user at all."""
     if user is None or user.uid == 0:
         return bool(status.st_mode & (bit | bit >> 3 | bit >> 6))
     shift = 0 if status.st_uid == user.uid else 3 if status.st_gid == user.gid else 6

@@ -1,15 +1,16 @@
-"""The journal of process groups: who runs in our name, so that the next daemon can end what a killed one left behind.
+"""The journal of process groups that the daemon started, so that the next daemon can end what a killed one left behind.
 
 A row is written as an *intent* (the token) before the child exists, *completed* (number and start time) when it does, and
-*forgotten* when nobody of the run is alive any more. A daemon killed between any two of these steps leaves at least
-the token, and the token is in the environment of whoever it had started.
+*forgotten* when no process of the run is alive any more. A daemon killed between any two of these steps leaves at least the
+token, and the token is in the environment of every process it had started.
 
-Rows name their owner, the daemon that wrote them, and its boot: what belongs to a living owner is left alone, and what is
-from before a restart of the machine is dead. A number alone never kills anybody (``descendants`` says what proves one), and a
-row that does not match its checksum kills nobody either: `journal_file` sets such rows aside and keeps the others. Where the
-file itself is damaged while the daemon runs, the rows are written again from memory: who runs now is known to the next start.
+Rows name their owner, the daemon that wrote them, and its boot: processes of a living owner are not touched, and those from
+before a restart of the machine are dead. A number alone is never a reason to kill (``descendants`` says what proves one),
+and neither is a row that does not match its checksum: `journal_file` sets such rows aside and keeps the others. If the file
+itself is damaged while the daemon runs, the rows are written again from memory, so the next start knows the processes that
+run now.
 
-The table is ``process_groups`` of the state folder's journal. Version 1 had no checksums; what it says is migrated, so that an
+The table is ``process_groups`` of the state folder's journal. Version 1 had no checksums; its rows are migrated, so that an
 update of the daemon does not forget what the old one left running. A commit survives the death of the daemon; it need not
 survive the death of the machine, which ends all processes anyway.
 """
@@ -30,11 +31,11 @@ from wharfinger.process.journal_file import JournalFile, Row, TableSpec
 from wharfinger.process.sweep import sweep
 
 LEFT_BEHIND_S: Final = 15.0
-"""How long the next start spends on killing what was left behind."""
+"""The time that the next start spends on killing what was left behind."""
 
 
 def _version_1(database: sqlite3.Connection) -> Iterable[Row]:
-    """The rows of the first version: the same columns, no checksums."""
+    """Return the rows of the first version: the same columns, no checksums."""
     return database.execute("SELECT token, boot_id, owner_pid, owner_start_ticks, pid, start_ticks FROM process_groups")
 
 
@@ -83,21 +84,21 @@ class ProcessLedger:
 
     @property
     def warning(self) -> str | None:
-        """What of the journal had to be set aside, for the log; None when all was well."""
+        """Return what of the journal had to be set aside, for the log; None if nothing had to."""
         return "; ".join(self.file.warnings) or None
 
     def intend(self, token: str) -> None:
-        """A child with this token is about to be started."""
+        """Record that a child with this token is about to be started."""
         with _refusing():
             self._table.put((token, *self._owner, 0, 0))
 
     def complete(self, token: str, pid: int, start_ticks: int) -> None:
-        """It was started, as the leader ``pid`` that began at ``start_ticks`` (clock ticks since boot)."""
+        """Record that it was started, as the leader ``pid`` that began at ``start_ticks`` (clock ticks since boot)."""
         with _refusing():
             self._table.put((token, *self._owner, pid, start_ticks))
 
     def forget(self, token: str) -> None:
-        """Nobody of this run is alive."""
+        """Record that no process of this run is alive."""
         with _refusing():
             self._table.delete(token)
 
@@ -109,7 +110,7 @@ class ProcessLedger:
 
 @contextmanager
 def open_ledger(path: Path) -> Generator[ProcessLedger, None, None]:
-    """The ledger in the journal at ``path``, whose folder must exist; the journal is its ``file``. Raises LedgerError."""
+    """Open the ledger in the journal at ``path``, whose folder must exist; the journal is its ``file``. Raises LedgerError."""
     with _refusing():
         file = JournalFile(path)
     with closing(file):
@@ -154,7 +155,7 @@ def _kill_left_behind(ledger: ProcessLedger) -> int:
 
 
 def _still_there(marks: Sequence[Mark]) -> frozenset[str]:
-    """The tokens of runs that somebody alive belongs to."""
+    """Return the tokens of the runs to which a living process belongs."""
     seen = scan(0)
     return frozenset(mark.token for mark in marks if any(one.stat.alive for one in belonging(seen, mark)))
 

@@ -1,4 +1,4 @@
-"""What is kept of a child's output: the first bytes of stdout, the last bytes of stderr, never more than was allowed.
+"""The part of a child's output that is kept: the first bytes of stdout, the last bytes of stderr, within their limits.
 
 stdout is an answer: one byte too many makes all of it worthless, so it is cut at the limit and the run ends. stderr is an
 explanation, and errors come last: it is drained to its end and the tail is kept. Both are pure and hold bounded memory.
@@ -14,7 +14,7 @@ class CappedOutput:
         self.exceeded = False
 
     def admit(self, chunk: bytes) -> bytes:
-        """The part of ``chunk`` that still fits; sets ``exceeded`` once something did not."""
+        """Return the part of ``chunk`` that still fits; set ``exceeded`` once something did not."""
         fitting = chunk[: self.limit - self.passed]
         self.passed += len(fitting)
         if len(fitting) < len(chunk):
@@ -36,7 +36,7 @@ class TailBuffer:
             self._trim()
 
     def value(self) -> bytes:
-        """The last bytes, at most ``limit`` of them."""
+        """Return the last bytes, at most ``limit`` of them."""
         self._trim()
         return bytes(self._kept)
 

@@ -29,11 +29,12 @@ class ProcFormatError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProcessStat:
-    """What tells processes apart and shows which belong together. ``start_ticks`` counts clock ticks since boot.
+    """The fields that identify a process and show which processes belong together. ``start_ticks`` counts clock ticks since
+    boot.
 
-    ``state`` and ``exiting`` are those of the main thread; others of its ``threads`` may go on when that one has ended.
-    ``environ_bytes`` is the size of its environment; -1 where there is none to look at: for a moment inside ``execve``, at the
-    end of its life, and in processes that this one may not look into.
+    ``state`` and ``exiting`` are those of the main thread; other ones of its ``threads`` may continue when it has ended.
+    ``environ_bytes`` is the size of its environment; -1 if there is none to read: for a moment inside ``execve``, at the end
+    of its life, and in processes that this one may not read.
     """
 
     pid: int
@@ -94,22 +95,22 @@ def _refusal(data: bytes) -> ProcFormatError:
 
 
 def parse_tokens(environ: bytes) -> frozenset[str]:
-    """The tokens of all runs that the owner of this environment belongs to; empty for everyone else."""
+    """Return the tokens of all runs to which the owner of this environment belongs; empty for other processes."""
     values = b":".join(_MARKER_VALUE.findall(environ))
     return frozenset(token for token in values.decode("utf-8", "replace").split(":") if token)
 
 
 def parse_uid(status: bytes) -> int:
-    """The real user in /proc/<pid>/status; 0 where it does not say. Line ends in the name above it are escaped there."""
+    """Return the real user in /proc/<pid>/status; 0 if there is none. Line ends in the name above it are escaped there."""
     found = _UID.search(status)
     return int(found[1]) if found else 0
 
 
 def marker_value(inherited: str, token: str) -> str:
-    """What MARKER is set to in a child of a process whose own value is ``inherited``.
+    """Return the value of MARKER for a child of a process whose own value is ``inherited``.
 
-    A child that runs this program again has grandchildren in sessions of their own; the chain lets the outer run find them
-    too.
+    A child that runs this program again has grandchildren in sessions of their own; with the chain of tokens the outer run
+    finds them too.
     """
     chain = f"{inherited}:{token}" if inherited else token
     return chain if len(chain) <= MARKER_BYTES_MAX else token

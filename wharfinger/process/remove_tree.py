@@ -1,9 +1,9 @@
-"""Removes a folder that somebody hostile filled: however deep, whatever its permissions, wherever its links lead.
+"""The removal of a folder with hostile content: any depth, any permissions, links to anywhere.
 
-``shutil.rmtree`` recurses, and gives up on a folder nested a thousand levels deep; walking by paths ends where a path gets
-longer than the kernel takes. Here nothing is deep: a folder found inside the tree is first moved up to its top, and emptied
-there. So two descriptors are open at a time, no path has more than one name, and every name is looked up in a folder that is
-held open, so that a link is never followed.
+``shutil.rmtree`` recurses, and fails on a folder nested a thousand levels deep; walking by paths fails where a path gets
+longer than the kernel accepts. Here nothing is deep: a folder found inside the tree is first moved up to its top, and
+emptied there. So two descriptors are open at a time, no path has more than one name, and every name is looked up in a folder
+that is held open, so that a link is never followed.
 """
 
 import os
@@ -48,7 +48,7 @@ class _Removal:
         self._fault: OSError | None = None
 
     def run(self, first: Iterable[str]) -> None:
-        """Raises the first OSError, at the end."""
+        """Remove everything, and raise the first OSError at the end."""
         for name in first:
             with suppress(OSError):  # it is not there, or no file any more: then it goes with the rest
                 os.unlink(name, dir_fd=self._top)
@@ -105,7 +105,7 @@ class _Removal:
 
 
 def _opened(name: Path | str, inside: int | None) -> int:
-    """A descriptor of the folder, in which all is allowed to its owner from now on. Raises OSError."""
+    """Return a descriptor of the folder, on which its owner has all permissions from now on. Raises OSError."""
     held = os.open(name, _HOLD, dir_fd=inside)
     try:
         if os.fstat(held).st_mode & _OURS != _OURS:

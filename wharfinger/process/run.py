@@ -1,15 +1,15 @@
-"""One child from start to end, whoever it works for: the trio shell around the machine in :mod:`wharfinger.process.ending`.
+"""One child from start to end: the trio shell around the machine in :mod:`wharfinger.process.ending`.
 
-:class:`Run` tells the machine what happens (the leader ended, a pipe closed, the end is asked for, time is over), and performs
-what it answers (a timer, SIGTERM to the group, kill everything). Which pipes are read, and what becomes of the bytes, is
-its user's business: :mod:`wharfinger.process.child` collects the output of a command, :mod:`wharfinger.process.worker` talks
-with a program that stays.
+:class:`Run` reports to the machine what happens (the leader ended, a pipe closed, the end is asked for, time is over), and
+performs the effects (a timer, SIGTERM to the group, kill everything). Its user decides which pipes are read, and what
+becomes of the bytes: :mod:`wharfinger.process.child` collects the output of a command, :mod:`wharfinger.process.worker`
+talks with a program that keeps running.
 
 Invariant: **the leader is reaped last.** Its end is seen through a pidfd and ``waitid(WNOWAIT)``, which leave it a zombie. A
-zombie keeps its number, and the kernel gives no number away that a process, a group or a session bears. So as long as the
-leader is not reaped, ``killpg(pid)`` and "session == pid" mean this run and nobody else. Only when the sweep has found
-nobody any more does ``wait4`` reap it, which gives the usage of exactly this child. Nothing here may wait for "any child"
-(``waitpid(-1)``), and nobody else in this process may either.
+zombie keeps its number, and the kernel reuses no number that a process, a group or a session has. So as long as the leader
+is not reaped, ``killpg(pid)`` and "session == pid" mean this run only. Only when the sweep has found no process any more
+does ``wait4`` reap it, which gives the usage of exactly this child. Nothing here may wait for "any child" (``waitpid(-1)``),
+and no other code in this process may either.
 
 Runs that end at the same time are swept together (:mod:`wharfinger.process.shared_sweep`): the end of a hundred costs what
 the end of a few does, and a cancelled one is over a moment after its grace.
@@ -55,11 +55,13 @@ from wharfinger.process.sweep import SweepResult
 CHUNK_BYTES: Final = 64 * 1024
 """The largest piece that is read or written at once."""
 PUMPED_BYTES: Final = 16 * 1024
-"""The largest piece that is handed to a sink: it may be thousands of lines, and nobody has a turn while they are looked at."""
+"""The largest piece that is passed to a sink: it may be thousands of lines, and no other task runs while the sink reads
+them.
+"""
 BUSY_S: Final = 0.001
 """A sink that takes longer over a piece is given the next one only after a rest as long as that."""
 SWEEP_S: Final = 5.0
-"""How long one sweep may go on; then whoever is left is reported, and stays in the ledger."""
+"""The time limit of one sweep; processes that are then left are reported, and stay in the ledger."""
 SPAWN_TRIES: Final = 6
 SPAWN_RETRY_S: Final = 0.01
 """A file that was written a moment ago counts as open for writing while any other thread is between fork and exec, which
@@ -104,9 +106,10 @@ async def _in_thread(function: Callable[[], _T]) -> _T:
 
 
 class Run:
-    """One child that was started. ``returncode`` and ``usage`` are known once it is reaped, after everybody else is dead.
+    """One child that was started. ``returncode`` and ``usage`` are known once it is reaped, after all other processes are
+    dead.
 
-    ``stuck``: SIGKILL did not end it, and it was left to a thread that reaps it when the kernel lets it go.
+    ``stuck``: SIGKILL did not end it, and it was left to a thread that reaps it when the kernel lets it end.
     """
 
     def __init__(self, child: Spawned, program: str, limits: Limits) -> None:
@@ -123,7 +126,7 @@ class Run:
         self._timer = math.inf
 
     def post(self, event: Event) -> None:
-        """Tell the machine what happened; after its end nobody listens any more."""
+        """Report to the machine what happened; ignored after its end."""
         self._inbox.append(event)
         self._wake.set()
 
@@ -134,11 +137,11 @@ class Run:
     async def to_end(
         self, jobs: Mapping[str, Callable[[], Awaitable[None]]], *, pipes: int, ledger: ProcessLedger | None
     ) -> Ended | Stuck:
-        """Do ``jobs`` while the child lives, and see to its end; ``pipes`` of them post PipeClosed.
+        """Do ``jobs`` while the child lives, and wait for its end; ``pipes`` of them post PipeClosed.
 
-        When this returns or raises, whatever a job did, everybody of the run is dead and its row in ``ledger`` forgotten.
-        Shielded from cancellation: ``ask_end`` is the way to end it early, and what follows then is bounded. Jobs that are
-        not done at the end are cancelled.
+        When this returns or raises, whatever a job did, all processes of the run are dead and its row in ``ledger`` is
+        removed. Shielded from cancellation: ``ask_end`` ends it early, and what follows then is bounded. Jobs that are not
+        done at the end are cancelled.
         """
         with trio.CancelScope(shield=True):
             try:
@@ -169,11 +172,11 @@ class Run:
         self.post(PipeClosed())
 
     def stuck_error(self) -> StuckError:
-        """For a caller that finds it ``stuck``."""
+        """Return the error for a caller that finds the run ``stuck``."""
         return StuckError(self.program, self.child.mark.pid, DYING_S)
 
     async def _make_sure(self, ledger: ProcessLedger | None) -> None:
-        """What must hold on every way out, a bug in a sink and Ctrl-C included: all dead, the leader reaped."""
+        """Establish what must hold on every way out, a bug in a sink and Ctrl-C included: all dead, the leader reaped."""
         if self.returncode is None and not self.stuck:
             self._signal_group(signal.SIGKILL)
             await self._sweep()
@@ -187,7 +190,7 @@ class Run:
                 await _in_thread(lambda: ledger.forget(self.child.mark.token))
 
     async def _conduct(self, pipes: int) -> Ended | Stuck:
-        """The loop between the machine and the world: an effect, an event, a step."""
+        """Run the loop between the machine and the world: an effect, an event, a step."""
         state, effects = begin(self._limits, pipes)
         while True:
             for effect in effects:
@@ -220,7 +223,7 @@ class Run:
                 assert_never(effect)
 
     def _signal_group(self, number: signal.Signals) -> None:
-        """The leader is not reaped, so the number is its own."""
+        """Send a signal to the group. The leader is not reaped, so the number is its own."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.child.mark.pid, number)
 
@@ -232,7 +235,7 @@ class Run:
         self.post(LeaderExited())
 
     def _reap(self) -> None:
-        """The leader is a zombie and nobody else is left: give its number back, and take its usage."""
+        """Reap the leader, a zombie and the last of its run: give its number back, and record its usage."""
         _, status, usage = os.wait4(self.child.mark.pid, 0)
         self.returncode = self.child.popen.returncode = os.waitstatus_to_exitcode(status)
         # ru_maxrss is in KiB on Linux (getrusage(2)).
@@ -257,7 +260,7 @@ def _is_zombie(pidfd: int) -> bool:
 
 
 async def read_some(fd: int, max_bytes: int = CHUNK_BYTES) -> bytes:
-    """What is there, nothing at the end. Cancelling loses nothing: it never comes after the read."""
+    """Return the bytes that are there; empty at the end. Cancelling loses nothing: it never comes after the read."""
     await trio.lowlevel.checkpoint()
     while True:
         try:
@@ -267,7 +270,7 @@ async def read_some(fd: int, max_bytes: int = CHUNK_BYTES) -> bytes:
 
 
 async def write_all(fd: int, data: bytes) -> None:
-    """Write all of it. Raises BrokenPipeError where nobody reads any more; cancelled, a part of it may be written."""
+    """Write all of it. Raises BrokenPipeError if the reader is gone; if cancelled, a part of it may be written."""
     await trio.lowlevel.checkpoint()
     rest = memoryview(data)
     while rest:

@@ -1,15 +1,15 @@
 """One sweep for all runs that end at the same time.
 
-Looking through /proc costs as much as there are processes, so a hundred runs that each look for themselves cost a hundred
-times a hundred. Here whoever sweeps at the same time is swept together: each round (:mod:`wharfinger.process.sweep`) is for
-everybody who has asked so far, and whoever is done goes.
+A scan of /proc costs as much as there are processes, so a hundred runs that scan separately cost a hundred times a hundred.
+Runs that are swept at the same time are therefore swept together: each round (:mod:`wharfinger.process.sweep`) is for all
+runs that have asked so far, and a run that is done leaves.
 
-There is no task and no thread that belongs to this: one of those who wait conducts a round for all, and hands over when
-its own run is over. Invariant: while somebody waits, somebody conducts or is about to, so nobody waits for nobody. What
-goes wrong in a round is raised to whom it happened to; the others go on with another one.
+No task and no thread belongs to this module: one of the waiting tasks conducts a round for all, and hands over when its own
+run is over. Invariant: while a task waits, one conducts or is about to. An error in a round is raised in the task that
+conducted it; the others continue with another round.
 
-/proc is one for all, and those who end at the same time (hooks, renders, filters) do not know of each other. So they meet
-in the run loop, as the users of trio's worker threads do, and not in something that is handed to all of them.
+There is one /proc for all, and runs that end at the same time (hooks, renders, filters) do not know of each other. So they
+meet in the run loop, as the users of trio's worker threads do, and not in an object that is passed to all of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from wharfinger.process.sweep import Hunt, SweepResult, sweep_round
 
 
 class SharedSweep:
-    """Where those meet who sweep at the same time. ``one_round`` blocks, and is run in a worker thread."""
+    """The meeting point of runs that are swept at the same time. ``one_round`` blocks, and is run in a worker thread."""
 
     def __init__(self, one_round: Callable[[Sequence[Hunt]], None] = sweep_round) -> None:
         self._round = one_round
@@ -30,9 +30,9 @@ class SharedSweep:
         self._conducted = False
 
     async def sweep(self, mark: Mark, limit_s: float) -> SweepResult:
-        """:func:`~wharfinger.process.sweep.sweep` for one run, in a worker thread, together with all who ask meanwhile.
+        """Sweep one run (:func:`~wharfinger.process.sweep.sweep`) in a worker thread, together with all that ask meanwhile.
 
-        To be called where it cannot be cancelled: a sweep that is broken off leaves somebody alive.
+        To be called where it cannot be cancelled: a sweep that is broken off leaves processes alive.
         """
         hunt = Hunt(mark, limit_s)
         self._waiting[hunt] = trio.Event()
@@ -50,7 +50,7 @@ class SharedSweep:
         return result
 
     async def _conduct(self) -> None:
-        """A round for all who wait; those that are over by it go on."""
+        """Conduct a round for all waiting runs, and wake those that it ended."""
         self._conducted = True
         try:
             await trio.lowlevel.checkpoint()  # whoever asks in this turn of the loop comes along
@@ -63,7 +63,7 @@ class SharedSweep:
                     over.set()
 
     def _hand_over(self) -> None:
-        """Let one of those who wait conduct the next round."""
+        """Let another waiting task conduct the next round."""
         for hunt, turn in self._waiting.items():
             if hunt.result is None:
                 turn.set()
@@ -74,7 +74,7 @@ _OF_THIS_RUN: Final = trio.lowlevel.RunVar[SharedSweep]("shared sweep")
 
 
 def shared_sweep() -> SharedSweep:
-    """The one of this trio run."""
+    """Return the shared sweep of this trio run."""
     try:
         return _OF_THIS_RUN.get()
     except LookupError:

@@ -1,11 +1,11 @@
-"""Starting a child: blocking, for a worker thread, and all or nothing.
+"""The start of a child: blocking, for a worker thread, and all or nothing.
 
 * Its own session, hence its own process group; no controlling terminal, no shell, no inherited descriptors.
 * No parent-death signal (prctl(2), PR_SET_PDEATHSIG): it fires when the *thread* that started the child ends, and worker
   threads end. What a dead daemon leaves behind is found through the ledger and the marker.
 * The marker is in the environment before the program runs, and the intent is in the ledger before the child exists.
-* ``Spawned.popen`` is kept until the child is reaped: a Popen that is dropped earlier is reaped by the next Popen of
-  anybody (``subprocess._cleanup``), and the number would be free while it is still being signalled.
+* ``Spawned.popen`` is kept until the child is reaped: a Popen that is dropped earlier is reaped by the next Popen of any
+  other code (``subprocess._cleanup``), and the number would be free while it is still being signalled.
 """
 
 import errno
@@ -44,12 +44,12 @@ class Spawned:
     stderr: int
 
     def close_stdin(self) -> None:
-        """The child reads the end of its input."""
+        """Close the child's input, so that it reads its end."""
         if self.popen.stdin is not None:
             self.popen.stdin.close()
 
     def close(self) -> None:
-        """Close all descriptors; nobody may wait on them any more."""
+        """Close all descriptors; no task may wait on them any more."""
         self.close_stdin()
         for stream in (self.popen.stdout, self.popen.stderr):
             if stream is not None:
@@ -101,7 +101,7 @@ def _uid(command: Command) -> int:
 
 
 def _command_line(command: Command, limits: Limits | None) -> tuple[str, ...]:
-    """What is started. Raises SpawnError where a launcher would not get to start the program."""
+    """Return the command line to start. Raises SpawnError if a launcher could not start the program."""
     if not command.argv or not command.argv[0]:
         raise SpawnError("nothing", "the command line is empty", "name a program")
     bounds = limits or Limits(wall_s=math.inf, stdout_bytes=0)
@@ -139,7 +139,7 @@ def _popen(command: Command, argv: tuple[str, ...], token: str, *, open_stdin: b
 
 
 def _take(popen: subprocess.Popen[bytes], uid: int, token: str, ledger: ProcessLedger | None) -> Spawned:
-    """Open the pidfd (the child is not reaped, so it cannot be somebody else's), and journal who it is."""
+    """Open the pidfd (the child is not reaped, so the number is its own), and complete its row in the journal."""
     stat = read_stat(popen.pid)
     if stat is None or popen.stdout is None or popen.stderr is None:
         raise SpawnError(str(popen.args), "/proc does not show it", "mount /proc without hidepid")
@@ -171,7 +171,7 @@ def _abort(popen: subprocess.Popen[bytes], uid: int, token: str) -> None:
 
 
 def _refusal(command: Command, error: OSError) -> SpawnError:
-    """What the system said, in words that help whoever wrote the package."""
+    """Return the system's error in words that help the author of the package."""
     program, cwd = command.argv[0], command.cwd
     if error.filename is not None and os.fspath(error.filename) == os.fspath(cwd) and not _is_folder(cwd):
         return SpawnError(program, f"its working folder {cwd} {_folder_fault(cwd)}", "create it, or name another one")
@@ -229,7 +229,7 @@ def _search_path(env: Mapping[str, str]) -> str:
 
 
 def _find(command: Command) -> Path | None:
-    """The file that was meant, executable or not; None when there is none. A name with a slash is relative to ``cwd``."""
+    """Return the file that was meant, executable or not; None if there is none. A name with a slash is relative to ``cwd``."""
     program = command.argv[0]
     if "/" in program:
         path = command.cwd / program

@@ -1,20 +1,20 @@
-"""Killing everybody who belongs to a run, until nobody is left: blocking rounds for a worker thread, bounded in time.
+"""The killing of all processes of a run, until none is left: blocking rounds for a worker thread, bounded in time.
 
-No process is killed by a number that may have changed hands meanwhile:
+No process is killed by a number that may have been reused meanwhile:
 
-* ``killpg`` is used only for a held leader (our own child, not reaped: its number stays taken, zombie or not). It is
-  atomic against ``fork``: no child of the group escapes.
-* Everybody else is *pinned* by a pidfd first and looked at again afterwards. A pidfd that can still be signalled after
-  the second look means that the number stood for the pinned process all the time in between, so the second look is about
-  the very process that the pidfd kills. All pins of a run are held while they are looked at, so that what proves a session
+* ``killpg`` is used only for a held leader (our own child, not reaped: its number stays taken, zombie or not). It is atomic
+  against ``fork``: no child of the group escapes.
+* Every other process is *pinned* by a pidfd first and checked again afterwards. A pidfd that can still be signalled after the
+  second check means that the number stood for the pinned process all the time in between, so the second check is about the
+  very process that the pidfd kills. All pins of a run are held while they are checked, so that what proves a session
   (``descendants.belonging``) was there together with the members it proves.
 
-Processes are born while /proc is read, and a scan may miss them: an empty scan counts when no number was given out
-while it ran (``last_pid``), or when a second one is empty too.
+Processes are born while /proc is read, and a scan may miss them: an empty scan counts when no number was given out while it
+ran (``last_pid``), or when a second one is empty too.
 
-A round looks at everybody once for all runs that it is given: what it costs is the scan, and that grows with the machine and
-not with their number. Runs come and go between rounds (:mod:`wharfinger.process.shared_sweep`), so a round waits only a
-moment for the dying: one that hangs in the kernel holds up itself, not the others.
+A round scans once for all runs that it is given: its cost is the scan, and that grows with the machine and not with the
+number of runs. Runs come and go between rounds (:mod:`wharfinger.process.shared_sweep`), so a round waits only a moment for
+the dying: one that hangs in the kernel delays itself, not the others.
 """
 
 import errno
@@ -32,22 +32,22 @@ from wharfinger.process.descendants import Mark, Seen, belonging_to_each, last_p
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """How many were killed, and how many are left alive (not ours to kill, or hanging in the kernel)."""
+    """The number of processes that were killed, and of those left alive (not ours to kill, or hanging in the kernel)."""
 
     killed: int
     left: int
 
 
 PATIENCE_S: Final = 0.05
-"""How long a round waits for those it killed; who is not dead then is looked at again."""
+"""The time for which a round waits for those it killed; a process that is not dead then is checked again."""
 PINS_MAX: Final = 256
-"""How many descriptors one round means to hold at a time; a run that has more descendants is pinned at once all the same."""
+"""The number of descriptors that one round means to hold; a run that has more descendants is pinned at once all the same."""
 _EXHAUSTED_MS: Final = 10
 
 Identity = tuple[int, int]
 """Number and start time."""
 _UNSEEN: Final[Identity] = (0, 0)
-"""Stands for whoever may be there when nobody could be looked at."""
+"""The identity that stands for processes which may exist when no process could be read."""
 
 
 class Hunt:
@@ -63,7 +63,7 @@ class Hunt:
         self._quiet = False
 
     def freeze_group(self) -> None:
-        """SIGSTOP to the group of a held leader: who has many children, or all the processors, leaves the scan in peace."""
+        """Send SIGSTOP to the group of a held leader, so that its many or busy processes do not disturb the scan."""
         self._signal_group(signal.SIGSTOP)
 
     def kill_group(self) -> None:
@@ -87,14 +87,14 @@ class Hunt:
         return False
 
     def judge(self, living: frozenset[Identity], *, decided: bool, births: bool) -> None:
-        """What a round means: ``living`` were found alive by its scan, which saw all of the run unless it had ``births``."""
+        """Judge a round: its scan found ``living`` alive, and saw all of the run unless it had ``births``."""
         empty = not living - self._beyond
         if (empty and decided and (self._quiet or not births)) or self._late():
             self._end(living)
         self._quiet = empty and (decided or self._quiet)
 
     def blind(self) -> None:
-        """Nobody could be looked at this time."""
+        """Record that no process could be read this time."""
         self.kill_group()
         if self._late():
             self._end(frozenset([_UNSEEN]))
@@ -109,11 +109,11 @@ class Hunt:
 
 
 def sweep(marks: Sequence[Mark], limit_s: float) -> SweepResult:
-    """SIGKILL to everybody who belongs to one of ``marks``, again until none is found, for at most ``limit_s``.
+    """Send SIGKILL to all processes that belong to one of ``marks``, until none is found, for at most ``limit_s``.
 
-    Blocking. Adopted zombies of these runs (this process is init or a subreaper) are reaped on the way; held leaders
-    are killed with their group, but neither counted, nor waited for, nor reaped. When this process is out of file
-    descriptors or memory for all that time, one is reported as left, since nobody could be seen.
+    Blocking. Adopted zombies of these runs (this process is init or a subreaper) are reaped on the way; held leaders are
+    killed with their group, but neither counted, nor waited for, nor reaped. When this process is out of file descriptors or
+    memory for all that time, one is reported as left, since no process could be read.
     """
     hunts = [Hunt(mark, limit_s) for mark in marks]
     while unfinished := [hunt for hunt in hunts if hunt.result is None]:
@@ -157,7 +157,7 @@ def _round(hunts: Sequence[Hunt]) -> None:
 
 
 Found = Sequence[tuple[Hunt, Sequence[Seen]]]
-"""Hunts, and who was found for each."""
+"""Hunts, each with the processes that were found for it."""
 
 
 def _parts(found: Found) -> Iterator[Found]:
@@ -201,7 +201,7 @@ def _identity(one: Seen) -> Identity:
 
 
 def _has_its_number(pidfd: int) -> bool:
-    """Whether the process behind ``pidfd`` is still in the table (alive or zombie), so that its number is not free."""
+    """Return whether the process behind ``pidfd`` still exists (alive or zombie), so that its number is not free."""
     try:
         signal.pidfd_send_signal(pidfd, 0)
     except ProcessLookupError:
@@ -212,7 +212,7 @@ def _has_its_number(pidfd: int) -> bool:
 
 
 def _kill(pidfd: int) -> bool:
-    """SIGKILL; False when this user may not. Who ended by itself just now needs none."""
+    """Send SIGKILL; return False if this user may not. A process that ended by itself just now needs none."""
     try:
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     except ProcessLookupError:

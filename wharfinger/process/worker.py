@@ -24,9 +24,9 @@ from wharfinger.process.output import TailBuffer
 from wharfinger.process.run import Run, read_some, start, write_all
 
 DRAIN_S: Final = 1.0
-"""How long what a worker started may outlive it."""
+"""The time for which processes that a worker started may outlive it."""
 STDERR_BYTES: Final = 64 * 1024
-"""How much of its stderr is kept: the end of it."""
+"""The number of last bytes of its stderr that are kept."""
 
 
 class Worker:
@@ -56,11 +56,11 @@ class Worker:
             raise trio.BrokenResourceError("the worker does not read its input any more") from error
 
     async def receive_some(self, max_bytes: int) -> bytes:
-        """What it has written to stdout, at most ``max_bytes``; nothing when it has ended or closed its stdout."""
+        """Return what it has written to stdout, at most ``max_bytes``; empty when it has ended or closed its stdout."""
         return await read_some(self._open(self._run.child.stdout), max_bytes)
 
     def stderr_tail(self) -> bytes:
-        """The last it wrote to stderr, at most STDERR_BYTES."""
+        """Return the last that it wrote to stderr, at most STDERR_BYTES."""
         return self._stderr.value()
 
     async def wait(self) -> int:
@@ -75,7 +75,7 @@ class Worker:
 
     @trio.lowlevel.enable_ki_protection  # as the block itself
     async def live(self, ledger: ProcessLedger | None) -> None:
-        """Its life, in a task of :func:`open_worker`: until it ends, or is told to."""
+        """Run its life, in a task of :func:`open_worker`: until it ends, or is told to."""
         jobs = {"stderr": self._watch_stderr, "stdout": self._discard_stdout}
         try:
             await self._run.to_end(jobs, pipes=1, ledger=ledger)
@@ -83,7 +83,7 @@ class Worker:
             self._over.set()
 
     def leave(self) -> None:
-        """The block is left: nobody talks with it any more, and it is to end."""
+        """End the worker, because the block is left and nothing talks with it any more."""
         self._left.set()
         for fd in (self._run.child.stdin, self._run.child.stdout):
             if fd is not None:
@@ -105,7 +105,7 @@ class Worker:
         await self._run.pump(self._run.child.stderr, take)
 
     async def _discard_stdout(self) -> None:
-        """While it is being ended nobody reads what it says, and a child that cannot write cannot clean up."""
+        """Discard its stdout while it is being ended: a child that cannot write cannot clean up."""
         await self._left.wait()
         while await read_some(self._run.child.stdout):
             pass
@@ -123,11 +123,12 @@ async def open_worker(
     """Start ``command`` and let it live for the block; ``command.stdin`` must be empty, since that is for ``send``.
 
     Resource handling: on every way out, the body's error and cancellation included, the worker, its group, its session and
-    its marked descendants are dead, its pipes closed, and its row in ``ledger`` forgotten. That takes at most
-    ``term_grace_s`` and what :mod:`wharfinger.process.ending` allows for killing.
+    its marked descendants are dead, its pipes closed, and its row in ``ledger`` removed. That takes at most ``term_grace_s``
+    and what :mod:`wharfinger.process.ending` allows for killing.
 
-    Error handling: SpawnError and LedgerError before the block; StuckError at its end, even in place of Cancelled. The worker's
-    own end is no error: ``receive_some`` and ``wait`` tell. What the body or ``on_stderr`` raises comes out in a group.
+    Error handling: SpawnError and LedgerError before the block; StuckError at its end, even in place of Cancelled. The
+    worker's own end is no error: ``receive_some`` and ``wait`` report it. What the body or ``on_stderr`` raises is raised in
+    a group.
     """
     if command.stdin:
         raise AssertionError("a worker's input is sent while it runs")

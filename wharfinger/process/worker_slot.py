@@ -1,7 +1,7 @@
-"""One worker serving one request after another, for as long as it is good for that: what the pools of workers have in common.
+"""One worker that serves one request after another, as long as it is sound: the common part of all pools of workers.
 
-A slot takes its next request only while its worker lives: one that died with nothing to do is noticed before somebody's request
-is given to it. A request that was taken is finished or shut down, whatever happens between the two.
+A slot takes its next request only while its worker lives: a worker that died while idle is noticed before a request is given
+to it. A request that was taken is finished or shut down, whatever happens between the two.
 """
 
 import signal
@@ -14,10 +14,10 @@ from wharfinger.process.worker import Worker
 
 
 class Job(Protocol):
-    """A request somebody waits for."""
+    """A request whose caller waits."""
 
     def shut_down(self) -> None:
-        """Nobody is going to answer it; nothing where it was answered."""
+        """Report that no worker is going to answer it; nothing if it was answered."""
         ...
 
 
@@ -44,7 +44,7 @@ async def serve_jobs(
 
 
 async def _next_job(worker: Worker, jobs: trio.MemoryReceiveChannel[AnyJob]) -> AnyJob | None:
-    """The next request; None when the worker died while it had nothing to do."""
+    """Return the next request; None when the worker died while it was idle."""
     job = None
     try:
         async with trio.open_nursery() as nursery:

@@ -121,16 +121,16 @@ class QueueState:
 
 
 def next_wake(state: QueueState) -> float | None:
-    """When the next RetryDue is due; None if nothing waits for time to pass."""
+    """Return when the next RetryDue is due; None if nothing waits for time to pass."""
     return min((lane.head.until for lane in state.lanes.values() if isinstance(lane.head, BackingOff)), default=None)
 
 
 def is_backing_off(state: QueueState, name: str) -> bool:
-    """Whether this lane waits for time to pass."""
+    """Return whether this lane waits for time to pass."""
     lane = state.lanes.get(name)
     return lane is not None and isinstance(lane.head, BackingOff)
 
 
 def is_idle(state: QueueState) -> bool:
-    """Whether nothing will happen by itself: every lane is empty, or its head is parked."""
+    """Return whether nothing will happen without an event: every lane is empty, or its head is parked."""
     return all(isinstance(lane.head, Parked) for lane in state.lanes.values())

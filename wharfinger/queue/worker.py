@@ -1,14 +1,15 @@
-"""One queue's shell: performs what the machine decides, at once, and knows what the machine's numbers stand for.
+"""The shell of one queue: it performs what the machine decides, at once, and knows what the machine's numbers stand for.
 
-The shape. Anybody on the event loop may *post* an event: the machine steps there and then and its effects are performed before
-`post` returns, so answer, state and deeds are never apart, and nothing has to be woken to do them. The work itself is done by
-a trio task for each lane that has something to do (`queue.lane`), which gets its next run while it posts the end of the last.
+The shape. Any code on the event loop may *post* an event: the machine steps at once and its effects are performed before
+`post` returns, so the answer, the state and the effects always agree, and no task has to be woken to perform them. The work
+itself is done by a trio task for each lane that has something to do (`queue.lane`), which gets its next run while it posts
+the end of the last.
 
-Performing is synchronous and calls nothing of other people's but ``on_done``, and that only as the one effect of a run that just
-succeeded, on its lane's trio task: so a callback may enqueue, cancel and unpark as it likes, here or in any queue.
+Performing effects is synchronous and calls no foreign code except ``on_done``, and that only as the single effect of a run
+that just succeeded, on its lane's trio task: so a callback may enqueue, cancel and unpark, here or in any queue.
 
-A queue exists as long as it holds a task. Its end is told to whoever waits for it and to the owner of all queues, which forgets
-it then; a queue at rest costs nothing, and its name begins anew.
+A queue exists as long as it holds a task. Its end is reported to its waiters and to the owner of all queues, which then
+forgets it; an idle queue costs nothing, and its name begins anew.
 """
 
 import logging
@@ -43,7 +44,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Yard:
-    """What all queues have in common: who does the work, and who is told that a queue is over."""
+    """The parts that all queues share: the workers, and the callback for the end of a queue."""
 
     rules: Rules
     draw: Callable[[], float]
@@ -130,11 +131,11 @@ class QueueWorker:
 
     @property
     def running(self) -> int:
-        """How many runs have begun and not ended."""
+        """Return the number of runs that have begun and not ended."""
         return sum(lane.executing for lane in self._lanes.values())
 
     def dump(self) -> QueueDump:
-        """What is in it."""
+        """Return a snapshot of the queue."""
         executing = {lane.run for lane in self._lanes.values() if lane.executing}
         return dump_queue(self.name, self.state, trio.current_time(), executing)
 
@@ -154,13 +155,13 @@ class QueueWorker:
     # --- for its lanes ---------------------------------------------------------------------------------------------------
 
     def next_wake(self, lane: str) -> float | None:
-        """When to look again whether the lane's next run is due; None if it does not wait for that."""
+        """Return when to check again whether the lane's next run is due; None if it does not wait for that."""
         return next_wake(self.state) if is_backing_off(self.state, lane) else None
 
     def left(self, lane: LaneWork) -> None:
-        """The lane is no longer at work.
+        """Remove a lane that is no longer at work.
 
-        One that leaves more than a parked task was ended from outside, or by a bug in here: the daemon is ending.
+        A lane that leaves more than a parked task was ended from outside, or by a bug in this module: the daemon is ending.
         """
         del self._lanes[lane.name]
         found = self.state.lanes.get(lane.name)
@@ -224,7 +225,7 @@ class QueueWorker:
         return work
 
     def _settle(self) -> None:
-        """Tell those who wait for quiet, or for the end, if it is there."""
+        """Wake the tasks that wait until the queue is idle, or for its end, if that has come."""
         if self._quiet is not None and (self._crashed or is_idle(self.state)):
             self._quiet.set()
             self._quiet = None

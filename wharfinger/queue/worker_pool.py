@@ -1,11 +1,12 @@
-"""The trio tasks that do the work of all lanes: begun when a lane has something to do, kept for a while when it has not.
+"""The trio tasks that do the work of all lanes: started when a lane has something to do, and kept for a while afterwards.
 
-Beginning a trio task and entering a cancel scope cost more than everything else on the way of a small task through its queue,
-and a thousand packages whose hooks listen to the same event have a small task each, again and again. So a trio task whose lane
-is done rests, and is given the next lane that begins, of whichever queue. At most MAX_IDLE rest, however many packages there are;
-one more ends. That is the whole cost of queues at rest.
+Starting a trio task and entering a cancel scope cost more than everything else that a small task needs on its way through
+its queue, and a thousand packages whose hooks listen to the same event have a small task each, again and again. So a trio
+task whose lane is done becomes idle, and is given the next lane that begins, of whichever queue. At most MAX_IDLE are idle,
+however many packages there are; any further one ends. This is all that idle queues cost.
 
-A trio task has the context of whoever made the pool, not of whoever enqueued: it must not live on as part of a request.
+A trio task has the context of the code that made the pool, not of the code that enqueued: it must not live on as part of a
+request.
 """
 
 import contextvars
@@ -20,7 +21,7 @@ MAX_IDLE: Final = 1024
 
 
 class WorkerPool:
-    """All trio tasks of lanes, at work and at rest."""
+    """All trio tasks of lanes, busy and idle."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         """They live in ``nursery``, of which the caller is the owner."""
@@ -41,14 +42,14 @@ class WorkerPool:
         self._context.run(self._start, lane)
 
     def keep(self, worker: "_Worker") -> bool:
-        """Whether a trio task may rest; it is given a lane later, or ended."""
+        """Return whether a trio task may become idle; if so, it is given a lane later, or ended."""
         if self._dismissed or len(self._idle) >= MAX_IDLE:
             return False
         self._idle.append(worker)
         return True
 
     def lose(self, worker: "_Worker") -> None:
-        """A trio task that rests was ended from outside: no lane may be given to it."""
+        """Forget an idle trio task that was ended from outside: no lane may be given to it."""
         if worker in self._idle:
             self._idle.remove(worker)
 
@@ -73,7 +74,7 @@ class _Worker:
         self._called = trio.Event()
 
     def take(self, lane: LaneWork | None) -> None:
-        """The next lane, or the end of rest; only for one that rests."""
+        """Give an idle worker its next lane, or None, which ends it."""
         self._lane = lane
         self._called.set()
 
