@@ -1,1 +1,1 @@
-"""Bringing something to the rows of a table: what is pending, who works at it, what failed and when again (spec/schedulers D)."""
+"""The reconciler: it brings objects to the state of a table's rows, with retries, prunes and refreshes (spec/schedulers D)."""

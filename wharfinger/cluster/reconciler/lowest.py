@@ -1,10 +1,10 @@
-"""Revisions that come and go, and which of them is the lowest.
+"""A collection of revisions that knows the lowest of them.
 
-Progress is told by one number (everything up to it was attempted; everything below it is well), so the lowest of what is still
-open has to be known at any time. Revisions mostly come in their order, so the heap has next to nothing to do.
+Progress is reported as one number (everything up to it was attempted; everything below it is done), so the lowest of what is
+still open has to be known at any time. Revisions mostly come in their order, so the heap has next to nothing to do.
 
-Invariants: every revision held is in the heap; what else is in the heap was discarded, and goes once it is at the top or
-once it is more than half of it.
+Invariants: every revision held is in the heap; all others in the heap were discarded, and are removed once they are at the
+top or are more than half of it.
 """
 
 import heapq
@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 _STALE: Final = 64
-"""So many discarded ones may always be in the heap."""
+"""The number of discarded revisions that may always be in the heap."""
 
 
 class Lowest(Generic[K]):
@@ -27,7 +27,7 @@ class Lowest(Generic[K]):
         self._keys: dict[int, K] = {}
 
     def __len__(self) -> int:
-        """How many are held."""
+        """Return the number of revisions held."""
         return len(self._keys)
 
     def add(self, revision: int, key: K) -> None:
@@ -44,18 +44,18 @@ class Lowest(Generic[K]):
                 self._heap = sorted(self._keys)
 
     def lowest(self) -> int:
-        """The lowest revision held; 0 where none is."""
+        """Return the lowest revision held; 0 if there is none."""
         heap, keys = self._heap, self._keys
         while heap and heap[0] not in keys:
             heapq.heappop(heap)
         return heap[0] if heap else 0
 
     def holds(self, revision: int, keys: Container[K] | None) -> bool:
-        """Whether one up to this revision is held, of these keys; None: of any."""
+        """Return whether a revision up to this one is held, of one of these keys; None: of any."""
         if not 0 < self.lowest() <= revision:
             return False
         return keys is None or any(one <= revision and key in keys for one, key in self._keys.items())
 
     def by_revision(self) -> list[K]:
-        """The keys, by revision."""
+        """Return the keys, by revision."""
         return [self._keys[revision] for revision in sorted(self._keys)]

@@ -1,4 +1,5 @@
-"""What is to be done, in which order, and what an outcome means. Pure: no waiting, no clock, no operations.
+"""The reconciler as a pure machine: what is to be done, in which order, and what an outcome means. No waiting, clock or
+operations.
 
 A key is in one place (:class:`Place`) and has one status (:class:`Kind`)::
 
@@ -15,11 +16,11 @@ Invariants, which tests/cluster/reconciler/test_model.py holds against random hi
 
 * a key is at most once in a line or with a worker, so two operations never run at once for it;
 * an outcome counts only if the row is still what was attempted (compare and set on its revision): otherwise it is dropped, and
-  the row as it is now is attempted, with no failures to its name;
-* a key that is not Done is in a line, with a worker, has a time, is held by a prune, or its change is still to be taken in:
-  nothing is lost, and a retry can neither be;
-* a key that is Done is attempted only because its row changes or somebody asks for it;
-* what an owner is told depends on his own rows, and on how far the table was read.
+  the present row is attempted, without any failures;
+* a key that is not Done is in a line, with a worker, has a time, is held by a prune, or its change is still to be read:
+  no change and no retry can be lost;
+* a key that is Done is attempted only because its row changes or a refresh is due;
+* what is reported for an owner depends on its own rows, and on how far the table was read.
 """
 
 from collections.abc import Callable, Container, Hashable, Iterable, Sequence
@@ -63,17 +64,17 @@ class Machine(Generic[K, R]):
 
     @property
     def retries(self) -> Retries[K]:
-        """What fails; not to be changed."""
+        """Return the failures; not to be changed."""
         return self._retries
 
     @property
     def changes_waiting(self) -> bool:
-        """Whether a change waits for nothing but a worker: as long as there is one, more changes are not urgent."""
+        """Return whether a change waits only for a worker: as long as there is one, more changes are not urgent."""
         return self._turns.changes_waiting
 
     @property
     def ready(self) -> bool:
-        """Whether there is something that a worker may take."""
+        """Return whether there is something that a worker may take."""
         return self._turns.ready
 
     def attempted(self, name: Hashable) -> int:
@@ -82,37 +83,39 @@ class Machine(Generic[K, R]):
         return owner.attempted(self.consumed) if owner else self.consumed
 
     def low_watermark(self, name: Hashable) -> int:
-        """The lowest revision of this owner whose last attempt failed; 0: none."""
+        """Return the lowest revision of this owner whose last attempt failed; 0: none."""
         owner = self._owners.get(name)
         return owner.failing.lowest() if owner else 0
 
     def settled(self, name: Hashable, revision: int, keys: Container[K] | None = None) -> bool:
-        """Whether each row of this owner (with one of these keys) up to this revision is Done, or one of them is hopeless."""
+        """Return whether each row of this owner (with one of these keys) up to this revision is Done, or one of them is
+        hopeless.
+        """
         owner = self._owners.get(name)
         if self.consumed < revision or owner is None:
             return self.consumed >= revision  # until all is taken in, what seems hopeless may be another row by now
         return owner.settled(self.consumed, revision, keys)
 
     def failures(self, name: Hashable) -> tuple[Failure[K], ...]:
-        """What of this owner fails, by revision."""
+        """Return the failures of this owner, by revision."""
         owner = self._owners.get(name)
         found = (self._retries.get(key) for key in owner.failing.by_revision()) if owner else ()
         return tuple(failure for failure in found if failure is not None)
 
     def failing_rows(self) -> tuple[tuple[R, Failure[K]], ...]:
-        """What fails of all owners, those first that fail longest, each with its row."""
+        """Return the failures of all owners with their rows, the longest failing first."""
         return tuple((self._records[failure.key].row, failure) for failure in self._retries)
 
     def all_attempted(self) -> int:
-        """Each row up to this revision was attempted at least once, or is gone, whoever its owner is."""
+        """Return the revision up to which each row was attempted at least once, or is gone, whoever its owner is."""
         return min((owner.attempted(self.consumed) for owner in self._owners.values()), default=self.consumed)
 
     def all_low_watermark(self) -> int:
-        """The lowest revision whose last attempt failed, of all owners; 0: none."""
+        """Return the lowest revision whose last attempt failed, of all owners; 0: none."""
         return min((low for owner in self._owners.values() if (low := owner.failing.lowest())), default=0)
 
     def unsettled(self, revision: int, *, attempted: bool) -> Hashable | None:
-        """An owner that has a row up to this revision which is neither Done nor hopeless; None: there is none.
+        """Return an owner that has a row up to this revision which is neither Done nor hopeless; None: there is none.
 
         ``attempted``: an owner counts only until all of these rows were attempted.
         """
@@ -124,17 +127,19 @@ class Machine(Generic[K, R]):
         return None
 
     def open_keys(self, name: Hashable) -> tuple[K, ...]:
-        """What of this owner is not Done: what was not attempted yet, by revision, then what fails, then what is refreshed."""
+        """Return the keys of this owner that are not Done: first those not attempted yet, by revision, then the failing,
+        then the refreshed.
+        """
         owner = self._owners.get(name)
         return owner.open_keys() if owner else ()
 
     def revision(self, key: K) -> int:
-        """Which revision of a row was taken in last; 0: none, or its deletion."""
+        """Return the revision of a row that was read last; 0: none, or its deletion."""
         record = self._records.get(key)
         return 0 if record is None or record.deleting else record.revision
 
     def status(self, key: K) -> Status | None:
-        """How a key stands; None: nothing is known of it."""
+        """Return the status of a key; None: the key is unknown."""
         record = self._records.get(key)
         if record is None:
             return None
@@ -142,15 +147,15 @@ class Machine(Generic[K, R]):
         return Status(record.kind, record.id, record.at, str(failure.error) if failure else "")
 
     def next_at(self) -> float:
-        """When :meth:`tick` has something to do; infinity: nothing is planned."""
+        """Return when :meth:`tick` has something to do; infinity: nothing is planned."""
         return min(self.planned_at(), self._turns.late_at())
 
     def planned_at(self) -> float:
-        """When the next retry or refresh is due; infinity: there is none."""
+        """Return when the next retry or refresh is due; infinity: there is none."""
         return min(self._retries.next_at(), self._refreshes.next_at())
 
     def counts(self) -> Counts:
-        """How many keys there are, and how many of them are open."""
+        """Return the number of keys, and of those that are open."""
         owners = self._owners.values()
         return Counts(
             rows=len(self._records),
@@ -178,7 +183,9 @@ class Machine(Generic[K, R]):
             self._assumed = {key: at for key, at in self._assumed.items() if at > self.consumed}
 
     def missed(self, present: Snapshot[K, R], now: float) -> None:
-        """Deletions may have been missed: what is not among ``present`` is gone. Its revision stays, as none is known."""
+        """Treat keys that are not among ``present`` as deleted, because deletions may have been missed. Their revision is
+        kept, as no other is known.
+        """
         for record in list(self._records.values()):
             if not record.deleting and record.key not in present:
                 gone = Change(record.key, record.row, record.revision, deleted=True, created=record.created)
@@ -192,7 +199,7 @@ class Machine(Generic[K, R]):
         self._wish(record, now)
 
     def _change(self, record: Record[K, R], change: Change[K, R], now: float) -> None:
-        """The row is another: whatever was known of attempts at the old one is forgotten."""
+        """Record that the row has changed: whatever was known of attempts at the old one is forgotten."""
         owner = self._owner_of(change.row)
         record.owner.forget(record.revision)
         self._retries.clear(record.key)
@@ -213,7 +220,7 @@ class Machine(Generic[K, R]):
         return owner
 
     def _move(self, record: Record[K, R], owner: Owner[K, R]) -> None:
-        """It has another owner. A worker who has it counts for the old one until it is done (see `finish`)."""
+        """Give the row another owner. A worker that has it counts for the old one until it is done (see `finish`)."""
         old = record.owner
         if record.place in {Place.FRESH, Place.DUE}:
             self._turns.remove(record)
@@ -228,7 +235,7 @@ class Machine(Generic[K, R]):
             self._owners.pop(owner.name, None)
 
     def _wish(self, record: Record[K, R], now: float) -> None:
-        """A row that is to be attempted, or is assumed to be done."""
+        """Plan an attempt at a row, unless it is assumed to be done."""
         assumed = bool(self._assumed) and self._assumed.get(record.key) == record.revision
         if assumed and record.place is not Place.RUNNING and record.place is not Place.AWAITING:
             self._rest(record, now)
@@ -276,9 +283,9 @@ class Machine(Generic[K, R]):
         record.at = now
 
     def assume_done(self, key: K, revision: int, now: float) -> None:
-        """The object is known to be as this revision of its row says: nothing is to be done for it.
+        """Record that the object is known to be as this revision of its row says: it needs no operation.
 
-        ``revision`` must be the row's, and may be one that was not taken in yet.
+        ``revision`` must be the row's, and may be one that was not read yet.
         """
         record = self._records.get(key)
         if self._is_held(key) or (record is not None and record.place is Place.RUNNING):
@@ -290,16 +297,16 @@ class Machine(Generic[K, R]):
             self._rest(record, now)
 
     def is_assumed(self, key: K, revision: int) -> bool:
-        """Whether a row that was not taken in yet is going to be Done then, since it was assumed to be.
+        """Return whether a row that was not read yet will be Done then, since it was assumed to be.
 
-        What a worker has, or what is on its way back to one, is attempted again all the same.
+        A key that a worker has, or that is on its way back to one, is attempted again all the same.
         """
         record = self._records.get(key)
         busy = record is not None and record.place in {Place.RUNNING, Place.AWAITING}
         return not busy and self._assumed.get(key) == revision
 
     def _rest(self, record: Record[K, R], now: float) -> None:
-        """It is Done."""
+        """Mark the key as Done."""
         self._leave(record)
         record.owner.forget(record.revision)
         record.number, record.refreshing, record.again, record.replaces = 0, False, False, False
@@ -309,12 +316,13 @@ class Machine(Generic[K, R]):
     # --- attempts ----------------------------------------------------------------------------------------------------------
 
     def take(self, now: float) -> Attempt[K, R] | None:
-        """What a worker is to do next, and to answer with :meth:`finish`; None: nothing."""
+        """Return the next attempt for a worker, to be answered with :meth:`finish`; None: there is none."""
         taken = self._turns.take(now)
         return None if taken is None else self._attempt(taken[1][0])
 
     def take_batch(self, now: float) -> tuple[Sequence[Attempt[K, R]], bool]:
-        """Changes of one owner, up to a round's size, deletions first, as they make room; or one retry, and True with it.
+        """Return changes of one owner, up to a round's size, deletions first, as they make room; or one retry, and True
+        with it.
 
         Empty: there is nothing to do.
         """
@@ -333,8 +341,10 @@ class Machine(Generic[K, R]):
     def finish(
         self, attempt: Attempt[K, R], current: int, error: ClusterError | None, *, now: float, draw: float
     ) -> None:
-        """An attempt is over. ``current``: the revision of the row in the table now, 0 where there is none; ``error``: it failed;
-        ``draw``: at random in [0, 1), for the pause.
+        """Record the end of an attempt.
+
+        ``current``: the revision of the row in the table now, 0 if there is none; ``error``: the failure; ``draw``: a random
+        number in [0, 1), for the pause.
         """
         self.running -= 1
         record = self._records[attempt.key]
@@ -387,9 +397,9 @@ class Machine(Generic[K, R]):
     # --- time --------------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> list[K]:
-        """What is due by now goes into its line: retries, what the rate lets through, what is old; a round's size of each.
+        """Move what is due into its line: retries, what the rate lets through, what is old; a round's size of each.
 
-        Late operations give up their places. The answer is the keys of those that must be cut off early, for want of slow places.
+        Late operations give up their places. Return the keys of those that must be cut off early, for want of slow places.
         """
         for _ in range(self._options.round_size):
             key = self._retries.pop_due(now)
@@ -408,9 +418,10 @@ class Machine(Generic[K, R]):
     # --- refreshing --------------------------------------------------------------------------------------------------------
 
     def refresh(self, key: K, now: float) -> None:
-        """Look at this again: if it is Done, as soon as the rate allows; if it failed for good, without its long pause.
+        """Attempt this key again: if it is Done, as soon as the rate allows; if it failed permanently, without its long
+        pause.
 
-        A key that a worker has is attempted once more after that. What is to be attempted anyway needs nothing.
+        A key that a worker has is attempted once more after that. A key that is to be attempted anyway needs nothing.
         """
         record = self._records.get(key)
         if record is not None and not record.deleting:
@@ -434,11 +445,13 @@ class Machine(Generic[K, R]):
     # --- pruning -----------------------------------------------------------------------------------------------------------
 
     def hold(self, present: Snapshot[K, R]) -> None:
-        """A prune begins that knows of these rows: until it is over no update begins for others, as it could undo that."""
+        """Begin a prune that knows of these rows: until it is over, no update of other rows begins, as the prune could undo
+        it.
+        """
         self._pruned = present
 
     def release(self) -> None:
-        """The prune is over."""
+        """End the prune."""
         self._pruned = None
         for record in list(self._held.values()):
             self._enqueue(record)

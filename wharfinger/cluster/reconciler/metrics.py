@@ -16,19 +16,21 @@ class Operation(StrEnum):
 
 
 class ReconcilerMetrics(Protocol):
-    """Told of every operation of the reconcilers that it is given to, by the reconciler's name. Must not block or raise."""
+    """The receiver of each operation of reconcilers, by the reconciler's name. Must not block or raise."""
 
     def performed(self, name: str, operation: Operation, took_s: float, *, failed: bool) -> None:
-        """An operation is over."""
+        """Record the end of an operation."""
         ...
 
     def failing(self, name: str, operation: Operation, count: int) -> None:
-        """So many objects fail to be updated or deleted now (UPDATE), or so many of the last prunes failed (PRUNE: 0 or 1)."""
+        """Record the number of objects that fail to be updated or deleted now (UPDATE), or of the last prunes that failed
+        (PRUNE: 0 or 1).
+        """
         ...
 
 
 class MemoryMetrics:
-    """Keep the numbers of any number of reconcilers, for whoever wants to read them."""
+    """The numbers of any number of reconcilers, kept in memory."""
 
     def __init__(self) -> None:
         self._tallies: dict[tuple[str, Operation], Tally] = {}
@@ -43,9 +45,9 @@ class MemoryMetrics:
         self._failing[name, operation] = count
 
     def of(self, name: str) -> Mapping[Operation, Performed]:
-        """The totals of one reconciler by operation; those that it never performed are not in it."""
+        """Return the totals of one reconciler by operation; without those that it never performed."""
         return {operation: tally.told() for (one, operation), tally in self._tallies.items() if one == name}
 
     def current_errors(self, name: str, operation: Operation = Operation.UPDATE) -> int:
-        """How much fails now."""
+        """Return the number of objects that fail now."""
         return self._failing.get((name, operation), 0)

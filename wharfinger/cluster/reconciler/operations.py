@@ -1,9 +1,9 @@
-"""What is done for a row: the seam between a reconciler and its target.
+"""The operations on the object of a row: the seam between a reconciler and its target.
 
-Operations must be idempotent: one may run again though it succeeded (the process died, or its row changed meanwhile). Two never
-run at once for the same key. A failure is a ClusterError, whose ``transient`` tells whether trying again can help, or a
-FormatError, which only a change helps. Any other exception is a failure of that row as well: it is logged with its traceback when
-it is new, and tried again. Cancellation, KeyboardInterrupt and SystemExit pass through.
+Operations must be idempotent: one may run again though it succeeded (the process died, or its row changed meanwhile). Two
+never run at once for the same key. A failure is a ClusterError, whose ``transient`` says whether a retry can help, or a
+FormatError, which only a change helps. Any other exception is a failure of that row as well: it is logged with its traceback
+when it is new, and retried. Cancellation, KeyboardInterrupt and SystemExit pass through.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -44,7 +44,7 @@ class Operations(Protocol[K, R]):
         ...
 
     async def delete(self, attempt: Attempt[K, R]) -> None:
-        """The row is gone: remove the object; nothing where it is gone already."""
+        """Delete the object, because the row is gone; do nothing if the object is gone already."""
         ...
 
     async def prune(self, snapshot: Snapshot[K, R]) -> None:
@@ -53,7 +53,9 @@ class Operations(Protocol[K, R]):
 
 
 class BatchOperations(Protocol[K, R]):
-    """Many objects at a time, all of one owner. What failed is told by key; whoever is not in the answer failed, too."""
+    """Operations on many objects at a time, all of one owner. Failures are returned by key; a key that is missing failed,
+    too.
+    """
 
     async def update_batch(self, attempts: Sequence[Attempt[K, R]]) -> Mapping[K, ClusterError | None]:
         """Bring objects to their rows. None: it is done."""
@@ -73,10 +75,10 @@ class UnexpectedError(ClusterError):
 
 
 class BadRowError(ClusterError):
-    """What a row, or the answer to it, says cannot be used; only a change helps."""
+    """A row, or the answer to it, cannot be used; only a change helps."""
 
     transient = False
 
 
 class NoOutcomeError(ClusterError):
-    """A batch told nothing about one of its objects."""
+    """A batch returned nothing about one of its objects."""

@@ -1,19 +1,20 @@
-"""How a reconciler goes about it. Durations are seconds."""
+"""The options of a reconciler. Durations are seconds."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcilerOptions:
-    """Raises ValueError where they make no sense.
+    """The limits and pauses of a reconciler. Raises ValueError if they contradict each other.
 
-    ``concurrency``: operations at once; ``owner_concurrency``: those of one owner. ``patience_s``: after that an operation is
-    late, and no longer one of the ``concurrency``; ``slow_concurrency``: late operations and retries of their owners at once
-    (:mod:`~wharfinger.cluster.reconciler.turns`). ``round_size``: changes taken from the table at a time, and the size of a
-    batch; ``round_gap_s``: least time between two such rounds, in which writes gather. ``give_up``: after so many failures in
-    a row somebody who waits is told; it is tried on. ``operation_s``, ``prune_limit_s``: after that it is cut off.
-    ``refresh_s``: what was done so long ago is looked at again (0: never), at most ``refresh_per_s`` in a second, that many
-    at once. ``prune_s``: between two prunes, of which the first is when the table is initialized (0: on demand only).
+    ``concurrency``: operations at once; ``owner_concurrency``: those of one owner. ``patience_s``: after that an operation
+    is late, and no longer one of the ``concurrency``; ``slow_concurrency``: late operations and retries of their owners at
+    once (:mod:`~wharfinger.cluster.reconciler.turns`). ``round_size``: changes read from the table at a time, and the size
+    of a batch; ``round_gap_s``: least time between two such rounds, in which writes gather. ``give_up``: the number of
+    failures in a row after which waiters are told; retries continue. ``operation_s``, ``prune_limit_s``: the time limits
+    after which these are cut off. ``refresh_s``: objects that were done so long ago are checked again (0: never), at most
+    ``refresh_per_s`` in a second, that many at once. ``prune_s``: time between two prunes, of which the first is when the
+    table is initialized (0: on demand only).
     """
 
     concurrency: int = 16

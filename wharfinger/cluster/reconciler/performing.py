@@ -1,4 +1,4 @@
-"""Performing operations: within their time, as somebody's work, and with every failure turned into a ClusterError."""
+"""The performing of operations: within their time, for an owner, and with every failure turned into a ClusterError."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -25,7 +25,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 Outcomes = Mapping[K, ClusterError | None]
-"""By key; None: it is done."""
+"""The outcomes by key; None: it is done."""
 
 
 class Performer(Generic[K, R]):
@@ -48,7 +48,7 @@ class Performer(Generic[K, R]):
 
     @property
     def in_batches(self) -> bool:
-        """Whether changes are performed by the batch."""
+        """Return whether changes are performed in batches."""
         return self._batch is not None
 
     async def perform(self, attempt: Attempt[K, R]) -> ClusterError | None:
@@ -73,7 +73,7 @@ class Performer(Generic[K, R]):
         return error
 
     async def perform_batch(self, attempts: Sequence[Attempt[K, R]]) -> Outcomes[K]:
-        """Attempts of one owner, either all of them deletions or none; what came of each."""
+        """Perform attempts of one owner, either all of them deletions or none; return the outcome of each."""
         if self._batch is None or not attempts:
             return {}
         deleting = attempts[0].deleting
@@ -129,7 +129,7 @@ class Performer(Generic[K, R]):
 
 
 def as_outcome(failure: Exception) -> ClusterError:
-    """What an operation raised, as the error of its row; what nobody expects keeps its traceback, to be logged."""
+    """Turn what an operation raised into the error of its row; an unexpected one keeps its traceback, to be logged."""
     if isinstance(failure, ClusterError):
         return failure
     if isinstance(failure, FormatError):
@@ -140,7 +140,7 @@ def as_outcome(failure: Exception) -> ClusterError:
 
 
 def bad_row(failure: FormatError) -> ClusterError:
-    """A FormatError as what operations may raise."""
+    """Turn a FormatError into an error that operations may raise."""
     error = BadRowError(str(failure))
     error.__cause__ = failure.with_traceback(None)
     return error

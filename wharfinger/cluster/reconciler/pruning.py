@@ -1,8 +1,10 @@
-"""When to prune: once the table is initialized, then every so often, on demand, and again soon where it failed.
+"""The times of prunes: once the table is initialized, then at an interval, on demand, and again soon after a failure.
 
-* Never before the table is initialized: what has no row yet could be taken for something that nobody wants.
-* What was asked for before that, or while a prune runs, is done as soon as it may be.
-* A prune that failed is tried again after a pause that doubles (the peer waits for the next tick, an hour later).
+A prune deletes objects that have no row; :mod:`wharfinger.cluster.apply.removal` decides which.
+
+* There is no prune before the table is initialized: an object that has no row yet could be taken for one that is not wanted.
+* A prune that was requested before that, or while another one runs, is done as soon as it may be.
+* A prune that failed is retried after a pause that doubles (the peer waits for the next tick, an hour later).
 """
 
 from dataclasses import dataclass, replace
@@ -27,19 +29,19 @@ class Pruning:
 
     @property
     def next_at(self) -> float:
-        """When it is time, if the table is initialized; minus infinity: now."""
+        """Return when a prune is due, if the table is initialized; minus infinity: now."""
         if self.running:
             return NEVER
         return -NEVER if self.asked else self.due_at
 
 
 def begun(options: ReconcilerOptions) -> Pruning:
-    """At the start: the first is due at once, which is as soon as the table is initialized."""
+    """Return the state at the start: the first prune is due at once, which is as soon as the table is initialized."""
     return Pruning(due_at=-NEVER if options.prune_s else NEVER)
 
 
 def asked(pruning: Pruning) -> Pruning:
-    """Somebody wants one."""
+    """Request a prune."""
     return replace(pruning, asked=True)
 
 
@@ -51,7 +53,7 @@ def started(pruning: Pruning) -> Pruning:
 def ended(
     pruning: Pruning, options: ReconcilerOptions, error: ClusterError | None, *, now: float, took_s: float, draw: float
 ) -> Pruning:
-    """It is over."""
+    """Record the end of a prune."""
     failures = pruning.failures + 1 if error else 0
     pause = options.prune_s or NEVER
     if error is not None:

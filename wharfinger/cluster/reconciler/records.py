@@ -1,7 +1,7 @@
-"""What a reconciler knows of one key, and of one owner.
+"""The records of a reconciler: what it knows of one key, and of one owner.
 
-The owner of a row is whoever waits for it: a package's wave. Everything that is told by a number is told per owner, so that an
-object which fails holds nobody but those who wait for it.
+The owner of a row is what waits for it: a package's wave. Every number that reports progress is kept per owner, so that an
+object which fails delays only the owner that waits for it.
 """
 
 from collections import OrderedDict
@@ -18,20 +18,20 @@ R = TypeVar("R")
 
 
 class Place(Enum):
-    """Where a key is: in exactly one of these."""
+    """The place of a key, exactly one of these."""
 
     RESTING = auto()
     """Nothing is to be done."""
     FRESH = auto()
-    """In its owner's line for changes."""
+    """It is in its owner's line for changes."""
     HELD = auto()
-    """Its row is new since a prune began that is not over: that could take the object for one that nobody wants."""
+    """Its row is newer than the prune that runs, which could take the object for one that is not wanted."""
     RUNNING = auto()
     """A worker has it."""
     RETRY = auto()
     """It failed, and its time has not come."""
     DUE = auto()
-    """In its owner's line for retries."""
+    """It is in its owner's line for retries."""
     LIMITED = auto()
     """To be refreshed as soon as the rate allows."""
     AWAITING = auto()
@@ -40,13 +40,16 @@ class Place(Enum):
 
 @dataclass(slots=True, eq=False)
 class Owner(Generic[K, R]):
-    """``fresh`` and ``due`` are in the order in which keys came; ``running``: keys that workers have; ``rows``: its records.
+    """The keys of one owner.
 
-    ``retrying``: those of ``running`` that are retries. ``late``: late operations since one succeeded in time; the owner is slow
-    unless it is 0. ``used``: seconds of workers, with which its turn is decided (:mod:`~wharfinger.cluster.reconciler.turns`).
+    ``fresh`` and ``due`` are in the order in which keys came; ``running``: keys that workers have; ``rows``: its records.
+
+    ``retrying``: those of ``running`` that are retries. ``late``: late operations since one succeeded in time; the owner is
+    slow unless it is 0. ``used``: seconds of workers, by which its turn is decided
+    (:mod:`~wharfinger.cluster.reconciler.turns`).
 
     A key is in one of ``waiting`` (not attempted at its revision), ``failing`` and ``refreshing``, or in none of them;
-    ``hopeless`` are those of ``failing`` that failed for good, or too often.
+    ``hopeless`` are those of ``failing`` that failed permanently, or too often.
     """
 
     name: Hashable
@@ -68,7 +71,9 @@ class Owner(Generic[K, R]):
         return min(consumed, waiting - 1) if waiting else consumed
 
     def settled(self, consumed: int, revision: int, keys: Container[K] | None = None) -> bool:
-        """Whether each row (with one of these keys; None: any) up to this revision is Done, or one of them is hopeless."""
+        """Return whether each row (with one of these keys; None: any) up to this revision is Done, or one of them is
+        hopeless.
+        """
         if self.hopeless.holds(revision, keys):
             return True
         if self.attempted(consumed) < revision:
@@ -76,7 +81,7 @@ class Owner(Generic[K, R]):
         return not any(one.holds(revision, keys) for one in (self.failing, self.refreshing))
 
     def open_keys(self) -> tuple[K, ...]:
-        """What is not Done: what waits, what fails, what is refreshed; each by revision."""
+        """Return the keys that are not Done: those that wait, those that fail, those that are refreshed; each by revision."""
         return (*self.waiting.by_revision(), *self.failing.by_revision(), *self.refreshing.by_revision())
 
     def forget(self, revision: int) -> None:
@@ -106,10 +111,13 @@ class Work(Generic[K, R]):
 
 @dataclass(slots=True, eq=False)
 class Record(Generic[K, R]):
-    """``revision``: of the row or, where ``deleting``, of its deletion. ``created``: since when there is a row with this key.
+    """The record of one key.
 
-    ``number``: attempts at this revision. ``again``: while a worker had it, somebody asked for a refresh. ``kind``, ``id``,
-    ``at``: its status. ``work``: whose part it was last.
+    ``revision``: of the row or, if ``deleting``, of its deletion. ``created``: the revision since which there is a row with
+    this key.
+
+    ``number``: attempts at this revision. ``again``: a refresh was requested while a worker had it. ``kind``, ``id``,
+    ``at``: its status. ``work``: the owner for which it was attempted last.
     """
 
     key: K

@@ -1,8 +1,9 @@
-"""What is to be looked at again though it is Done: who asked for it and waits for the rate, and who will have been Done for long.
+"""The refreshes: keys that are Done and are to be checked again, because that was requested or because they were done long
+ago.
 
-So many are let through in a second, and after a rest that many at once: a drift of one object is corrected now, one of
-everything over some seconds. Ages are in the order in which things were done, not in that of revisions: what was refreshed
-lately is young, however old its row is (the peer goes by revision, and stops at the first one that is young).
+Refreshes are limited to a rate, with a burst of the same number: a drift of one object is corrected now, a drift of all
+objects over some seconds. Ages follow the time at which a key was done, not its revision: a key that was refreshed lately is
+young, however old its row is (the peer goes by revision, and stops at the first one that is young).
 """
 
 from collections import OrderedDict
@@ -30,33 +31,33 @@ class Refreshes(Generic[K, R]):
         self._aged: OrderedDict[K, Record[K, R]] = OrderedDict()
 
     def ask(self, record: Record[K, R]) -> None:
-        """It waits for the rate."""
+        """Request a refresh; it waits for the rate."""
         self._limited[record.key] = record
 
     def done(self, record: Record[K, R]) -> None:
-        """It is Done as of now: nobody is younger."""
+        """Record that the key is Done now: it is the youngest."""
         if self._age_s:
             self._aged[record.key] = record
 
     def withdraw(self, record: Record[K, R]) -> None:
-        """It is neither waiting nor Done any more."""
+        """Record that the key is neither waiting nor Done any more."""
         self._limited.pop(record.key, None)
         self._aged.pop(record.key, None)
 
     def oldest(self, now: float) -> Record[K, R] | None:
-        """The one that was Done longest ago, if it is old."""
+        """Return the key that was Done longest ago, if it is old."""
         if not self._aged or next(iter(self._aged.values())).at + self._age_s > now:
             return None
         return next(iter(self._aged.values()))
 
     def let_through(self, now: float) -> Record[K, R] | None:
-        """The next of those who wait, if the rate allows it now; it counts, and is to leave by :meth:`withdraw`."""
+        """Return the next waiting key, if the rate allows it now; it counts, and is to be removed by :meth:`withdraw`."""
         if not self._limited or self._next_at > now:
             return None
         self._next_at = max(self._next_at, now - BURST_S) + self._gap_s
         return next(iter(self._limited.values()))
 
     def next_at(self) -> float:
-        """When there is something to do; infinity: nothing is planned."""
+        """Return when there is something to do; infinity: nothing is planned."""
         at = self._next_at if self._limited else NEVER
         return min(at, next(iter(self._aged.values())).at + self._age_s) if self._aged else at

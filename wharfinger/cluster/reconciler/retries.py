@@ -1,8 +1,8 @@
-"""What failed, how often, and when it is tried again.
+"""The failures: which keys failed, how often, and when they are retried.
 
 Times are in a heap, the count is beside it by key: a key that was popped because its time came keeps its count until it is
-cleared (it succeeded, or its row changed) or fails again. So a retry that is under way can neither be lost nor begin from the
-first pause anew. What an entry of the heap says counts only while it is the newest of its key.
+cleared (it succeeded, or its row changed) or fails again. So a retry that is under way can neither be lost nor begin again
+with the first pause. An entry of the heap counts only while it is the newest of its key.
 """
 
 import heapq
@@ -18,22 +18,24 @@ K = TypeVar("K", bound=Hashable)
 
 NEVER: Final = float("inf")
 HISTORY: Final = 5
-"""So many outcomes are remembered of what fails."""
+"""The number of outcomes that are remembered of a failing key."""
 JITTER: Final = 0.25
 """A pause is shorter by up to this share of it, so that what failed together does not come again together."""
 _STALE: Final = 64
 
 
 def pause_s(failures: int, *, first_s: float, most_s: float, draw: float = 0.0) -> float:
-    """The pause after so many failures in a row (1 or more): doubled each time, up to ``most_s``. ``draw``: random in [0, 1)."""
+    """Return the pause after so many failures in a row (1 or more): doubled each time, up to ``most_s``. ``draw``: random
+    in [0, 1).
+    """
     whole = min(first_s * 2.0 ** min(failures - 1, 64), most_s)
     return whole * (1 - JITTER * draw)
 
 
 def pause_after(error: ClusterError, failures: int, options: ReconcilerOptions, draw: float) -> float:
-    """The pause after this error: long where only a change helps, else as :func:`pause_s` says.
+    """Return the pause after this error: long if only a change helps, otherwise as :func:`pause_s` computes it.
 
-    What the server asks for is kept to, up to ``permanent_retry_s``.
+    A pause that the server asks for is observed, up to ``permanent_retry_s``.
     """
     longest = options.permanent_retry_s
     if not error.transient:
@@ -53,10 +55,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Failure(Generic[K]):
-    """What is wrong with one key. Times are trio's clock; ``next_at`` is in the past while it is being tried again.
+    """The failure of one key. Times are trio's clock; ``next_at`` is in the past while it is being retried.
 
-    ``attempts``: failures since it last succeeded or its row changed. ``permanent``: only a change is expected to help, so it
-    is tried again rarely. ``since``: when the first of them was; ``history``: the last few, oldest first.
+    ``attempts``: failures since it last succeeded or its row changed. ``permanent``: only a change is expected to help, so
+    it is retried rarely. ``since``: the time of the first of them; ``history``: the last few, oldest first.
     """
 
     key: K
@@ -78,19 +80,21 @@ class Retries(Generic[K]):
         self._serials = count()
 
     def __len__(self) -> int:
-        """How many keys fail."""
+        """Return the number of failing keys."""
         return len(self._failures)
 
     def __iter__(self) -> Iterator[Failure[K]]:
-        """Those that fail, longest first."""
+        """Iterate over the failures, the longest failing first."""
         return iter(self._failures.values())
 
     def get(self, key: K) -> Failure[K] | None:
-        """What is wrong with this key."""
+        """Return the failure of this key."""
         return self._failures.get(key)
 
     def add(self, key: K, error: ClusterError, *, now: float, pause: float) -> Failure[K]:
-        """It failed (again); try it again after ``pause`` seconds. An error keeps no frames alive: its traceback goes."""
+        """Record a failure; the key is retried after ``pause`` seconds. The error's traceback is dropped, so that it keeps
+        no frames alive.
+        """
         old = self._failures.get(key)
         message = str(error) or type(error).__name__
         failure = Failure(
@@ -108,25 +112,25 @@ class Retries(Generic[K]):
         return failure
 
     def attempts(self, key: K) -> int:
-        """How often it failed in a row."""
+        """Return the number of its failures in a row."""
         failure = self._failures.get(key)
         return failure.attempts if failure else 0
 
     def clear(self, key: K) -> bool:
-        """It is well, or another by now: forget its failures. False: it had none."""
+        """Forget the failures of a key that succeeded or changed; return False if it had none."""
         if self._failures.pop(key, None) is None:
             return False
         self.withdraw(key)
         return True
 
     def withdraw(self, key: K) -> None:
-        """It is tried for another reason: its time no longer counts, its failures do."""
+        """Withdraw its time, because it is attempted for another reason; its failures still count."""
         if self._queued.pop(key, None) is not None and len(self._times) > 2 * len(self._queued) + _STALE:
             self._times = [entry for entry in self._times if self._queued.get(entry[2]) == entry[1]]
             heapq.heapify(self._times)
 
     def pop_due(self, now: float) -> K | None:
-        """A key whose time has come, the one that has waited longest; its failures stay. None: nothing is due."""
+        """Return the due key that has waited longest; its failures are kept. None: nothing is due."""
         if self.next_at() > now:
             return None
         _, _, key = heapq.heappop(self._times)
@@ -134,7 +138,7 @@ class Retries(Generic[K]):
         return key
 
     def next_at(self) -> float:
-        """When the next one is due; infinity: none."""
+        """Return when the next one is due; infinity: none."""
         times = self._times
         while times and self._queued.get(times[0][2]) != times[0][1]:
             heapq.heappop(times)

@@ -1,11 +1,12 @@
-"""A reconciler at work: workers that pull, somebody who reads the table, somebody who keeps the time, somebody who prunes.
+"""The service of a reconciler: workers that pull, and one task each that reads the table, keeps the time, and prunes.
 
-There is one task for each worker, never one for a row. A worker takes from the machine what is next, performs it, says what came
-of it, and parks when there is nothing. Changes are taken from the table in rounds: the next one when no worker can be given
-anything of the last, or after READ_EVERY_S, so that the rows of one owner never hide those of another for long. One slow
-operation holds up one worker and no round. Where a batch is offered, workers take changes by the batch and retries one by one.
+There is one task for each worker, never one for a row. A worker takes the next attempt from the machine, performs it,
+reports its outcome, and waits when there is none. Changes are read from the table in rounds: the next one when no worker can
+be given anything of the last, or after READ_EVERY_S, so that the rows of one owner never hide those of another for long. One
+slow operation occupies one worker and delays no round. If the target offers batches, workers take changes in batches and
+retries one by one.
 
-Leaving the block cancels what runs: operations are idempotent, and whoever opens a reconciler next begins with all rows.
+Leaving the block cancels what runs: operations are idempotent, and the next reconciler begins with all rows.
 """
 
 import logging
@@ -39,11 +40,11 @@ R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 _EVERYBODY: Final = object()
-"""Stands for all owners among those who are waited for."""
+"""The key for waiters that wait for all owners."""
 _BREATH: Final = 16
 """A worker whose operations never wait lets others run after so many of them."""
 READ_EVERY_S: Final = 0.1
-"""While workers have enough to do, this is the least time between two rounds."""
+"""The least time between two rounds while workers have enough to do."""
 _DEFAULT: Final = ReconcilerOptions()
 
 
@@ -56,7 +57,7 @@ class Progress:
 
 
 def nobodys(_row: object) -> AbstractContextManager[None]:
-    """Operations are nobody's work in particular."""
+    """Return the owner of operations that belong to no owner in particular."""
     return nullcontext()
 
 
@@ -77,9 +78,9 @@ async def open_reconciler(
 ) -> AsyncIterator["Reconciler[K, R]"]:
     """Bring a target to the rows of ``table`` for as long as the block runs.
 
-    ``owner`` of a row: who waits for it. ``statuses``: joined under ``name``, for several reconcilers of one table.
-    ``during`` surrounds each operation with whose work it is. ``draw``: at random in [0, 1), for pauses. ``metrics`` is told
-    of each operation. ``attempted`` is told of each attempt that counts, with the failure as it is known then, None where it
+    ``owner`` returns what waits for a row. ``statuses``: joined under ``name``, for several reconcilers of one table.
+    ``during`` surrounds each operation with its owner. ``draw``: a random number in [0, 1), for pauses. ``metrics`` receives
+    each operation. ``attempted`` receives each attempt that counts, with the failure as it is known then, None if it
     succeeded; it must not block.
     """
     reconciler = Reconciler(table, Performer(operations, batch, during, options), owner, name, options, draw)
@@ -132,7 +133,7 @@ class Reconciler(Generic[K, R]):
     def listen(
         self, metrics: ReconcilerMetrics | None, attempted: Callable[[Attempt[K, R], Failure[K] | None], None] | None
     ) -> None:
-        """Tell these from now on; see :func:`open_reconciler`."""
+        """Report to these from now on; see :func:`open_reconciler`."""
         self._metrics, self._attempted = metrics, attempted
 
     # --- for whoever waits -------------------------------------------------------------------------------------------------
@@ -142,8 +143,9 @@ class Reconciler(Generic[K, R]):
     ) -> Progress:
         """Wait until every row of ``owner`` up to this revision of the table was attempted at least once, or is gone.
 
-        ``until_settled``: until every such row is Done, or deleted with what belongs to it, or one of them failed for good or
-        ``give_up`` times in a row; :meth:`failures` tells which. ``keys``: what else of the owner fails does not end that wait.
+        ``until_settled``: until every such row is Done, or deleted with what belongs to it, or one of them failed
+        permanently or ``give_up`` times in a row; :meth:`failures` says which. ``keys``: failures of other keys do not end
+        that wait.
         """
         machine = self._machine
         if until_settled:
@@ -155,7 +157,7 @@ class Reconciler(Generic[K, R]):
     async def wait_until_all_reconciled(self, revision: int, *, until_settled: bool = False) -> Progress:
         """Wait as :meth:`wait_until_reconciled` does, for the rows of all owners.
 
-        ``until_settled``: of each owner, until every row is Done or deleted, or one of them failed for good or too often.
+        ``until_settled``: of each owner, until every row is Done or deleted, or one of them failed permanently or too often.
         """
         machine = self._machine
         blocking: list[Hashable] = []  # the owner that was found last: nobody else is looked at until it is done
@@ -175,23 +177,25 @@ class Reconciler(Generic[K, R]):
         return Progress(machine.all_attempted(), machine.all_low_watermark())
 
     def watch(self, owner: Hashable) -> Watch:
-        """Fires at the next step of this owner; take it before you read."""
+        """Return a watch that fires at the next step of this owner; take it before you read."""
         return self._waiters.watch(owner)
 
     def progress(self, owner: Hashable) -> tuple[K, ...]:
-        """What of this owner is not done, as far as the table was read: what was not attempted first, then what fails."""
+        """Return what of this owner is not done, as far as the table was read: first what was not attempted, then what
+        fails.
+        """
         return self._machine.open_keys(owner)
 
     def failures(self, owner: Hashable) -> tuple[Failure[K], ...]:
-        """What of this owner fails, by revision."""
+        """Return the failures of this owner, by revision."""
         return self._machine.failures(owner)
 
     def failing_rows(self) -> tuple[tuple[R, Failure[K]], ...]:
-        """What fails of all owners, those first that fail longest, each with its row."""
+        """Return the failures of all owners with their rows, the longest failing first."""
         return self._machine.failing_rows()
 
     def status(self, key: K) -> Status | None:
-        """How a row stands, or the deletion of one that is gone; None: there is neither."""
+        """Return the status of a row, or of the deletion of one that is gone; None: there is neither."""
         entry = self._table.snapshot().get(key)
         status = self._machine.status(key)
         if (entry.revision if entry else 0) == self._machine.revision(key):
@@ -200,7 +204,7 @@ class Reconciler(Generic[K, R]):
         return Status(Kind.DONE if assumed else Kind.PENDING, 0 if status is None else status.id, trio.current_time())
 
     def statistics(self) -> ReconcilerStatistics:
-        """For metrics."""
+        """Return the statistics for metrics."""
         machine, performer, prune = self._machine, self._performer, self._pruning
         snapshot = self._table.snapshot()
         return ReconcilerStatistics(
@@ -218,16 +222,17 @@ class Reconciler(Generic[K, R]):
         )
 
     def health(self) -> str:
-        """In a sentence: ``OK, 3 objects``, or what fails."""
+        """Return a sentence: ``OK, 3 objects``, or the failures."""
         return health(len(self._table.snapshot()), self._machine.retries, self._pruning.error)
 
     # --- for whoever wants something ---------------------------------------------------------------------------------------
 
     def refresh(self, keys: Iterable[K]) -> None:
-        """Bring these to their rows once more, as the rate allows: what is Done, and what failed for good.
+        """Bring these keys to their rows once more, as the rate allows: those that are Done, and those that failed
+        permanently.
 
-        What is Pending, or fails and has its time, is attempted anyway; what is being attempted is attempted again after
-        that. Keys without a row are passed over.
+        A key that is Pending, or fails and has its time, is attempted anyway; one that is being attempted is attempted again
+        after that. Keys without a row are ignored.
         """
         machine, now = self._machine, trio.current_time()
         for key in keys:
@@ -235,7 +240,9 @@ class Reconciler(Generic[K, R]):
         self._set_alarm()
 
     def assume_done(self, key: K, revision: int) -> None:
-        """The object is known to be as this revision of its row says: no operation is needed. Nothing, if the row is another."""
+        """Record that the object is known to be as this revision of its row says, so it needs no operation. Ignored if the
+        row changed.
+        """
         entry = self._table.snapshot().get(key)
         if entry is not None and entry.revision == revision:
             self._machine.assume_done(key, revision, trio.current_time())
@@ -275,7 +282,7 @@ class Reconciler(Generic[K, R]):
         return True
 
     async def _work_by_the_batch(self) -> bool:
-        """A retry by itself, or a batch of changes. Deletions are over before updates begin."""
+        """Perform one retry, or a batch of changes. Deletions are over before updates begin."""
         now = trio.current_time()
         batch, is_retry = self._machine.take_batch(now)
         if not batch:
@@ -296,7 +303,9 @@ class Reconciler(Generic[K, R]):
         self._waiters.step(_EVERYBODY)
 
     def _finish(self, attempt: Attempt[K, R], error: ClusterError | None, began: float) -> None:
-        """What came of an attempt. It counts if the row is still the same: nobody runs between the look and the note of it."""
+        """Record the outcome of an attempt. It counts if the row is still the same: no other task runs between the check
+        and the record.
+        """
         machine = self._machine
         entry = self._table.snapshot().get(attempt.key)
         current = 0 if entry is None else entry.revision
@@ -317,7 +326,7 @@ class Reconciler(Generic[K, R]):
         self._step(self._owner(attempt.row))
 
     def _log_unexpected(self, attempt: Attempt[K, R], error: UnexpectedError) -> None:
-        """With its traceback, unless the row failed with the same words before, or it was logged for another row of a batch."""
+        """Log the traceback, unless the row failed with the same words before, or it was logged for another row of a batch."""
         before, cause = self._machine.retries.get(attempt.key), error.__cause__
         if cause is not None and (before is None or str(before.error) != str(error)):
             doing = "deleting" if attempt.deleting else "updating"
@@ -325,7 +334,7 @@ class Reconciler(Generic[K, R]):
         error.__cause__ = None  # an error that is kept keeps no frames alive
 
     def _taken(self, now: float) -> None:
-        """Whoever takes something wakes one more if there is more: as many work as can, and no more are woken than that."""
+        """Wake one more worker if there is more to take: as many work as can, and no more are woken than that."""
         if now + self._options.patience_s < self._alarm_at:
             self._alarm.set()
         if self._machine.ready:

@@ -1,4 +1,4 @@
-"""What a reconciler tells of itself: numbers for metrics, a sentence for a person."""
+"""The statistics of a reconciler: numbers for metrics, a sentence for a user."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from wharfinger.cluster.reconciler.retries import Failure
 K = TypeVar("K", bound=Hashable)
 
 NAMED: Final = 10
-"""So many errors are told in a sentence; the others are counted."""
+"""The number of errors that a sentence names; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,17 @@ class Tally:
             self.errors += 1
 
     def told(self) -> Performed:
-        """As it is now."""
+        """Return a copy of the present numbers."""
         return Performed(self.count, self.errors, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcilerStatistics:
-    """Of one reconciler, by its ``name``. ``rows``: of the table; ``revision`` of ``table_revision``: how far it was read.
+    """The numbers of one reconciler, by its ``name``.
 
-    ``keys``: now, by what is to be done; ``rounds``: how often changes were taken in; ``dropped``: outcomes that did not count,
-    because the row was another by then; ``updates``, ``deletions``, ``prunes``: since the start; ``prune_error``: of the last.
+    ``rows``: of the table; ``revision`` of ``table_revision``: how far it was read. ``keys``: now, by what is to be done;
+    ``rounds``: the number of times that changes were read; ``dropped``: outcomes that did not count, because the row had
+    changed; ``updates``, ``deletions``, ``prunes``: since the start; ``prune_error``: of the last.
     """
 
     name: str

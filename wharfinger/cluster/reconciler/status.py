@@ -1,14 +1,14 @@
-"""How an object stands with a reconciler, and with all of them.
+"""The status of an object with one reconciler, and with all of them.
 
 ========== ============================================================ =================================
 Pending     its row is new or changed; it was not attempted since        → Done, Error
 Refreshing  it was Done, and is brought to its row once more             → Done, Error
 Done        the object is as its row says                                → Refreshing; Pending by a write
-Error       the last attempt failed; it is tried again                   → Done, Error; Pending by a write
+Error       the last attempt failed; it is retried                       → Done, Error; Pending by a write
 ========== ============================================================ =================================
 
-Statuses are never in rows. The peer keeps them there, so each outcome is a write that wakes everybody and collides with what
-other reconcilers write; here each reconciler keeps its own, and a :class:`StatusSet` is put together when somebody asks.
+Statuses are never in rows. The peer keeps them there, so each outcome is a write that wakes all readers and collides with
+the writes of other reconcilers; here each reconciler keeps its own, and a :class:`StatusSet` is assembled on request.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -23,7 +23,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Kind(StrEnum):
-    """Of a status."""
+    """The kind of a status."""
 
     PENDING = "Pending"
     REFRESHING = "Refreshing"
@@ -33,8 +33,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """``id`` is another for each Pending and Refreshing, so that two of them can be told apart; an outcome keeps the id of
-    what it is the outcome of. ``updated_at`` is trio's clock.
+    """The status of one object with one reconciler.
+
+    ``id`` is a new one for each Pending and Refreshing, so that two of them can be distinguished; an outcome keeps the id of
+    the attempt. ``updated_at`` is trio's clock.
     """
 
     kind: Kind
@@ -43,7 +45,7 @@ class Status:
     error: str = ""
 
     def text(self, now: float) -> str:
-        """For a person: ``Error: no such kind (2.0s ago)``. ``now``: trio's clock."""
+        """Return a text for a user: ``Error: no such kind (2.0s ago)``. ``now``: trio's clock."""
         error = f": {self.error}" if self.error else ""
         return f"{self.kind}{error} ({_ago(self.updated_at, now)})"
 
@@ -55,7 +57,7 @@ class Status:
 
     @classmethod
     def from_json(cls, value: JsonValue, now: float, today: datetime) -> "Status":
-        """A status from what :meth:`as_json` made of it, perhaps by another process. Raises ShapeError."""
+        """Read what :meth:`as_json` wrote, perhaps in another process. Raises ShapeError."""
         kind, at = find_str(value, "kind"), find_str(value, "updated-at")
         try:
             age = today - datetime.fromisoformat(at)
@@ -65,7 +67,7 @@ class Status:
 
 
 class StatusSet:
-    """What each of several reconcilers says of one object; immutable, by name."""
+    """The statuses of one object with several reconcilers; immutable, by name."""
 
     __slots__ = ("_statuses", "id", "updated_at")
 
@@ -77,7 +79,7 @@ class StatusSet:
 
     @property
     def statuses(self) -> Mapping[str, Status]:
-        """Those that were set, by name."""
+        """Return the statuses that were set, by name."""
         return self._statuses
 
     def get(self, name: str) -> Status:
@@ -85,11 +87,11 @@ class StatusSet:
         return self._statuses.get(name) or Status(Kind.PENDING, self.id, self.updated_at)
 
     def set(self, name: str, status: Status) -> "StatusSet":
-        """The same but for one."""
+        """Return the same set with this status."""
         return StatusSet({**self._statuses, name: status}, id=self.id, updated_at=self.updated_at)
 
     def pending(self, id: int, now: float) -> "StatusSet":  # noqa: A002
-        """The same reconcilers, all of them Pending with one new id."""
+        """Return the same reconcilers, all of them Pending with one new id."""
         waiting = Status(Kind.PENDING, id, now)
         return StatusSet(dict.fromkeys(self._statuses, waiting), id=id, updated_at=now)
 
@@ -105,38 +107,38 @@ class StatusSet:
         return ", ".join(f"{what}: {' '.join(names)}" for what, names in parts if names) + f" ({_ago(newest, now)})"
 
     def as_json(self, now: float, today: datetime) -> JsonObject:
-        """The JSON of each, by name."""
+        """Return the JSON of each status, by name."""
         return {name: status.as_json(now, today) for name, status in self._statuses.items()}
 
     @classmethod
     def from_json(cls, value: JsonValue, now: float, today: datetime) -> "StatusSet":
-        """A set from what :meth:`as_json` made of it. Raises ShapeError."""
+        """Read what :meth:`as_json` wrote. Raises ShapeError."""
         return cls({name: Status.from_json(one, now, today) for name, one in as_object(value, "statuses").items()})
 
 
 class Statuses(Generic[K]):
-    """Who reconciles a table: given to each of its reconcilers, it answers how a key stands with all of them."""
+    """The reconcilers of a table: given to each of them, it answers what the status of a key is with all of them."""
 
     def __init__(self) -> None:
         self._sources: dict[str, Callable[[K], Status | None]] = {}
 
     def join(self, name: str, source: Callable[[K], Status | None]) -> None:
-        """A reconciler answers under this name from now on. Raises ValueError where the name is taken."""
+        """Add a reconciler, which answers under this name from now on. Raises ValueError if the name is taken."""
         if name in self._sources:
             raise ValueError(f"two reconcilers of one table are called {name!r}")
         self._sources[name] = source
 
     def leave(self, name: str) -> None:
-        """It answers no longer."""
+        """Remove a reconciler."""
         del self._sources[name]
 
     @property
     def names(self) -> Iterable[str]:
-        """Who answers; sorted."""
+        """Return the names of the reconcilers, sorted."""
         return sorted(self._sources)
 
     def of(self, key: K) -> StatusSet:
-        """How this key stands; empty where no reconciler knows of it."""
+        """Return the statuses of this key; empty if no reconciler knows of it."""
         told = {name: source(key) for name, source in self._sources.items()}
         return StatusSet({name: status for name, status in told.items() if status is not None})
 

@@ -56,11 +56,11 @@ class Lane(Generic[K, R]):
         self._last = 0
 
     def __bool__(self) -> bool:
-        """Whether there is an owner."""
+        """Return whether there is an owner."""
         return bool(self._serials)
 
     def __contains__(self, name: object) -> bool:
-        """Whether this owner is here."""
+        """Return whether this owner is here."""
         return name in self._serials
 
     def put(self, owner: Owner[K, R]) -> None:
@@ -85,7 +85,7 @@ class Lane(Generic[K, R]):
         self._serials.pop(owner.name, None)
 
     def first(self) -> Owner[K, R]:
-        """The owner whose turn it is; there must be one."""
+        """Return the owner whose turn it is; there must be one."""
         heap, serials = self._heap, self._serials
         while serials.get(heap[0][2].name, _NONE) != heap[0][1]:
             heapq.heappop(heap)
@@ -94,7 +94,7 @@ class Lane(Generic[K, R]):
 
 @dataclass(slots=True)
 class Places:
-    """How many places are taken."""
+    """The numbers of places taken."""
 
     ordinary: int = 0
     slow: int = 0
@@ -118,12 +118,12 @@ class Turns(Generic[K, R]):
 
     @property
     def changes_waiting(self) -> bool:
-        """Whether there is a change of an owner that may have one more operation."""
+        """Return whether there is a change of an owner that may have one more operation."""
         return bool(self._changes)
 
     @property
     def ready(self) -> bool:
-        """Whether there is anything that a worker may take."""
+        """Return whether there is anything that a worker may take."""
         places = self.places
         if places.ordinary < self._options.concurrency and (self._changes or self._retries):
             return True
@@ -163,7 +163,7 @@ class Turns(Generic[K, R]):
     # --- work --------------------------------------------------------------------------------------------------------------
 
     def take(self, now: float, most: int = 1) -> tuple[Work[K, R], list[Record[K, R]]] | None:
-        """The next work: one retry, or up to ``most`` changes of one owner. None: there is nothing that may be begun."""
+        """Return the next work: one retry, or up to ``most`` changes of one owner. None: nothing may be begun."""
         places, slow = self.places, False
         if places.ordinary < self._options.concurrency and (self._changes or self._retries):
             if self._retries and (not self._changes or self._since_retry >= RETRY_EVERY - 1):
@@ -230,7 +230,7 @@ class Turns(Generic[K, R]):
     # --- time --------------------------------------------------------------------------------------------------------------
 
     def late_at(self) -> float:
-        """When the next operation is late; infinity: none is under way."""
+        """Return when the next operation is late; infinity: none is under way."""
         return next(iter(self._timely)).began + self._options.patience_s if self._timely else float("inf")
 
     def tick(self, now: float) -> list[Work[K, R]]:
@@ -252,7 +252,7 @@ class Turns(Generic[K, R]):
         return cut
 
     def _victim(self) -> Work[K, R]:
-        """The late operation whose owner has the most of them, the oldest of these; never a retry that began slow."""
+        """Return the oldest late operation of the owner that has the most of them; never a retry that began slow."""
         uncut = [work for work in self._late if not work.cut]
         counts: dict[Hashable, int] = {}
         for work in uncut:
@@ -262,7 +262,7 @@ class Turns(Generic[K, R]):
     # --- lanes -------------------------------------------------------------------------------------------------------------
 
     def _returned(self, owner: Owner[K, R]) -> None:
-        """An owner that had nothing to do begins where the others are, and a little ahead of them."""
+        """Let an owner that had nothing to do begin where the others are, and a little ahead of them."""
         if not (owner.fresh or owner.due or owner.running):
             owner.used = max(owner.used, self._used - self._charge)
 

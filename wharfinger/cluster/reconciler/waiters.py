@@ -1,6 +1,7 @@
-"""Who waits for an owner: woken when what he waits for is so, not at each step towards it.
+"""The tasks that wait for an owner: woken when their condition holds, not at each step towards it.
 
-An owner of a hundred thousand rows makes as many steps; a check of one costs next to nothing, and waking a task does not.
+An owner of a hundred thousand rows makes as many steps; checking a condition costs next to nothing, and waking a task does
+not.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -19,14 +20,14 @@ class _Waiter:
 
 
 class Waiters:
-    """Those who wait, by owner. A condition is asked synchronously and often: it must be quick."""
+    """The waiting tasks, by owner. A condition is checked synchronously and often: it must be quick."""
 
     def __init__(self) -> None:
         self._waiters: dict[Hashable, dict[_Waiter, None]] = {}
         self._watches: dict[Hashable, Watch] = {}
 
     async def wait_until(self, owner: Hashable, condition: Callable[[], bool]) -> None:
-        """Until the condition holds; at once where it does."""
+        """Wait until the condition holds; return at once if it does."""
         await trio.lowlevel.checkpoint()
         while not condition():
             with self._waiting(owner, condition) as event:
@@ -45,7 +46,7 @@ class Waiters:
                 del self._waiters[owner]
 
     def watch(self, owner: Hashable) -> Watch:
-        """Fires at the owner's next step; take it before you read."""
+        """Return a watch that fires at the owner's next step; take it before you read."""
         return self._watches.setdefault(owner, Watch())
 
     def step(self, owner: Hashable) -> None:

@@ -1,13 +1,13 @@
-"""What changed in a table since one last asked.
+"""The stream of changes of a table.
 
-A stream begins with all rows that are there, tells no deletion from before it began, and from then on tells of every key that
-changed what it is *now*: several changes of a row that were not taken in between are one. It is merged by revision, and there is
-no batch that must be taken to its end: what was taken is told by one number.
+A stream begins with all rows that exist, reports no deletion from before it began, and from then on reports for each key
+that changed what it is *now*: several changes of a row between two reads are one. It is ordered by revision, and a batch
+need not be taken to its end, because one number says what was taken.
 
-* created and deleted before it was looked at: only the deletion is told;
-* deleted and created again: only the row, whose :attr:`Change.created` is then later than what was told of it before: whoever
-  keeps something outside by the row's identity notices by it that it is another;
-* a row that changes again before it was taken moves to the end, and comes once, as it is then.
+* A row that was created and deleted before it was read: only the deletion is reported.
+* A row that was deleted and created again: only the row, whose :attr:`Change.created` is then later than before; a consumer
+  that keeps something outside by the row's identity recognises a new row by it.
+* A row that changes again before it was taken moves to the end, and is reported once, with its latest content.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from wharfinger.cluster.tables.watch import Watch
 
 
 class Change(NamedTuple, Generic[K, R]):
-    """What a key is now. ``row``: the one that is there, or the one that was deleted."""
+    """The present state of a key. ``row``: the present row, or the one that was deleted."""
 
     key: K
     row: R
@@ -48,7 +48,7 @@ class ChangeStream(Generic[K, R]):
 
     @property
     def behind(self) -> bool:
-        """Whether there may be something to take."""
+        """Return whether there may be something to take."""
         return self._tracker.mark < self._contents.snapshot.revision
 
     def next(self) -> tuple[Change[K, R], ...]:
@@ -56,7 +56,7 @@ class ChangeStream(Generic[K, R]):
         return self.take(None)
 
     def take(self, limit: int | None) -> tuple[Change[K, R], ...]:
-        """The first so many changes, from 0; fewer when that was all. Raises TrackerExpiredError."""
+        """Return the first ``limit`` changes; fewer if that was all. Raises TrackerExpiredError."""
         self._check()
         if not self.behind or limit == 0:
             return ()
@@ -72,7 +72,7 @@ class ChangeStream(Generic[K, R]):
         return changes
 
     async def changed(self) -> None:
-        """Until there may be something to take. Raises TrackerExpiredError."""
+        """Wait until there may be something to take. Raises TrackerExpiredError."""
         self._check()
         watch = self._watch()
         while not self.behind:

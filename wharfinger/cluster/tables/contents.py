@@ -34,11 +34,11 @@ class Contents(Generic[K, R]):
 
     @property
     def kept(self) -> int:
-        """How many versions are in the log, those that are over among them."""
+        """Return the number of versions in the log, including those that are over."""
         return len(self._log.versions)
 
     def commit(self, draft: Draft[K, R]) -> None:
-        """What was drafted is the newest snapshot. Cannot fail."""
+        """Make the draft the newest snapshot. Cannot fail."""
         rows, log = draft.base.rows, self._log
         for version, _ in draft.ended:
             version.ended = draft.revision
@@ -89,19 +89,19 @@ class Contents(Generic[K, R]):
     # -- trackers
 
     def join(self, name: str) -> Tracker:
-        """Somebody reads the changes."""
+        """Add a reader of the changes."""
         return self.graveyard.join(name, self.snapshot.revision)
 
     def leave(self, tracker: Tracker) -> None:
-        """He does not any more."""
+        """Remove a reader."""
         self._log.live -= self.graveyard.leave(tracker)
 
     def untold(self, after: int) -> Iterator[Version[K, R]]:
-        """The rows and deletions after this revision, by revision."""
+        """Return the rows and deletions after this revision, by revision."""
         return self._log.untold(after)
 
     def advance(self, tracker: Tracker, mark: int) -> None:
-        """He has been told all up to this revision."""
+        """Record that the reader has taken all changes up to this revision."""
         tracker.mark = mark
         self._log.live -= self.graveyard.collect()
 

@@ -1,7 +1,8 @@
-"""What a transaction is about to make of one table: reads see it, nobody else does, and to abort is to drop it.
+"""The draft of one table in a transaction: only reads of the transaction see it, and to abort is to drop it.
 
-A draft keeps what it changes beside the snapshot that it began with, so nothing is undone. All that can fail (functions of the
-caller that give keys and index values, comparisons of what they give) is called while it is written, nothing at its commit.
+A draft keeps its changes beside the snapshot that it began with, so nothing has to be undone. All that can fail (functions
+of the caller that return keys and index values, and comparisons of these) is called while the draft is written, nothing at
+its commit.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -34,14 +35,14 @@ class Draft(Generic[K, R]):
         self.values: dict[K, Values] = {}
 
     def get(self, key: K) -> Version[K, R] | None:
-        """The row with this key."""
+        """Return the row with this key."""
         own = self.own.get(key)
         if own is None:
             return self.base.version(key)
         return own if own.ended == PRESENT else None
 
     def find(self, index: str, value: Hashable) -> tuple[Version[K, R], ...]:
-        """The rows with this value of an index, by revision."""
+        """Return the rows with this value of an index, by revision."""
         found = [version for version in self.base.versions(index, value) if version.key not in self.own]
         mine = self._found[index].get(value, {})
         return (*found, *sorted(mine.values(), key=lambda version: version.revision))
@@ -53,7 +54,7 @@ class Draft(Generic[K, R]):
         yield from [version for version in own.values() if version.ended == PRESENT]
 
     def put(self, row: R) -> Version[K, R] | None:
-        """The row takes the place of the one with its key, if there is one, which is given back."""
+        """Put the row in place of the one with its key, and return that one, if there is one."""
         key = self.key(row)
         old = self.get(key)
         if old is not None and old.row is row:

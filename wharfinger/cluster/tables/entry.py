@@ -1,7 +1,7 @@
-"""A row with its revision, and what a table knows of it besides.
+"""A row with its revision, and the bookkeeping of its table.
 
-A row is never changed; the next one with its key is another *version*. Versions stand in logs that all snapshots share, so what
-a snapshot may see of a log is told by two numbers: it sees a version from its ``revision`` on until it is ``ended``.
+A row is never changed; the next one with its key is another *version*. Versions are kept in logs that all snapshots share,
+so two numbers say what a snapshot sees of a log: it sees a version from its ``revision`` on until it is ``ended``.
 """
 
 from collections.abc import Hashable
@@ -14,13 +14,13 @@ R_co = TypeVar("R_co", covariant=True)
 PRESENT: Final = (1 << 62) - 1
 """``Version.ended`` of a row that is in the table: later than any revision."""
 GRAVE: Final = 0
-"""``Version.ended`` of a deletion which somebody may yet have to be told: no snapshot sees it as a row."""
+"""``Version.ended`` of a deletion that a reader may still have to be told of: no snapshot sees it as a row."""
 FORGOTTEN: Final = -1
-"""``Version.ended`` of a deletion of which nobody need know."""
+"""``Version.ended`` of a deletion that no reader needs."""
 
 
 class Entry(Generic[R_co]):
-    """A row, and the revision of its table that put it there; not to be changed by whoever reads it."""
+    """A row, and the revision of its table that put it there; readers must not change it."""
 
     __slots__ = ("created", "revision", "row")
 

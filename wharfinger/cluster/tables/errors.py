@@ -1,14 +1,14 @@
-"""What using a table can raise.
+"""The errors of using a table.
 
 ::
 
     TableError                     base
     ├── RowNotFoundError           compare_and_swap: there is no such row (any more)
-    ├── RevisionChangedError       compare_and_…: the row is another by now: .entry
+    ├── RevisionChangedError       compare_and_…: the row has changed: .entry
     ├── DuplicateKeyError          another row has this value of a unique index already
     ├── TrackerExpiredError        a change stream fell too far behind: begin anew
     └── TableUseError              a mistake of the caller, which only a change of the program ends
-        ├── TableNameError         a name of a table, an index, an initializer that may not be
+        ├── TableNameError         a name of a table, an index or an initializer that is not allowed
         ├── TableLockedError       written to by two transactions at once
         ├── TableNotLockedError    written to by a transaction that was not opened for it
         ├── TransactionOverError   a transaction was used after its end
@@ -45,9 +45,9 @@ class DuplicateKeyError(TableError):
 
 
 class TrackerExpiredError(TableError):
-    """A change stream was so far behind that deletions had to be forgotten which it had not been told.
+    """A change stream was so far behind that deletions which it had not reported yet had to be forgotten.
 
-    Whoever read it opens another one, and compares what he knows with all the rows that it begins with.
+    Its reader opens another one, and compares what it knows with all the rows with which that begins.
     """
 
 
@@ -76,7 +76,7 @@ class StreamClosedError(TableUseError):
 
 
 class SameRowError(TableUseError):
-    """The object that is in the table was inserted again, so it was changed in place, under everybody's snapshots."""
+    """The object that is in the table was inserted again, so it was changed in place, which all snapshots would show."""
 
 
 class KeyChangedError(TableUseError):

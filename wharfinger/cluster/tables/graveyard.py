@@ -1,9 +1,11 @@
-"""Deletions that somebody has yet to be told of, and who that is.
+"""The deletions that readers have still to be told of, and these readers.
 
-A deletion is kept while a tracker is behind it, and at most ``limit`` of them are: then whoever is furthest behind is *expired*,
-so that a consumer that hangs costs a bounded number of rows, and is named. A row that comes again takes its grave away.
+A deletion is kept while a tracker is behind it, and at most ``limit`` of them are kept: then the tracker that is furthest
+behind is *expired*, so that a reader that hangs costs a bounded number of rows, and is named. A row that is created again
+removes its deletion.
 
-Invariants: graves are in the order of their revisions; each is later than what some tracker needs; there are at most ``limit``.
+Invariants: deletions are in the order of their revisions; each is later than what some tracker needs; there are at most
+``limit``.
 """
 
 from collections import OrderedDict, deque
@@ -12,13 +14,13 @@ from typing import Final, Generic
 from wharfinger.cluster.tables.entry import FORGOTTEN, K, R, Version
 
 GRAVES: Final = 200_000
-"""How many deletions a table remembers, unless told otherwise."""
+"""The number of deletions that a table remembers, unless it is given another."""
 NAMED: Final = 16
-"""How many names of expired trackers are kept for the statistics."""
+"""The number of names of expired trackers that are kept for the statistics."""
 
 
 class Tracker:
-    """How far somebody has read. ``begun``: the revision at which he came, no deletion before which is his business."""
+    """The progress of one reader. ``begun``: the revision at which it began; earlier deletions do not concern it."""
 
     __slots__ = ("begun", "expired", "mark", "name")
 
@@ -26,12 +28,12 @@ class Tracker:
         self.name = name
         self.begun = begun
         self.mark = 0
-        """All changes up to this revision were told."""
+        """The revision up to which all changes were reported."""
         self.expired = False
 
     @property
     def needs(self) -> int:
-        """Deletions after this revision are to be told."""
+        """Return the revision after which deletions are still to be reported."""
         return max(self.begun, self.mark)
 
 
@@ -45,33 +47,33 @@ class Graveyard(Generic[K, R]):
         self._expired: deque[str] = deque(maxlen=NAMED)
 
     def __len__(self) -> int:
-        """How many deletions are remembered."""
+        """Return the number of remembered deletions."""
         return len(self._graves)
 
     @property
     def trackers(self) -> tuple[Tracker, ...]:
-        """Who reads."""
+        """Return the names of the readers."""
         return tuple(self._trackers)
 
     @property
     def expired(self) -> tuple[str, ...]:
-        """Who was expired, the last ones."""
+        """Return the names of the trackers that were expired last."""
         return tuple(self._expired)
 
     def join(self, name: str, revision: int) -> Tracker:
-        """Somebody begins to read a table of this revision."""
+        """Add a reader that begins at this revision."""
         tracker = Tracker(name, revision)
         self._trackers.append(tracker)
         return tracker
 
     def leave(self, tracker: Tracker) -> int:
-        """He does not read any more. How many deletions were forgotten."""
+        """Remove a reader; return the number of deletions that were forgotten."""
         if tracker in self._trackers:
             self._trackers.remove(tracker)
         return self.collect()
 
     def bury(self, version: Version[K, R]) -> bool:
-        """A deletion, later than any other. False: nobody need know, it is not kept."""
+        """Remember a deletion, later than any other; return False if no reader needs it, so that it is not kept."""
         if not self._trackers:
             version.ended = FORGOTTEN
             return False
@@ -87,7 +89,7 @@ class Graveyard(Generic[K, R]):
         return 1
 
     def collect(self) -> int:
-        """Forget what all have been told, and what is too much. How many deletions were forgotten."""
+        """Forget what all readers were told, and what exceeds the limit; return the number of forgotten deletions."""
         before = len(self._graves)
         while self._graves:
             slowest = min(self._trackers, key=lambda tracker: tracker.needs, default=None)
@@ -100,7 +102,7 @@ class Graveyard(Generic[K, R]):
         return before - len(self._graves)
 
     def _forget(self, slowest: Tracker | None) -> None:
-        """What even the slowest has been told."""
+        """Forget what even the slowest reader was told."""
         graves = self._graves
         while graves:
             key = next(iter(graves))

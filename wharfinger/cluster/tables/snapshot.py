@@ -17,7 +17,7 @@ from wharfinger.cluster.tables.version_log import VersionLog
 
 @dataclass(frozen=True)  # no slots: `Index[Row](…)` sets an attribute on it
 class Index(Generic[R]):
-    """By what else rows are found: ``of`` gives a row's values, none or any number of them, and always the same ones.
+    """A further way to find rows: ``of`` returns a row's values, none or any number of them, and always the same ones.
 
     ``unique``: no two rows may have the same value.
     """
@@ -52,29 +52,29 @@ class Snapshot(Generic[K, R]):
 
     @property
     def revision(self) -> int:
-        """How many inserts and deletions there were."""
+        """Return the number of inserts and deletions so far."""
         return self._revision
 
     @property
     def initialized(self) -> bool:
-        """Whether everybody who fills the table has done so: what is not in it is not meant to be there."""
+        """Return whether all initializers are done: then a row that is missing is not wanted."""
         return not self._pending
 
     @property
     def pending_initializers(self) -> tuple[str, ...]:
-        """Who has yet to fill the table; sorted."""
+        """Return the names of the initializers that are not done, sorted."""
         return tuple(sorted(self._pending))
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return len(self._rows)
 
     def __contains__(self, key: K) -> bool:
-        """Whether there is a row with this key."""
+        """Return whether there is a row with this key."""
         return key in self._rows
 
     def get(self, key: K) -> Entry[R] | None:
-        """The row with this key."""
+        """Return the row with this key."""
         return self._rows.get(key)
 
     def entries(self) -> Iterator[Entry[R]]:
@@ -82,11 +82,11 @@ class Snapshot(Generic[K, R]):
         return self._log.seen(self._revision, self._length)
 
     def since(self, revision: int) -> Iterator[Entry[R]]:
-        """The rows that were put there after this revision, by revision."""
+        """Return the rows that were inserted after this revision, by revision."""
         return self._log.seen(self._revision, self._length, revision)
 
     def find(self, index: str, value: Hashable) -> tuple[Entry[R], ...]:
-        """The rows with this value of an index, by revision. Raises KeyError where there is no such index."""
+        """Return the rows with this value of an index, by revision. Raises KeyError if there is no such index."""
         return tuple(self.versions(index, value))
 
     def version(self, key: K) -> Version[K, R] | None:
@@ -118,5 +118,5 @@ class Snapshot(Generic[K, R]):
         return self._buckets
 
     def with_pending(self, pending: frozenset[str]) -> "Snapshot[K, R]":
-        """The same with other initializers pending."""
+        """Return the same snapshot with other initializers pending."""
         return Snapshot(self._revision, self._rows, self._buckets, self._log, pending)

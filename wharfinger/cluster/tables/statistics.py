@@ -1,4 +1,4 @@
-"""What a table tells of itself."""
+"""The statistics of a table."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,10 @@ class TrackerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """``graves``: deletions that are remembered; ``versions``: what the log has, over or not; ``expired``: trackers that fell too
-    far behind, the last ones; ``watches``: keys and index values that somebody watches.
+    """The numbers of one table, now.
+
+    ``graves``: remembered deletions; ``versions``: those in the log, over or not; ``expired``: the last trackers that fell
+    too far behind; ``watches``: keys and index values that are watched.
     """
 
     name: str

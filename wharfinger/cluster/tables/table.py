@@ -1,16 +1,18 @@
-"""Rows under keys, with revisions: what is wanted, or known, and who is to be told when it changes.
+"""Rows under keys, with revisions: what is wanted, or known, and which readers are told when it changes.
 
-A table is written in transactions (:mod:`wharfinger.cluster.tables.transaction`), which never wait, in one thread. Each insert
-and each deletion is one revision more. Readers take snapshots: a reference, which no later write shows in. Rows are immutable;
-that is the whole contract. Who follows a table reads its changes; who waits for one thing watches it.
+A table is written in transactions (:mod:`wharfinger.cluster.tables.transaction`), which never wait, in one thread. Each
+insert and each deletion is one revision more. Readers take snapshots: a reference, in which no later write shows. Rows are
+immutable; that is the whole contract. A reader that follows a table reads its changes; one that waits for one thing watches
+it.
 
-In a commit all tables of the transaction get their new snapshot, *then* watches fire, *then* the tables are released: whoever is
-woken reads the new rows.
+In a commit all tables of the transaction get their new snapshot, *then* watches fire, *then* the tables are released: a task
+that is woken reads the new rows.
 
 Invariants, held by tests/cluster/tables/test_model.py against a model that copies everything:
 
 * revisions only go up; an aborted transaction leaves no trace, nor does one that changed nothing;
-* replaying a change stream gives the snapshot; a deletion is told to every stream that was told of the row, or it is expired.
+* replaying a change stream gives the snapshot; a deletion is reported to every stream that reported the row, or the stream is
+  expired.
 """
 
 import re
@@ -32,7 +34,7 @@ NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 
 
 class Initializer:
-    """Somebody who fills the table; made by :meth:`Table.initializer`."""
+    """A writer that has still to fill the table; made by :meth:`Table.initializer`."""
 
     def __init__(self, name: str, finish: Callable[[str], None]) -> None:
         self.name = name
@@ -46,7 +48,9 @@ class Initializer:
 
 
 class Table(Generic[K, R]):
-    """``key`` gives a row's key; ``graves`` is how many deletions are remembered for those who read the changes."""
+    """A table of immutable rows. ``key`` returns a row's key; ``graves`` is the number of deletions remembered for readers
+    of changes.
+    """
 
     def __init__(
         self,
@@ -56,7 +60,7 @@ class Table(Generic[K, R]):
         indexes: Mapping[str, Index[R]] | None = None,
         graves: int = GRAVES,
     ) -> None:
-        """Raises TableNameError."""
+        """Make an empty table. Raises TableNameError."""
         self.name = name
         self._indexes = dict(indexes or {})
         for one in (name, *self._indexes):
@@ -73,12 +77,12 @@ class Table(Generic[K, R]):
     # -- reading
 
     def snapshot(self) -> Snapshot[K, R]:
-        """What was last committed."""
+        """Return what was last committed."""
         return self._contents.snapshot
 
     @contextmanager
     def changes(self, tracker: str) -> Iterator[ChangeStream[K, R]]:
-        """Follow the table: first all rows, then what changes. ``tracker`` names who does, for the statistics."""
+        """Follow the table: first all rows, then what changes. ``tracker`` is the reader's name in the statistics."""
         stream = ChangeStream(self.name, tracker, self._contents, self.watch)
         try:
             yield stream
@@ -90,21 +94,21 @@ class Table(Generic[K, R]):
         return self._watches.table()
 
     def watch_key(self, key: K) -> Watch:
-        """A change of the row with this key, which need not be there; take it before you read."""
+        """Return a watch of the row with this key, which need not exist; take it before you read."""
         return self._watches.key(key)
 
     def watch_index(self, index: str, value: Hashable) -> Watch:
-        """A change of the rows with this value of an index, one that comes or goes; take it before you read. Raises KeyError."""
+        """Return a watch of the rows that have this value of an index; take it before you read. Raises KeyError."""
         if index not in self._indexes:
             raise KeyError(index)
         return self._watches.value(index, value)
 
     async def wait_for(self, revision: int) -> Snapshot[K, R]:
-        """Until the table has this revision or a later one."""
+        """Wait until the table has this revision or a later one."""
         return await self._wait_until(lambda snapshot: snapshot.revision >= revision)
 
     async def wait_initialized(self) -> Snapshot[K, R]:
-        """Until no initializer is pending."""
+        """Wait until no initializer is pending."""
         return await self._wait_until(lambda snapshot: snapshot.initialized)
 
     async def _wait_until(self, condition: Callable[[Snapshot[K, R]], bool]) -> Snapshot[K, R]:
@@ -113,7 +117,7 @@ class Table(Generic[K, R]):
         return self.snapshot()
 
     def statistics(self) -> TableStatistics:
-        """For metrics and for who asks."""
+        """Return the statistics, for metrics and dumps."""
         snapshot, graveyard = self.snapshot(), self._contents.graveyard
         return TableStatistics(
             self.name,
@@ -130,7 +134,7 @@ class Table(Generic[K, R]):
     # -- being filled
 
     def initializer(self, name: str) -> Initializer:
-        """Somebody who has yet to fill the table. Raises TableNameError: one of this name is pending already."""
+        """Register a writer that has still to fill the table. Raises TableNameError if one of this name is pending already."""
         pending = self.snapshot().pending_initializers
         if not name or name in pending:
             raise TableNameError(f"{self.name}: the initializer {name!r} is pending already, or has no name")
@@ -147,7 +151,7 @@ class Table(Generic[K, R]):
     # -- being written, by a transaction only
 
     def lock(self, writer: object) -> None:
-        """A transaction begins. Raises TableLockedError."""
+        """Begin a transaction. Raises TableLockedError."""
         if self._draft is not None:
             raise TableLockedError(
                 f"{self.name}: another transaction writes to it: a write within a write, or an await inside of one"
@@ -156,7 +160,7 @@ class Table(Generic[K, R]):
         self._draft = Draft(self.name, self.snapshot(), self._key, self._indexes)
 
     def draft(self, writer: object) -> Draft[K, R]:
-        """What this transaction is about to make of it. Raises TableNotLockedError."""
+        """Return the draft of this transaction. Raises TableNotLockedError."""
         if self._draft is None or self._writer is not writer:
             raise TableNotLockedError(
                 f"{self.name}: the transaction was not opened for this table; name it in `write(...)`"
@@ -164,13 +168,13 @@ class Table(Generic[K, R]):
         return self._draft
 
     def commit(self) -> None:
-        """The draft is the table."""
+        """Make the draft the content of the table."""
         draft = self._draft
         if draft is not None and draft.own:
             self._contents.commit(draft)
 
     def notify(self) -> None:
-        """Wake who watches what the draft changed."""
+        """Wake the watchers of what the draft changed."""
         draft = self._draft
         if draft is None or not draft.own:
             return
@@ -183,5 +187,5 @@ class Table(Generic[K, R]):
         self._watches.fire(draft.own, values)
 
     def release(self) -> None:
-        """The transaction is over."""
+        """End the transaction."""
         self._draft = self._writer = None

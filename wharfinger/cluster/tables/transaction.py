@@ -1,11 +1,11 @@
-"""Writing to tables: all of it or nothing, and nobody sees half.
+"""Transactions on tables: all of it or nothing, and no reader sees half.
 
 ::
 
     with write(wanted, owners) as tx:
         tx.insert(wanted, row)
 
-The block does not wait, so nobody runs in between; it commits when it is left, and aborts where it raises. Reads through the
+The block does not wait, so no other task runs in between; it commits at its end, and aborts if it raises. Reads through the
 transaction see what it wrote. Snapshots taken beside it do not.
 """
 
@@ -50,7 +50,7 @@ class Transaction:
         self._over = True
 
     def __enter__(self) -> Self:
-        """Raises TableLockedError: one of the tables is being written to."""
+        """Lock the tables. Raises TableLockedError if one of them is being written to."""
         locked: list[Writable] = []
         try:
             for table in self._tables:
@@ -96,15 +96,15 @@ class Transaction:
     # -- reading, one's own writes among it
 
     def revision(self, table: Table[K, R]) -> int:
-        """The revision that the table will have."""
+        """Return the revision that the table will have."""
         return self._draft(table).revision
 
     def get(self, table: Table[K, R], key: K) -> Entry[R] | None:
-        """The row with this key."""
+        """Return the row with this key."""
         return self._draft(table).get(key)
 
     def find(self, table: Table[K, R], index: str, value: Hashable) -> tuple[Entry[R], ...]:
-        """The rows with this value of an index, by revision. Raises KeyError where there is no such index."""
+        """Return the rows with this value of an index, by revision. Raises KeyError if there is no such index."""
         return self._draft(table).find(index, value)
 
     def entries(self, table: Table[K, R]) -> Iterator[Entry[R]]:
@@ -114,7 +114,7 @@ class Transaction:
     # -- writing; what the row was is given back
 
     def insert(self, table: Table[K, R], row: R) -> Entry[R] | None:
-        """The row takes the place of the one with its key. Raises SameRowError, DuplicateKeyError."""
+        """Put the row in place of the one with its key. Raises SameRowError, DuplicateKeyError."""
         return self._draft(table).put(row)
 
     def modify(self, table: Table[K, R], row: R, merge: Callable[[R, R], R]) -> Entry[R] | None:
@@ -173,7 +173,7 @@ class Transaction:
 
 
 def write(*tables: Writable) -> Transaction:
-    """A transaction on these tables, for a `with` block; naming one twice is naming it once."""
+    """Return a transaction on these tables, for a `with` block; a table may be named twice."""
     return Transaction(tuple(dict.fromkeys(tables)))
 
 

@@ -16,7 +16,7 @@ from typing import Final, Generic
 from wharfinger.cluster.tables.entry import GRAVE, PRESENT, K, R, Version
 
 SLACK: Final = 8
-"""So many versions may be over before it is worth a thought."""
+"""The number of versions that may be over before the log is tidied."""
 COPIES: Final = 8
 """Versions looked at for the successor with each version written; more than 1, or it would never catch up."""
 
@@ -24,7 +24,9 @@ _revision: Final = attrgetter("revision")
 
 
 class VersionLog(Generic[K, R]):
-    """Made empty, or by :meth:`tidied`. ``live``: how many versions of it are not over; kept by whoever ends them."""
+    """A log of versions, made empty, or by :meth:`tidied`. ``live``: the number of its versions that are not over, kept by
+    the code that ends them.
+    """
 
     __slots__ = ("_copied", "_next", "live", "versions")
 
@@ -35,12 +37,12 @@ class VersionLog(Generic[K, R]):
         self._copied = 0
 
     def append(self, version: Version[K, R]) -> None:
-        """The newest version."""
+        """Append the newest version."""
         self.versions.append(version)
         self.live += 1
 
     def tidied(self, written: int) -> "VersionLog[K, R]":
-        """This log or, if that is ready, its successor; called after so many versions were written or ended."""
+        """Return this log or, once it is ready, its successor; called after ``written`` versions were written or ended."""
         length = len(self.versions)
         if self._next is None:
             if length <= self.live + self.live // 2 + SLACK:
@@ -56,14 +58,16 @@ class VersionLog(Generic[K, R]):
         return self if until < length else VersionLog(self._next, self.live)
 
     def seen(self, revision: int, length: int, after: int = 0) -> Iterator[Version[K, R]]:
-        """Of the first ``length`` versions the rows that a snapshot of this revision sees, those after another one."""
+        """Return the rows that a snapshot of this revision sees among the first ``length`` versions, those after another
+        revision.
+        """
         versions = self.versions
         start = bisect_right(versions, after, key=_revision) if after else 0
         chosen = islice(versions, length) if not start else iter(versions[start:length])
         return (version for version in chosen if version.ended > revision)
 
     def untold(self, after: int) -> Iterator[Version[K, R]]:
-        """What is not over and came after this revision: rows, and deletions. Not to be read on once something was written."""
+        """Return what is not over and came after this revision: rows and deletions. Do not read on after a write."""
         start = bisect_right(self.versions, after, key=_revision)
         for index in range(start, len(self.versions)):
             version = self.versions[index]

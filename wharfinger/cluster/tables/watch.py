@@ -1,9 +1,9 @@
-"""To be told that something one has read may be another by now.
+"""Watches: notifications that something which was read may have changed.
 
-A watch is taken *before* what it watches is read, fires once, and may fire though nothing changed; it never misses a change that
-was committed after it was taken. It is set after the commit: who is woken reads the new rows.
+A watch is taken *before* what it watches is read, fires once, and may fire though nothing changed; it never misses a change
+that was committed after it was taken. It fires after the commit: a task that is woken reads the new rows.
 
-Watches of keys and of index values are held weakly: one that nobody waits for any more is gone with whoever took it.
+Watches of keys and of index values are held weakly: one for which no task waits any more is gone with its taker.
 """
 
 from collections.abc import Hashable, Iterable
@@ -13,7 +13,7 @@ import trio
 
 
 class Watch:
-    """One-shot, level: once it has fired, it has for good. Shared by all who took it between two changes."""
+    """A notification that fires once and permanently. Shared by all that took it between two changes."""
 
     __slots__ = ("__weakref__", "_event")
 
@@ -22,20 +22,20 @@ class Watch:
 
     @property
     def fired(self) -> bool:
-        """Whether what is watched may have changed since the watch was taken."""
+        """Return whether what is watched may have changed since the watch was taken."""
         return self._event.is_set()
 
     async def wait(self) -> None:
-        """Until it has fired."""
+        """Wait until it has fired."""
         await self._event.wait()
 
     def fire(self) -> None:
-        """For whoever gave the watch out."""
+        """Fire; for the table that returned the watch."""
         self._event.set()
 
 
 class Watches:
-    """Who watches what of one table."""
+    """The watches of one table."""
 
     def __init__(self) -> None:
         self._table: Watch | None = None
@@ -44,12 +44,12 @@ class Watches:
 
     @property
     def keyed(self) -> int:
-        """How many keys and index values are watched."""
+        """Return the number of watched keys and index values."""
         return len(self._keys) + len(self._values)
 
     @property
     def values_watched(self) -> bool:
-        """Whether anybody watches a value of an index."""
+        """Return whether a value of an index is watched."""
         return bool(self._values)
 
     def table(self) -> Watch:
@@ -59,11 +59,11 @@ class Watches:
         return self._table
 
     def key(self, key: Hashable) -> Watch:
-        """The row with this key."""
+        """Return the watch of the row with this key."""
         return _shared(self._keys, key)
 
     def value(self, index: str, value: Hashable) -> Watch:
-        """The rows with this value of an index."""
+        """Return the watch of the rows with this value of an index."""
         return _shared(self._values, (index, value))
 
     def fire_table(self) -> None:
@@ -73,7 +73,7 @@ class Watches:
             watch.fire()
 
     def fire(self, keys: Iterable[Hashable], values: Iterable[tuple[str, Hashable]]) -> None:
-        """These keys and values changed."""
+        """Fire the watches of these keys and values, which changed."""
         if self._keys:
             _fire(self._keys, keys)
         if self._values:
