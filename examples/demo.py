@@ -120,7 +120,7 @@ class Demo:
         print("daemon: exit 0")
 
     def start_registry(self) -> subprocess.Popen[bytes]:
-        """A real docker-registry on a free port."""
+        """Serve a real docker-registry on a free port."""
         port = free_port()
         config = self.folder / "registry.yml"
         config.write_text(
@@ -153,7 +153,7 @@ class Demo:
         return process
 
     def push_packages(self) -> None:
-        """A plain chart, a package.yaml package, a chart with Helm hooks, and a module folder."""
+        """Push a plain chart, a package.yaml package, a chart with Helm hooks, and a module folder."""
         title("A package is checked, with the examples of its conversions, and four are pushed")
         self.show(*WHARFINGER, "package", "check", "examples/reloader")
         for package, version in VERSIONS.items():
@@ -187,7 +187,7 @@ class Demo:
         self.show("kubectl", "get", kinds, "--all-namespaces")
 
     def check_digests(self) -> None:
-        """What is installed is what was pushed, and was asked for by its digest."""
+        """Check that the installed package is the one that was pushed, requested by its digest."""
         title("What is installed is what was pushed, pulled by digest")
         fetched = self.registry_log.read_text(errors="replace")
         for name, package in INSTALLED.items():
@@ -203,7 +203,7 @@ class Demo:
             print(f"{'':<22}registry  {request}")
 
     def configmap_makes_a_hook_run(self) -> None:
-        """The bash hook of `reloader` watches ConfigMaps, and rolls the Deployments that they name."""
+        """Show the bash hook of `reloader`: it watches ConfigMaps, and restarts the Deployments that they name."""
         title("A ConfigMap made with kubectl makes a bash hook run")
         before = runs(self.daemon.package("demo.reload"), "hooks/reload.sh")
         (self.folder / "page.yaml").write_text(CONFIGMAP)
@@ -223,7 +223,7 @@ class Demo:
         self.show("kubectl", "rollout", "status", "deployment/web", "--namespace=demo", "--timeout=60s")
 
     def label_makes_a_hook_run(self) -> None:
-        """The Python hook of the module keeps a list of namespaces in its values, and the chart gives each its limits."""
+        """Show the module's Python hook: it keeps a list of namespaces in the values, and the chart gives each its limits."""
         title("A namespace with a label gets its limits, through the module's Python hook")
         self.show("kubectl", "create", "namespace", "team")
         self.show("kubectl", "label", "namespace", "team", "namespace-defaults/managed=true")
@@ -366,12 +366,12 @@ class Demo:
 
 
 def title(text: str) -> None:
-    """A heading."""
+    """Print a heading."""
     print(f"\n== {text}", flush=True)
 
 
 def shown(command: list[str] | tuple[str, ...]) -> list[str]:
-    """A command as a person would type it."""
+    """Print a command as a user would type it."""
     words = ["wharfinger", *command[3:]] if list(command[:3]) == WHARFINGER else list(command)
     return [shlex.quote(word) for word in words]
 

@@ -50,7 +50,7 @@ class Signals:
                 signal.signal(number, self._came)
 
     def start(self, command: list[str], log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-        """A child process that ends with the demo; a signal waits until it is on the list of those to end."""
+        """Start a child process that ends with the demo; a signal waits until it is on the list of those to end."""
         self._starting = True
         try:
             process = self.children.enter_context(background(command, log, environment))
@@ -74,7 +74,7 @@ class Signals:
 
 @contextmanager
 def background(command: list[str], log: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A child process for as long as the body runs; stopped with SIGTERM, killed with its group if that takes long."""
+    """Run a child process while the body runs; stop it with SIGTERM, and kill its group if that takes long."""
     output: IO[bytes]
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -109,7 +109,7 @@ def stop(process: subprocess.Popen[bytes], name: str) -> int:
 
 
 def free_port() -> int:
-    """A port nobody listens on now."""
+    """Return a port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -133,7 +133,7 @@ def await_that(holds: Callable[[], bool], *, what: str, process: subprocess.Pope
 
 
 def last_lines(log: Path, lines: int = 25) -> str:
-    """The end of a log, to be put behind a message; nothing if there is no log."""
+    """Return the end of a log, to be put after a message; empty if there is no log."""
     if not log.exists():
         return ""
     said = log.read_text(errors="replace").splitlines()[-lines:]

@@ -136,7 +136,7 @@ class Progress:
 
 
 def stages(package: Package) -> dict[str, Condition]:
-    """The stages of a package by name, in the order of the pipeline."""
+    """Return the stages of a package by name, in the order of the pipeline."""
     found = (
         {condition["type"]: condition for condition in package["status"]["conditions"]} if "status" in package else {}
     )

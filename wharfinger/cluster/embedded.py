@@ -46,7 +46,7 @@ class EmbeddedError(ClusterError):
 async def open_embedded(
     folder: Path, ledger: ProcessLedger | None, *, options: Sequence[str] = (), environ: Mapping[str, str] = os.environ
 ) -> AsyncGenerator[Path, None]:
-    """A control plane whose files are in ``folder`` (made with mode 0700 if missing); yields the kubeconfig's path.
+    """Run a control plane with its files in ``folder`` (made with mode 0700 if missing); yield the kubeconfig's path.
 
     ``options`` are more options of the command, such as ``--no-tls``, or those of its faults (``--chaos RULES``).
 
@@ -91,7 +91,7 @@ def _prepare(folder: Path, options: Sequence[str], environ: Mapping[str, str]) -
 
 
 def _port_of_last_time(kubeconfig: Path) -> int:
-    """The port that the kubeconfig names, or 0 where there is none, or somebody else has it by now."""
+    """Return the port that the kubeconfig names, or 0 if there is none, or another process has it by now."""
     try:
         document = decode_json(kubeconfig.read_bytes(), max_bytes=MAX_BYTES, what="the kubeconfig")
         port = urlsplit(find_str(document, "clusters", 0, "cluster", "server")).port or 0
@@ -105,7 +105,7 @@ def _port_of_last_time(kubeconfig: Path) -> int:
 
 
 async def _wait_ready(worker: Worker) -> EmbeddedError | None:
-    """Until it says its one line, which it does when it serves; or why it does not."""
+    """Wait for its one line of output, which it prints when it serves; return why it does not."""
     said = b""
     with trio.move_on_after(START_S):
         while b"\n" not in said and len(said) < _LINE_BYTES:

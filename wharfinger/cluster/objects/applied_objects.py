@@ -1,9 +1,9 @@
-"""What the server answered when we applied an object, in the few bytes that drift is judged by.
+"""The server's answer to an apply, in the few bytes that are needed to judge drift.
 
-That answer is the baseline: the fields that were ours then, and the values they had then, after the server's defaults, normalised
-quantities and admission had their say. What a chart wrote is no baseline ("1000m" is stored as "1", ``stringData`` not at all).
-Of an object some hundred bytes are kept: the fields packed, four bytes of a checksum for each value, and a *mark*, by which the
-usual event (a status changed) is dismissed without looking into either.
+That answer is the baseline: the fields that were ours then, and their values after the server's defaults, normalised
+quantities and admission. What a chart wrote is no baseline ("1000m" is stored as "1", ``stringData`` not at all). Of each
+object some hundred bytes are kept: the packed fields, four bytes of a checksum for each value, and a *mark*, by which the
+usual event (a status changed) is dismissed without reading either.
 """
 
 import zlib
@@ -19,7 +19,9 @@ from wharfinger.formats.json.value import JsonObject, canonical_json, encode_jso
 from wharfinger.kube.field_sets import EMPTY, FieldPath, FieldSet
 
 STRING_DATA: Final = "f:stringData"
-"""What a Secret's author may write instead of ``data``; the server turns it into that, and lets nobody own the result."""
+"""The field that the author of a Secret may write instead of ``data``; the server converts it, and no manager owns the
+result.
+"""
 _CRC_BYTES: Final = 4
 
 
@@ -35,15 +37,15 @@ class Applied:
     values: bytes
     """A checksum of each value, in the order of :func:`~wharfinger.cluster.fields.items.leaf_values`."""
     partial: bool = False
-    """Fields that are wanted were left to who took them: what was ours then is less than what is wanted."""
+    """True if wanted fields were left to the managers that took them: then our fields are fewer than the wanted ones."""
 
     @property
     def owned(self) -> FieldSet:
-        """What was ours."""
+        """Return the fields that were ours."""
         return FieldSet.from_fields_v1(self.fields.value())
 
     def changed_values(self, live: JsonObject) -> list[FieldPath]:
-        """The paths whose values are other ones in this object, whoever owns them."""
+        """Return the paths whose values differ in this object, whichever manager owns them."""
         size = _CRC_BYTES
         return [
             path
@@ -52,22 +54,22 @@ class Applied:
         ]
 
     def is_newer_than(self, live: JsonObject) -> bool:
-        """Whether the object was read before this was answered. False where the server's versions are no numbers."""
+        """Return whether the object was read before this answer was given. False if the server's versions are not numbers."""
         other = text_at(live, "metadata", "resourceVersion")
         known = self.resource_version.isdecimal() and other.isdecimal()
         return known and int(self.resource_version) > int(other)
 
     def is_marked(self, live: JsonObject, manager: str) -> bool:
-        """Whether it is the same object, and the entry of what we own in it is as it was: nothing can have drifted.
+        """Return whether it is the same object with the same entry of our fields: then nothing can have drifted.
 
-        What this overlooks is a value that changed under an entry that stayed the same, as a webhook can make it.
+        This misses a value that changed while the entry stayed the same, which a webhook can cause.
         """
         metadata = live.get("metadata")
         return isinstance(metadata, dict) and metadata.get("uid") == self.uid and self.mark == mark_of(live, manager)
 
 
 def applied_of(answer: JsonObject, manager: str) -> Applied:
-    """What to keep of the object that the server answered."""
+    """Return what to keep of the object that the server answered."""
     owners = read_owners(answer, manager)
     fields = owners.own if owners is not None else EMPTY
     return Applied(
@@ -80,7 +82,7 @@ def applied_of(answer: JsonObject, manager: str) -> Applied:
 
 
 def mark_of(live: JsonObject, manager: str) -> int:
-    """A checksum of the manager's own entry in an object, 0 where it has none; costs a few microseconds."""
+    """Return a checksum of the manager's own entry in an object, 0 if it has none; costs a few microseconds."""
     entry = own_entry(live, manager)
     if entry is None:
         return 0
@@ -98,7 +100,7 @@ class AppliedObjects:
         self._listener: Callable[[Identity], None] | None = None
 
     def listen(self, listener: Callable[[Identity], None]) -> None:
-        """Tell it of every object that is recorded from now on. There is one listener."""
+        """Report every object that is recorded from now on. There is one listener."""
         self._listener = listener
 
     def record(self, identity: Identity, answer: JsonObject, *, partial: bool = False) -> None:
@@ -112,15 +114,15 @@ class AppliedObjects:
             self._listener(identity)
 
     def get(self, identity: Identity) -> Applied | None:
-        """The baseline of an object; None where it was not applied by this process, and not yet looked at."""
+        """Return the baseline of an object; None if this process did not apply it and has not read it yet."""
         return self._applied.get(identity)
 
     def forget(self, identity: Identity) -> None:
-        """It is not ours any more."""
+        """Forget an object that is not ours any more."""
         self._applied.pop(identity, None)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of baselines."""
         return len(self._applied)
 
 

@@ -1,9 +1,9 @@
-"""What is wanted in the cluster: one row for each object of every release, in one table that all parts share.
+"""The desired objects: one row for each object of every release, in one table that all parts share.
 
-The engine writes the rows; the reconciler brings the cluster to them; drift and health are judged against them. A row says
-all that is needed to apply its object, so nobody asks a chart or a record again. An object is identified without its
-version (`Identity`): it is the same thing whichever version a chart was written in, and it has one owner. Bodies are packed:
-ten thousand parsed objects are half a gigabyte, packed ones a tenth of it.
+The engine writes the rows; the reconciler brings the cluster to them; drift and health are judged against them. A row has
+all that is needed to apply its object, so no chart or record is read again. An object is identified without its version
+(`Identity`): it is the same thing whichever version a chart was written in, and it has one owner. Bodies are packed: ten
+thousand parsed objects are half a gigabyte, packed ones a tenth of it.
 """
 
 from collections.abc import Hashable
@@ -34,7 +34,7 @@ class Identity:
 
 
 def identity_of(key: ObjectKey) -> Identity:
-    """The key without its version."""
+    """Return the key without its version."""
     return Identity(key.resource.group_kind, key.namespace, key.name)
 
 
@@ -60,20 +60,20 @@ class DesiredObject:
 
     @property
     def group(self) -> Hashable:
-        """Whose progress it counts to: one wave of one release."""
+        """Return the group to whose progress the row counts: one wave of one release."""
         return self.owner, self.wave
 
     def left_behind(self) -> "DesiredObject":
-        """The same row, whose removal leaves the object."""
+        """Return the same row, whose removal leaves the object in the cluster."""
         return replace(self, orphan=True)
 
     def object(self) -> JsonObject:
-        """The object, parsed."""
+        """Return the object, parsed."""
         return as_object(self.body.value(), str(self.key))
 
 
 def desired_object(key: ObjectKey, owner: Owner, obj: JsonObject, drift: DriftPolicy) -> DesiredObject:
-    """The row of an object as its chart has it."""
+    """Return the row of an object of a chart."""
     body = owned(placed(obj, key), owner)
     wave = wave_of(key.resource.group, key.resource.kind)
     return DesiredObject(key, owner, wave, PackedJson(encode_json(body)), checksum(body), drift)
@@ -83,7 +83,7 @@ DesiredTable: TypeAlias = Table[Identity, DesiredObject]
 
 
 def desired_table() -> DesiredTable:
-    """An empty table."""
+    """Return an empty table."""
     return Table(
         "desired",
         lambda row: row.identity,
@@ -92,7 +92,7 @@ def desired_table() -> DesiredTable:
 
 
 def check_free(rows: Snapshot[Identity, DesiredObject], identity: Identity, owner: Owner) -> None:
-    """Raises ForeignObjectError where another owner has a row for the object."""
+    """Check that no other owner has a row for the object. Raises ForeignObjectError."""
     entry = rows.get(identity)
     if entry is not None and entry.row.owner != owner:
         raise ForeignObjectError(

@@ -1,16 +1,17 @@
-"""What is done about drift: fields of our objects that somebody else changed, and which of them are none of our business.
+"""The policy for drift: what is done about fields of our objects that another manager changed, and which of them are
+ignored.
 
-A policy is a mode and rules of what to ignore, in the shape that Flux gave them (``driftDetection`` of its HelmRelease): JSON
-pointers, and a target that says in which objects::
+A policy is a mode and rules of what to ignore, in the shape of Flux (``driftDetection`` of its HelmRelease): JSON pointers,
+and a target that selects the objects::
 
     mode: warn
     ignore:
       - paths: [/spec/replicas]
         target: {kind: Deployment, name: "web-.*"}
 
-``group``, ``version``, ``kind``, ``name`` and ``namespace`` are regular expressions (Go's, linear in the text) that have to
-match the whole of it; what is not given takes everything. A pointer takes the field and all below it; a segment ``*`` takes
-every member or item, which Flux's cannot.
+``group``, ``version``, ``kind``, ``name`` and ``namespace`` are regular expressions (Go's, linear in the text) that must
+match the whole of it; one that is missing matches everything. A pointer selects the field and all below it; a segment ``*``
+selects every member or item, which Flux does not have.
 """
 
 from collections.abc import Mapping
@@ -38,14 +39,14 @@ class DriftPolicyError(FormatError):
 
 
 class DriftMode(StrEnum):
-    """What happens to fields of ours that somebody else changed."""
+    """The treatment of our fields that another manager changed."""
 
     OFF = "off"
-    """Nobody looks."""
+    """Drift is not looked for."""
     WARN = "warn"
-    """They are told of, and left."""
+    """Drift is reported, and left."""
     CORRECT = "correct"
-    """They are told of, and taken back."""
+    """Drift is reported and corrected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class IgnoreRule:
     not_by: str = ""
 
     def takes_object(self, obj: JsonObject) -> bool:
-        """Whether the rule is about this object."""
+        """Return whether the rule applies to this object."""
         api_version, kind = kind_of(obj)
         group, version = split_api_version(api_version)
         texts = (
@@ -84,7 +85,7 @@ class IgnoreRule:
         )
 
     def takes_writer(self, manager: str, subresource: str) -> bool:
-        """Whether the rule is about what this manager wrote there; "" where nobody knows."""
+        """Return whether the rule applies to what this manager wrote there; "" if the manager is unknown."""
         if self.subresource and self.subresource != subresource:
             return False
         return (not self.by or fits(self.by, manager)) and not (self.not_by and fits(self.not_by, manager))
@@ -92,14 +93,14 @@ class IgnoreRule:
 
 @dataclass(frozen=True, slots=True)
 class DriftPolicy:
-    """How drift of one release's objects is treated. The library of :mod:`wharfinger.cluster.drift.ignored` comes on top."""
+    """The treatment of drift of one release's objects, in addition to the rules of :mod:`wharfinger.cluster.drift.ignored`."""
 
     mode: DriftMode = DriftMode.CORRECT
     ignore: tuple[IgnoreRule, ...] = ()
 
 
 def read_drift_policy(value: JsonValue, what: str) -> DriftPolicy:
-    """A policy as people write it; ``what`` names its place. Raises FormatError."""
+    """Read a policy as users write it; ``what`` names its place. Raises FormatError."""
     said = _only(as_object(value, what), what, {"mode", "ignore"})
     mode = find_str(said, "mode", default=DriftMode.CORRECT)
     if mode not in set(DriftMode):
@@ -113,12 +114,12 @@ def read_drift_policy(value: JsonValue, what: str) -> DriftPolicy:
 
 
 def segments_of(pointer: str) -> tuple[str, ...]:
-    """The segments of an RFC 6901 pointer, unescaped: ``/a~1b/0`` → ``("a/b", "0")``; "" → ()."""
+    """Return the segments of an RFC 6901 pointer, unescaped: ``/a~1b/0`` → ``("a/b", "0")``; "" → ()."""
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
 
 
 def fits(pattern: str, text: str) -> bool:
-    """Whether a pattern that was read (:func:`~wharfinger.formats.schemas.patterns.read_pattern`) takes the whole text."""
+    """Return whether a pattern (:func:`~wharfinger.formats.schemas.patterns.read_pattern`) matches the whole text."""
     return matcher(_whole(pattern)).is_valid(text)
 
 

@@ -1,23 +1,23 @@
-"""The order in which objects are written: Helm's order of kinds, in waves of what cannot need each other.
+"""The order in which objects are written: Helm's order of kinds, in waves of kinds that cannot need each other.
 
-Kinds that others need come first: a namespace before what is in it, a service account before the pods that run as it.
-Kinds Helm does not know (custom resources) come last; removal is the same order backwards.
+Kinds that others need come first: a namespace before what is in it, a service account before the pods that run as it. Kinds
+that Helm does not know (custom resources) come last; removal is the same order backwards.
 
-Helm writes one kind after another. Most of that order says nothing: a ConfigMap and a ClusterRole never need each other. A
-*wave* is a run of kinds that can be written at the same time, so a release of six kinds is three or four waits and not
-six. Two kinds share a wave only if neither's admission looks at the other:
+Helm writes one kind after another. Most of that order has no effect: a ConfigMap and a ClusterRole never need each other. A
+*wave* is a run of kinds that can be written at the same time, so a release of six kinds is three or four waits and not six.
+Two kinds share a wave only if neither's admission reads the other:
 
 CLASSES    Namespace, PriorityClass, StorageClass, IngressClass
-BOUNDS     NetworkPolicy, ResourceQuota, LimitRange, PodSecurityPolicy, PodDisruptionBudget, ServiceAccount, PersistentVolume:
-           they need a namespace, and a volume its class
+BOUNDS     NetworkPolicy, ResourceQuota, LimitRange, PodSecurityPolicy, PodDisruptionBudget, ServiceAccount,
+           PersistentVolume: they need a namespace, and a volume its class
 DATA       Secret, ConfigMap, PersistentVolumeClaim, ClusterRole, Role: counted and defaulted by quotas and limits; a token's
            Secret needs its account. CustomResourceDefinition, waited for until it is established
 WIRING     ClusterRoleBinding, RoleBinding, Service: a binding is refused without its role
 WORKLOADS  DaemonSet, Pod, ReplicationController, ReplicaSet, Deployment, HorizontalPodAutoscaler, StatefulSet, Job, CronJob:
-           pods are told when they start which services there are
-ROUTES     Ingress, APIService: after what they lead to
+           a pod gets the list of services when it starts
+ROUTES     Ingress, APIService: after the services to which they lead
 WEBHOOKS   MutatingWebhookConfiguration, ValidatingWebhookConfiguration: one of them may refuse what is written beside it
-CUSTOM     every other kind: after whatever understands it
+CUSTOM     every other kind: after the controllers that handle it
 """
 
 from collections.abc import Iterable
@@ -71,7 +71,7 @@ INSTALL_ORDER: Final = (
 
 
 class Wave(IntEnum):
-    """When a kind is written."""
+    """The wave in which a kind is written."""
 
     CLASSES = 0
     BOUNDS = 1
@@ -131,12 +131,12 @@ _RANK: Final = {kind: rank for rank, kind in enumerate(INSTALL_ORDER)}
 
 
 def rank(kind: str) -> int:
-    """The place of a kind in Helm's order; all unknown ones share the last."""
+    """Return the place of a kind in Helm's order; all unknown ones share the last."""
     return _RANK.get(kind, len(INSTALL_ORDER))
 
 
 def wave_of(group: str, kind: str) -> Wave:
-    """The wave of a kind. A ``Service`` of somebody's own group is a custom one: its definition has to come before it."""
+    """Return the wave of a kind. A ``Service`` of another group is a custom kind: its definition has to come before it."""
     own = "." in group and not group.endswith(".k8s.io")
     return Wave.CUSTOM if own else _WAVE.get(kind, Wave.CUSTOM)
 

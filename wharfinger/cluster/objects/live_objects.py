@@ -1,20 +1,23 @@
-"""The objects of all releases as they are in the cluster, told as they change: one watch for each kind, whoever follows.
+"""The objects of all releases as they are in the cluster, reported as they change: one watch for each kind, for all
+listeners.
 
     async with open_live_objects(client, watches) as live:
         live.listen(health.changed)
         live.attend(deployments)
 
-A kind is watched over all namespaces, as far as its objects have the label of a release, for as long as it is attended. Each
-change is parsed once and told to every listener: the object, or None once it is gone or has lost the label (which a watch with a
-selector cannot tell apart). Nothing of an object is kept here but its key; who listens keeps the small facts it needs.
+A kind is watched over all namespaces, limited to objects with the label of a release, for as long as it is attended. Each
+change is parsed once and reported to every listener: the object, or None once it is deleted or has lost the label (a watch
+with a selector cannot distinguish the two). Only the key of an object is kept here; listeners keep the small facts that they
+need.
 
 Invariants:
 
-* What a listener was told, put together, is what is there, of every kind that is attended: after a broken watch the difference
-  is told, never everything anew.
-* Of a kind that is no longer served nothing is there. A watch cannot say so, it only fails; so a kind whose watch fails is asked
-  for, and where the server does not know it, everything of it is told as gone. The watch goes on trying: the kind may come back.
-* An object that cannot be read is told as neither there nor gone, only counted: it must not stop the others.
+* The reports to a listener, put together, are what exists, for every kind that is attended: after a broken watch only the
+  differences are reported.
+* No object of a kind that is no longer served exists. A watch cannot report that, it only fails; so a kind whose watch fails
+  is looked up, and if the server does not know it, all its objects are reported as gone. The watch keeps trying: the kind may
+  come back.
+* An object that cannot be read is reported as neither present nor gone, only counted: it must not stop the others.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -38,13 +41,14 @@ from wharfinger.formats.json.value import JsonObject, ShapeError, as_object, dec
 from wharfinger.kube.resource import ObjectKey, ResourceType
 
 CHECK_S: Final = 15.0
-"""So often it is looked which watches fail, and asked whether their kinds are still served."""
+"""The interval at which failing watches are found, and their kinds looked up."""
 
 LiveListener: TypeAlias = Callable[[ObjectKey, JsonObject | None], None]
-"""Told an object as it is now, or None: it is gone, or has lost the label. Must not block, and must not raise."""
+"""A listener for an object as it is now, or None: it is gone, or has lost the label. Must not block, and must not raise."""
 
 OnLookedUp: TypeAlias = Callable[[ResourceType, str | None], None]
-"""Told that everything of a kind was told (""), why it could not be, or that nothing more is told of it (None).
+"""A listener that is told that all objects of a kind were reported (""), why they could not be, or that the kind was
+released (None).
 
 Must not block, and must not raise.
 """
@@ -68,12 +72,12 @@ class _Followed:
     stack: ExitStack
     subscription: WatchSubscription
     told: str | None = None
-    """What those were told who wait for it to be looked up."""
+    """The last report to the tasks that wait for the kind."""
     keys: set[ObjectKey] = field(default_factory=set)
     waits: set[trio.CancelScope] = field(default_factory=set)
 
     def end(self) -> None:
-        """Nothing more is told, and nobody waits any longer."""
+        """Report nothing more, and wake the waiting tasks."""
         self.stack.close()
         for wait in tuple(self.waits):
             wait.cancel(reason="the kind is no longer attended")
@@ -95,10 +99,11 @@ class LiveObjects:
         self._unreadable = 0
 
     def listen(self, listener: LiveListener, looked_up: OnLookedUp | None = None) -> None:
-        """Have it told every change from now on. Who comes after a kind was attended does not learn what was told before.
+        """Report every change to this listener from now on. Earlier reports of kinds that are already attended are not
+        repeated.
 
-        ``looked_up`` is told of each attended kind once all of it was told, or why it could not be; again when that changes,
-        and when it is released.
+        ``looked_up`` is called for each attended kind once all of it was reported, or with the reason why it could not be;
+        again when that changes, and when the kind is released.
         """
         self._listeners = (*self._listeners, listener)
         if looked_up is not None:
@@ -110,16 +115,17 @@ class LiveObjects:
             self._follow(resource)
 
     def release(self, resource: ResourceType) -> None:
-        """Follow it no longer: nothing is told of it from now on, nor that anything is gone."""
+        """Stop watching a kind: nothing is reported of it from now on, not even that its objects are gone."""
         if (followed := self._followed.pop(resource, None)) is not None:
             followed.end()
             for looked_up in self._looked_up:
                 looked_up(resource, None)
 
     async def synced(self, resource: ResourceType) -> None:
-        """Wait until everything of an attended kind was told; raises the ClusterError or ShapeError of the first attempt.
+        """Wait until all objects of an attended kind were reported; raises the ClusterError or ShapeError of the first
+        attempt.
 
-        The watch goes on trying. A kind that is not attended (any more) is not waited for.
+        The watch keeps trying. A kind that is not attended (any more) is not waited for.
         """
         if (followed := self._followed.get(resource)) is None:
             return
@@ -131,7 +137,7 @@ class LiveObjects:
                 followed.waits.discard(wait)
 
     def statistics(self) -> LiveStatistics:
-        """What is followed now."""
+        """Return what is watched now."""
         return LiveStatistics(
             objects={_named(resource): len(followed.keys) for resource, followed in sorted(self._followed.items())},
             failing={_named(resource): why for resource, why in self._failing().items()},
@@ -173,7 +179,7 @@ class LiveObjects:
             self._tell_looked_up(resource)
 
     def _tell_looked_up(self, resource: ResourceType, why: str = "") -> None:
-        """Where it is not listed yet, it is told why, once that is known."""
+        """Report why a kind is not listed yet, once that is known."""
         followed = self._followed.get(resource)
         if followed is None or (not why and not followed.subscription.listed) or followed.told in ("", why):
             return
@@ -202,7 +208,9 @@ class LiveObjects:
         return False
 
     def _forget(self, resource: ResourceType) -> None:
-        """Tell that everything of it is gone, and begin anew: a watch that goes on would not tell again what it told once."""
+        """Report all objects of a kind as gone, and begin anew: a watch that continues would not repeat what it reported
+        once.
+        """
         followed = self._followed.get(resource)
         if followed is None:
             return
@@ -243,7 +251,7 @@ class LiveObjects:
 async def open_live_objects(
     client: ClusterClient, watches: SharedWatches, *, selector: str = RELEASE_LABEL
 ) -> AsyncGenerator[LiveObjects, None]:
-    """The live objects that ``selector`` takes (a label selector), for as long as the block runs.
+    """Serve the live objects that ``selector`` (a label selector) selects, for as long as the block runs.
 
     Resources: a subscription to a shared watch for each kind that is attended, and one task.
     """
@@ -258,7 +266,7 @@ async def open_live_objects(
 
 
 def _parsed(raw: RawObject) -> JsonObject | None:
-    """The object, or None where it is nested too deep, or holds a number that has no place in JSON."""
+    """Return the object, or None if it is nested too deep, or holds a number that JSON does not have."""
     try:
         return as_object(decode_json(raw.text, max_bytes=MAX_LINE_BYTES, what=str(raw.key)), str(raw.key))
     except FormatError:

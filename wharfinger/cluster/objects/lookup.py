@@ -20,21 +20,21 @@ CONCURRENCY: Final = 16
 
 
 async def key_of(client: ClusterClient, owner: Owner, obj: JsonObject) -> ObjectKey:
-    """The key of an object of a release. Raises UnknownKindError."""
+    """Return the key of an object of a release. Raises UnknownKindError."""
     resource = await patiently(partial(client.resource_type, *kind_of(obj)))
     namespace = (namespace_of(obj) or owner.namespace) if resource.namespaced else ""
     return ObjectKey(resource, namespace, name_of(obj))
 
 
 async def look_up(client: ClusterClient, key: ObjectKey) -> JsonObject | None:
-    """An object as it is; None where there is none."""
+    """Return an object as it is; None if it does not exist."""
     with suppress(NotFoundError):
         return await patiently(partial(client.get, key), also=(ConflictError,))
     return None
 
 
 async def namespace_goes(client: ClusterClient, name: str) -> bool:
-    """Whether a namespace is being deleted, or is not there."""
+    """Return whether a namespace is being deleted, or does not exist."""
     resource = await patiently(partial(client.resource_type, "v1", "Namespace"))
     namespace = await look_up(client, ObjectKey(resource, "", name))
     return namespace is None or bool(find_str(namespace, "metadata", "deletionTimestamp"))
@@ -43,9 +43,9 @@ async def namespace_goes(client: ClusterClient, name: str) -> bool:
 async def rows_of(
     client: ClusterClient, owner: Owner, objects: Iterable[JsonObject], drift: DriftPolicy
 ) -> tuple[DesiredObject, ...]:
-    """The rows of objects as a record has them; of kinds that are no longer served there is nothing left.
+    """Return the rows of the objects of a record; none for kinds that are no longer served.
 
-    Raises SilentKindError where that cannot be known, and what the client raises.
+    Raises SilentKindError if that cannot be known, and what the client raises.
     """
     rows: dict[Identity, DesiredObject] = {}
     for obj in in_install_order(objects):

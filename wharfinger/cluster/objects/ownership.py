@@ -1,8 +1,8 @@
-"""Whose an object is: Helm's label and annotations, which make an object part of one release and of no other.
+"""The owner of an object: Helm's label and annotations, which make an object part of one release and of no other.
 
-Pure. An object that already exists is taken over only where its annotations name this release: the way Helm adopts, and a
-person can write them by hand. Kinds whose loss cannot be undone, and objects annotated ``helm.sh/resource-policy: keep``,
-are never deleted unless asked.
+Pure. An object that already exists is taken over only if its annotations name this release: that is how Helm adopts, and a
+user can write them by hand. Kinds whose loss cannot be undone, and objects annotated ``helm.sh/resource-policy: keep``, are
+never deleted unless requested.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ RELEASE_NAME: Final = "meta.helm.sh/release-name"
 RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"
 RESOURCE_POLICY: Final = "helm.sh/resource-policy"
 RELEASE_LABEL: Final = "wharfinger.dev/release"
-"""On every object of a release; its value is the release's name. Watches select by it."""
+"""The label on every object of a release; its value is the release's name. Watches select by it."""
 
 PROTECTED: Final = frozenset(
     {
@@ -32,7 +32,7 @@ PROTECTED: Final = frozenset(
 
 
 class ForeignObjectError(ReleaseError):
-    """An object of the manifest exists and belongs to somebody else."""
+    """An object of the manifest exists and belongs to another owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class Owner:
 
 
 def owner_of(obj: JsonObject) -> Owner:
-    """What its annotations say."""
+    """Return the owner that an object's annotations name."""
     annotations = find_object(obj, "metadata", "annotations")
     return Owner(find_str(annotations, RELEASE_NAME), find_str(annotations, RELEASE_NAMESPACE))
 
 
 def owned(obj: JsonObject, owner: Owner) -> JsonObject:
-    """A copy marked as the owner's."""
+    """Return a copy marked as the owner's."""
     metadata = find_object(obj, "metadata")
     labels: JsonObject = {**find_object(metadata, "labels"), MANAGED_BY: "Helm", RELEASE_LABEL: owner.name}
     annotations: JsonObject = {
@@ -66,7 +66,7 @@ def owned(obj: JsonObject, owner: Owner) -> JsonObject:
 
 
 def check_owner(key: ObjectKey, live: JsonObject, owner: Owner) -> None:
-    """Raises ForeignObjectError where the live object is not the owner's."""
+    """Check that the live object is the owner's. Raises ForeignObjectError."""
     found = owner_of(live)
     if found == owner:
         return
@@ -84,12 +84,12 @@ def check_owner(key: ObjectKey, live: JsonObject, owner: Owner) -> None:
 
 
 def is_kept(obj: JsonObject) -> bool:
-    """Whether its author said that it outlives its release."""
+    """Return whether its author marked the object to outlive its release."""
     return find_str(obj, "metadata", "annotations", RESOURCE_POLICY).strip().lower() == "keep"
 
 
 def placed(obj: JsonObject, key: ObjectKey) -> JsonObject:
-    """The object with the namespace of its key, which may be the release's; none where its kind has none."""
+    """Return the object with the namespace of its key, which may be the release's; without one if its kind has none."""
     metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "namespace"}
     if key.namespace:
         metadata["namespace"] = key.namespace
@@ -97,7 +97,7 @@ def placed(obj: JsonObject, key: ObjectKey) -> JsonObject:
 
 
 def flattened(documents: Iterable[JsonObject]) -> list[JsonObject]:
-    """The documents of a manifest with Lists replaced by what is in them. Raises ReleaseError."""
+    """Return the documents of a manifest with Lists replaced by their items. Raises ReleaseError."""
     try:
         return _flattened(documents)
     except ShapeError as error:

@@ -1,13 +1,14 @@
-"""The scope of a release: the whole cluster, or nothing but its own namespace.
+"""The scope of a release: the whole cluster, or only its own namespace.
 
-An Application's release is confined to its namespace unless whoever may edit that namespace says otherwise. A confined release
-may hold objects of namespaced kinds in its namespace, and nothing else: no object of a cluster-scoped kind, no object of another
+The release of an Application is confined to its namespace unless a label of the namespace or an option of the daemon allows
+more. A confined release may hold
+objects of namespaced kinds in its namespace, and nothing else: no object of a cluster-scoped kind, no object of another
 namespace, no definition in ``crds/``, no such hook. The scope of a kind comes from discovery, because a manifest cannot be
-trusted to tell it. A kind that discovery does not know is judged when it is known: nothing of it can be written before.
+trusted to state it. A kind that discovery does not know is judged when it is known: no object of it can be written before.
 
-The scope is enforced twice. `check_scope` looks at a whole request before its first write, so that nothing is half done.
-`check_key` stands in front of every single apply, whatever the row was made from (a record in the namespace, say, which a
-tenant can write).
+The scope is enforced twice. `check_scope` checks a whole request before its first write, so that nothing is half done.
+`check_key` checks every single apply, whatever the row was made from (a record in the namespace, say, which a tenant can
+write).
 """
 
 import logging
@@ -30,10 +31,10 @@ CLUSTER_SCOPE_LABEL: Final = "wharfinger.dev/cluster-scope"
 """A label of a namespace: ``allowed`` lets the Applications in it reach the whole cluster."""
 ALLOWED: Final = "allowed"
 MAX_NAMED: Final = 5
-"""How many objects an error names."""
+"""The number of objects that an error names."""
 
 Confined = Callable[[Owner], bool]
-"""Whether a release may hold objects of its own namespace only."""
+"""A function that returns whether a release may hold objects of its own namespace only."""
 
 
 class OutsideNamespaceError(ReleaseError):
@@ -71,10 +72,10 @@ def check_key(key: ObjectKey, owner: Owner) -> None:
 async def check_scope(
     client: ClusterClient, owner: Owner, objects: Iterable[JsonObject], definitions: Iterable[JsonObject] = ()
 ) -> None:
-    """Raise OutsideNamespaceError where one of these objects lies outside of the namespace, naming the first of them.
+    """Check that none of these objects lies outside of the namespace.
 
-    ``objects`` have no Lists in them any more; ``definitions`` are those of ``crds/``. Kinds that nobody serves are passed
-    over. Raises what the client raises.
+    Raises OutsideNamespaceError, naming the first of them. ``objects`` have no Lists in them any more; ``definitions`` are
+    those of ``crds/``. Kinds that no server serves are ignored. Raises what the client raises.
     """
     outside = [key for key in await _keys(client, owner, [*definitions, *objects]) if is_outside(key, owner)]
     if outside:
@@ -82,7 +83,7 @@ async def check_scope(
 
 
 async def outside_of(client: ClusterClient, owner: Owner, objects: Sequence[JsonObject]) -> list[bool]:
-    """Return for each object whether it lies outside; of a kind that nobody serves it counts as inside."""
+    """Return for each object whether it lies outside; an object of a kind that is not served counts as inside."""
     return [any(is_outside(key, owner) for key in await _keys(client, owner, [obj])) for obj in objects]
 
 
@@ -104,9 +105,9 @@ async def _keys(client: ClusterClient, owner: Owner, objects: Iterable[JsonObjec
 
 
 def only_inside(owner: Owner, rows: Sequence[DesiredObject]) -> tuple[DesiredObject, ...]:
-    """Return the rows inside of the namespace of their release, and log which are not.
+    """Return the rows inside of the namespace of their release, and log the others.
 
-    For rows that were made from a record: whoever may write Secrets in the namespace can write a record.
+    For rows that were made from a record: a user who may write Secrets in the namespace can write a record.
     """
     outside = [row.key for row in rows if is_outside(row.key, owner)]
     if outside:

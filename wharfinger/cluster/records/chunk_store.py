@@ -1,8 +1,8 @@
-"""The chunks of large records in a cluster: written before their head, read with it, and collected where no head names them.
+"""The chunks of large records in a cluster: written before their head, read with it, and collected if no head names them.
 
-A crash leaves chunks without a head (it was killed before it wrote it), or chunks that their head does not own yet (just after).
-:meth:`ChunkStore.collect` deletes the former and mends the latter; it touches nothing that somebody may be writing right now,
-which it judges as it is judged of pending records (:mod:`~wharfinger.cluster.lease.fencing`).
+A crash leaves chunks without a head (the daemon was killed before it wrote the head), or chunks that their head does not own
+yet (just after). :meth:`ChunkStore.collect` deletes the former and repairs the latter. It leaves alone what another process
+may be writing at the moment; it judges that as it judges pending records (:mod:`~wharfinger.cluster.lease.fencing`).
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -76,7 +76,7 @@ class ChunkStore:
         await each(names, give, limit=AT_ONCE)
 
     async def read(self, head: Release, index: ChunkIndex) -> Release:
-        """The whole of a record. Raises ReleaseRecordError where a chunk is missing or damaged."""
+        """Return the whole record. Raises ReleaseRecordError if a chunk is missing or damaged."""
         resource = await self._client.resource_type("v1", "Secret")
 
         async def get(name: str) -> JsonObject | None:
@@ -120,7 +120,7 @@ class ChunkStore:
         return tuple(collected)
 
     async def _delete_unused(self, resource: ResourceType, chunk: JsonObject) -> bool:
-        """Whether it was deleted; not where a head for it is being written, or it is another one by now."""
+        """Delete a chunk unless a head for it is being written or it has changed; return whether it was deleted."""
         namespace, name = namespace_of(chunk), name_of(chunk)
         async with self._deleting:
             if (namespace, name) in self._in_use:

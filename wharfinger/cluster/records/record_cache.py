@@ -15,9 +15,9 @@ from wharfinger.formats.json.value import JsonObject, find_str
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 RECORD_BYTES: Final = 4096
-"""What a record is taken to need beside what it holds."""
+"""The bytes that a record is assumed to need in addition to its content."""
 UNPACKED: Final = 6
-"""How much more a record is than its Secret has."""
+"""The assumed ratio between a record in memory and its Secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Stored:
 
     @property
     def state(self) -> tuple[str, str, str]:
-        """As :attr:`~wharfinger.cluster.records.release_heads.ReleaseHead.state`."""
+        """Return the state, as :attr:`~wharfinger.cluster.records.release_heads.ReleaseHead.state` does."""
         metadata = self.metadata
         return find_str(metadata, "name"), find_str(metadata, "uid"), find_str(metadata, "resourceVersion")
 
@@ -54,14 +54,16 @@ class RecordCache:
         self.held_bytes = 0
 
     def get(self, owner: Owner) -> tuple[Stored, ...] | None:
-        """What is known of a release; None: nothing is."""
+        """Return the known history of a release; None if nothing is known."""
         history = self._histories.get(owner)
         if history is not None:
             self._histories.move_to_end(owner)
         return history
 
     def state(self, owner: Owner) -> Hashable:
-        """What a :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads` would say of what is known; None: nothing is."""
+        """Return the state that :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads` would return for the known
+        history; None if nothing is known.
+        """
         history = self._histories.get(owner)
         return None if history is None else frozenset(stored.state for stored in history)
 
@@ -77,14 +79,14 @@ class RecordCache:
             self.drop(next(iter(self._histories)))
 
     def put_one(self, owner: Owner, stored: Stored) -> None:
-        """A revision was written; where nothing is known of its release, that stays so."""
+        """Record that a revision was written; ignored if nothing is known of its release."""
         known = self._histories.get(owner)
         if known is not None:
             others = [one for one in known if one.release.revision != stored.release.revision]
             self.put(owner, sorted([*others, stored], key=lambda one: one.release.revision))
 
     def drop_one(self, owner: Owner, revision: int) -> None:
-        """A revision was deleted."""
+        """Record that a revision was deleted."""
         known = self._histories.get(owner)
         if known is not None:
             self.put(owner, [one for one in known if one.release.revision != revision])
@@ -96,14 +98,16 @@ class RecordCache:
 
 
 def slim(history: Sequence[Stored]) -> tuple[Stored, ...]:
-    """A history in which revisions before the last deployed one are summaries."""
+    """Return a history in which revisions before the last deployed one are summaries."""
     first = _first_needed(history)
     older = (stored if not stored.release.whole else _summary(stored) for stored in history[:first])
     return (*older, *history[first:])
 
 
 def _first_needed(history: Sequence[Stored]) -> int:
-    """Where what may be in the cluster begins: at the last deployed revision, or the first where none is."""
+    """Return the index of the last deployed revision, or of the first if none is deployed: from there on, objects may be in
+    the cluster.
+    """
     deployed = [at for at, stored in enumerate(history) if stored.release.status is ReleaseStatus.DEPLOYED]
     return deployed[-1] if deployed else 0
 

@@ -40,17 +40,19 @@ from wharfinger.formats.json.value import (
 
 SECRET_TYPE: Final = "helm.sh/release.v1"  # noqa: S105 - a type, not a password
 MAX_RECORD_BYTES: Final = 1024 * 1024
-"""What Kubernetes lets a Secret hold."""
+"""The limit of Kubernetes for a Secret."""
 MAX_DOCUMENT_BYTES: Final = 64 * 1024 * 1024
-"""Of an unpacked record; a record is at most 1 MiB packed, and text packs well."""
+"""The limit for an unpacked record; a packed record is at most 1 MiB, and text packs well."""
 MAX_NAME: Final = 53
 """Helm's limit for release names."""
 HOLDER_ANNOTATION: Final = "wharfinger.dev/holder"
-"""On the Secret: who writes this revision (Helm ignores it; a record that a person's helm wrote, or wrote over, has none)."""
+"""The annotation of the Secret that names the writer of this revision. Helm ignores it; a record that a user's helm wrote
+or overwrote has none.
+"""
 FENCE_ANNOTATION: Final = "wharfinger.dev/fence"
 """The fence of the Lease that the holder had."""
 LEASE_ANNOTATION: Final = "wharfinger.dev/lease"
-"""Which Lease that was: ``namespace/name/uid``."""
+"""The annotation that names the Lease of that writer: ``namespace/name/uid``."""
 BASE_FILE: Final = "wharfinger.dev/base"
 """Among the chart's files in a record: Helm keeps them when it writes a record anew, or rolls back to it, and reads none."""
 COMPRESSION: Final = 6
@@ -77,7 +79,7 @@ class ReleaseStatus(StrEnum):
 
     @property
     def pending(self) -> bool:
-        """Somebody is, or was, at work on it."""
+        """Return whether an operation is or was under way for this revision."""
         return self in {self.PENDING_INSTALL, self.PENDING_UPGRADE, self.PENDING_ROLLBACK, self.UNINSTALLING}
 
 
@@ -89,8 +91,8 @@ class ReleaseRecordError(ReleaseError):
 class Release:
     """One revision. ``document`` is Helm's JSON and never changed in place; ``labels`` are the user's own ones.
 
-    ``holder``, ``fence`` and ``lease`` say who wrote it (:class:`~wharfinger.cluster.lease.fencing.Holder`). One that is not
-    ``whole`` has no manifest, hooks and values here: asking for them raises ReleaseRecordError.
+    ``holder``, ``fence`` and ``lease`` identify its writer (:class:`~wharfinger.cluster.lease.fencing.Holder`). A revision
+    that is not ``whole`` has no manifest, hooks and values here: reading these raises ReleaseRecordError.
     """
 
     document: JsonObject = field(repr=False)
@@ -117,7 +119,7 @@ class Release:
 
     @property
     def status(self) -> ReleaseStatus:
-        """Where it stands; UNKNOWN for a status this module does not know."""
+        """Return the status; UNKNOWN for one that this module does not know."""
         text = find_str(self.document, "info", "status")
         return ReleaseStatus(text) if text in set(ReleaseStatus) else ReleaseStatus.UNKNOWN
 
@@ -151,7 +153,9 @@ class Release:
 
     @property
     def base(self) -> bytes:
-        """What the asker made the manifest of, as it was given (:attr:`ReleaseRequest.base`); b"" where there is nothing."""
+        """Return what the manifest was made of, as the request gave it (:attr:`ReleaseRequest.base`); b"" if it gave
+        nothing.
+        """
         self._need_whole()
         files = find(self.document, "chart", "files")
         for file in files if isinstance(files, list) else ():
@@ -162,12 +166,12 @@ class Release:
 
     @property
     def first_deployed(self) -> str:
-        """When the first revision was, as RFC 3339 text; "" where the record does not say."""
+        """Return the time of the first revision, as RFC 3339 text; "" if the record has none."""
         return find_str(self.document, "info", "first_deployed")
 
     @property
     def last_deployed(self) -> datetime | None:
-        """When this revision was; None where the record does not say."""
+        """Return the time of this revision; None if the record has none."""
         return parse_time(find_str(self.document, "info", "last_deployed"))
 
     @property
@@ -177,11 +181,11 @@ class Release:
 
     @property
     def written_by(self) -> Holder:
-        """Who writes this revision; with an empty identity a person's helm."""
+        """Return the writer of this revision; an empty identity stands for a user's helm."""
         return Holder(self.holder, self.fence, self.lease)
 
     def summary(self) -> "Release":
-        """What a history shows of it, and no more: for revisions that nobody returns to."""
+        """Return only what a history shows of it: for revisions to which no operation returns."""
         info = {key: value for key, value in find_object(self.document, "info").items() if key != "notes"}
         document: JsonObject = {"name": self.name, "namespace": self.namespace, "version": self.revision, "info": info}
         return replace(self, document={**document, "chart": {"metadata": self.chart}}, whole=False)
@@ -194,7 +198,7 @@ class Release:
             )
 
     def with_status(self, status: ReleaseStatus, description: str, **info: str) -> "Release":
-        """The same record with another status; ``info`` sets more of its info."""
+        """Return the same record with another status; ``info`` sets more of its info."""
         about: JsonObject = {
             **find_object(self.document, "info"),
             "status": str(status),
@@ -223,8 +227,10 @@ def new_release(
     notes: str = "",
     base: bytes = b"",
 ) -> Release:
-    """A record of our own. ``chart`` is the metadata of Chart.yaml, ``chart_values`` the chart's defaults, ``notes`` what the
-    chart's NOTES.txt came to, ``base`` what the manifest was made of, if that is to be kept.
+    """Return a record of our own.
+
+    ``chart`` is the metadata of Chart.yaml, ``chart_values`` are the chart's defaults, ``notes`` is the rendered NOTES.txt,
+    ``base`` is what the manifest was made of, if that is to be kept.
     """
     files: list[JsonValue] = [{"name": BASE_FILE, "data": base64.b64encode(base).decode()}] if base else []
     stamp = format_time(now)
@@ -257,7 +263,7 @@ def new_release(
 
 
 def check_name(name: str) -> None:
-    """Raises ReleaseError for a name Helm would not take."""
+    """Check a release's name. Raises ReleaseError for a name that Helm would refuse."""
     if not name or len(name) > MAX_NAME or not _NAME.fullmatch(name):
         raise ReleaseError(
             f"release {name!r}: a name has at most {MAX_NAME} lower case letters, digits, '-' and '.', "
@@ -266,7 +272,7 @@ def check_name(name: str) -> None:
 
 
 def to_secret(release: Release, now: datetime) -> JsonObject:
-    """The Secret of a record. Raises ReleaseRecordError where it would be larger than a Secret may be."""
+    """Return the Secret of a record. Raises ReleaseRecordError if it would be larger than a Secret may be."""
     text = pack_document(release.document)
     if len(text) > MAX_RECORD_BYTES:
         raise ReleaseRecordError(
@@ -277,12 +283,12 @@ def to_secret(release: Release, now: datetime) -> JsonObject:
 
 
 def pack_document(document: JsonObject) -> bytes:
-    """The datum of a record's Secret, before the base64 that all Secret data are in."""
+    """Return the datum of a record's Secret, before the base64 of all Secret data."""
     return base64.b64encode(gzip(encode_json(document)))
 
 
 def secret_with(release: Release, text: bytes, now: datetime) -> JsonObject:
-    """The Secret of a record whose datum is ``text``."""
+    """Return the Secret of a record whose datum is ``text``."""
     labels = {key: value for key, value in release.labels.items() if key not in _OWN_LABELS}
     metadata: JsonObject = {
         "name": release.secret_name,
@@ -308,7 +314,7 @@ def secret_with(release: Release, text: bytes, now: datetime) -> JsonObject:
 
 
 def holder_annotations(holder: Holder) -> JsonObject:
-    """How a Secret says who wrote it."""
+    """Return the annotations that name the writer of a Secret."""
     said: JsonObject = {HOLDER_ANNOTATION: holder.identity}
     if holder.lease:
         said |= {FENCE_ANNOTATION: str(holder.fence), LEASE_ANNOTATION: holder.lease}
@@ -316,7 +322,7 @@ def holder_annotations(holder: Holder) -> JsonObject:
 
 
 def read_holder(annotations: Mapping[str, JsonValue]) -> Holder:
-    """Who wrote a Secret with these annotations. What cannot be read of it counts as not said."""
+    """Return the writer of a Secret with these annotations. What cannot be read of it counts as absent."""
 
     def said(name: str) -> str:
         value = annotations.get(name)
@@ -329,7 +335,7 @@ def read_holder(annotations: Mapping[str, JsonValue]) -> Holder:
 
 
 def from_secret(secret: JsonObject) -> Release:
-    """The record in a Secret. Raises ReleaseRecordError, naming the Secret."""
+    """Return the record in a Secret. Raises ReleaseRecordError, naming the Secret."""
     place = "release record"
     try:
         place = f"release record {find_str(secret, 'metadata', 'namespace')}/{find_str(secret, 'metadata', 'name')}"
@@ -369,7 +375,7 @@ def _document(packed: bytes, place: str) -> JsonObject:
 
 
 def _decoded(data: str) -> bytes:
-    """The data of a chart's file; b"" for what is none, as nobody else writes one of this name."""
+    """Return the data of a chart's file; b"" for invalid data, since only another writer could have made it."""
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
@@ -377,7 +383,9 @@ def _decoded(data: str) -> bytes:
 
 
 def gunzip(packed: bytes, place: str) -> bytes:
-    """Raises ReleaseRecordError over :data:`MAX_DOCUMENT_BYTES` and where the end is missing, zlib.error for other damage."""
+    """Unpack gzip data. Raises ReleaseRecordError over :data:`MAX_DOCUMENT_BYTES` and if the end is missing, zlib.error for
+    other damage.
+    """
     unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     data = unpacker.decompress(packed, MAX_DOCUMENT_BYTES)
     if unpacker.unconsumed_tail:
@@ -388,7 +396,7 @@ def gunzip(packed: bytes, place: str) -> bytes:
 
 
 def gzip(data: bytes) -> bytes:
-    """The same bytes for the same data: no time and no name in it."""
+    """Pack data with gzip, without time and name, so that the same data give the same bytes."""
     packer = zlib.compressobj(COMPRESSION, wbits=16 + zlib.MAX_WBITS)
     return packer.compress(data) + packer.flush()
 

@@ -56,10 +56,10 @@ CHUNK_TYPE: Final = "wharfinger.dev/release-chunk"
 CHUNK_OWNER: Final = "wharfinger"
 """The label ``owner`` of a chunk; Helm lists those with ``helm``."""
 INDEX_ANNOTATION: Final = "wharfinger.dev/release-chunks"
-"""In ``chart.metadata.annotations`` of a head."""
+"""The key in ``chart.metadata.annotations`` of a head."""
 DIGEST_ANNOTATION: Final = "wharfinger.dev/sha256"
 CHUNK_BYTES: Final = 900 * 1024
-"""Of data in a chunk: below what a Secret holds, and with base64 below what etcd takes in a request."""
+"""The data in a chunk: below the limit of a Secret, and with base64 below the limit of a request to etcd."""
 MAX_CHUNKS: Final = MAX_DOCUMENT_BYTES // CHUNK_BYTES + 1
 STAND_IN: Final = "Helm_cannot_do_this--only_Wharfinger_has_the_manifest"
 """The name of what stands for a manifest that was cut out."""
@@ -88,7 +88,7 @@ class ChunkIndex:
     digests: tuple[str, ...]
 
     def names(self, release: str) -> tuple[str, ...]:
-        """The names of their Secrets, in order."""
+        """Return the names of their Secrets, in order."""
         return tuple(
             f"wharfinger.chunk.v1.{release}.v{self.revision}.{number}.{digest[:16]}"
             for number, digest in enumerate(self.digests)
@@ -111,8 +111,9 @@ class PackedRelease:
 
 
 def pack_release(release: Release, now: datetime) -> PackedRelease:
-    """A record as Secrets. Raises ReleaseRecordError where it is over :data:`MAX_DOCUMENT_BYTES`, or what cannot be cut is
-    too large.
+    """Return a record as Secrets.
+
+    Raises ReleaseRecordError if it is over :data:`MAX_DOCUMENT_BYTES`, or if what cannot be cut is too large.
     """
     text = pack_document(release.document)
     if len(text) <= MAX_RECORD_BYTES:
@@ -140,7 +141,7 @@ def pack_release(release: Release, now: datetime) -> PackedRelease:
 
 
 def repack_head(cut: JsonObject, release: Release, now: datetime) -> JsonObject:
-    """The Secret of a head of which only what ``info`` says changed."""
+    """Return the Secret of a head of which only the ``info`` changed."""
     text = pack_document(with_info_of(cut, release))
     if len(text) > MAX_RECORD_BYTES:
         raise ReleaseRecordError(
@@ -151,14 +152,14 @@ def repack_head(cut: JsonObject, release: Release, now: datetime) -> JsonObject:
 
 
 def with_info_of(cut: JsonObject, release: Release) -> JsonObject:
-    """A head with the info of a release, but with the notes the head has."""
+    """Return a head with the info of a release, but with its own notes."""
     info = {key: value for key, value in find_object(release.document, "info").items() if key != "notes"}
     old = find_object(cut, "info")
     return {**cut, "info": {**info, **({"notes": old["notes"]} if "notes" in old else {})}}
 
 
 def index_of(head: Release) -> ChunkIndex | None:
-    """The chunks that a record names; None: it has none, it is whole. Raises ReleaseRecordError."""
+    """Return the chunks that a record names; None for a record without chunks. Raises ReleaseRecordError."""
     text = find(head.chart, "annotations", INDEX_ANNOTATION)
     if text is None:
         return None
@@ -182,7 +183,7 @@ def index_of(head: Release) -> ChunkIndex | None:
 
 
 def assemble(head: Release, index: ChunkIndex, chunks: Sequence[JsonObject | None]) -> Release:
-    """The whole record. Raises ReleaseRecordError, naming the Secret, for a chunk that is missing (None) or damaged."""
+    """Return the whole record. Raises ReleaseRecordError, naming the Secret, for a chunk that is missing (None) or damaged."""
     what = f"release {head.namespace}/{head.name}: revision {head.revision}"
     pieces: list[bytes] = []
     for name, digest, chunk in zip(index.names(head.name), index.digests, chunks, strict=True):
@@ -205,7 +206,7 @@ def assemble(head: Release, index: ChunkIndex, chunks: Sequence[JsonObject | Non
 
 
 def without_stand_in(release: Release) -> Release:
-    """A revision into which Helm copied a head without its manifest (a rollback, which then failed) brought nothing."""
+    """Return a failed revision without a manifest, if Helm copied a head into it (a rollback): it applied nothing."""
     if STAND_IN not in find_str(release.document, "manifest"):
         return release
     return replace(release, document={**release.document, "manifest": "", "hooks": _own_hooks(release.document)})
@@ -215,7 +216,7 @@ def without_stand_in(release: Release) -> Release:
 
 
 def _cuts(document: JsonObject) -> Iterator[JsonObject]:
-    """What is taken out of a head, less first."""
+    """Return the possible cuts of a head, the smallest first."""
     parts: JsonObject = {"notes": find(document, "info", "notes"), "chart": document.get("chart")}
     yield dict(parts)
     for key in ("manifest", "hooks", "config"):
@@ -295,7 +296,7 @@ def _chunk(release: Release, name: str, piece: bytes) -> JsonObject:
 
 
 def _piece(chunk: JsonObject | None) -> bytes:
-    """What a chunk holds; b"" where that cannot be read, which no digest fits."""
+    """Return the content of a chunk; b"" if it cannot be read, which matches no digest."""
     try:
         data = find_str(chunk, "data", "chunk")
         return b"" if len(data) > 2 * MAX_RECORD_BYTES else base64.b64decode(data, validate=True)

@@ -1,14 +1,15 @@
-"""What all releases of a cluster are at, from one watch of Helm's record Secrets: so that nobody has to ask, and that what a
-person does with helm is noticed when it happens.
+"""The newest revisions of all releases of a cluster, from one watch of Helm's record Secrets: reading them costs no
+request, and what a user does with helm is noticed when it happens.
 
-Of a record only labels and annotations are read: revision, status, who wrote it. The view is as old as the watch, so it decides
-nothing that is not checked again: a revision is written under its own name and over the state that was read, and is refused where
-somebody else came first.
+Only labels and annotations of a record are read: revision, status, writer. The view is as old as the watch, so every
+decision made from it is checked again: a revision is written under its own name and over the state that was read, and is
+refused if another writer came first.
 
-What we write ourselves is known by the writes (:meth:`ReleaseHeads.writing`), whether the watch tells of them before the answer
-or after. Everything else is somebody else's, and told: a new revision, a status that was changed (but for *superseded*, which
-comes with a new revision), and the last record gone. Who it was is known as far as the objects say it: the daemon that the record
-names, or the field manager of the last write. The person behind it is only in the audit log of the API server.
+Our own changes are known by the writes (:meth:`ReleaseHeads.writing`), whether the watch reports them before the answer or
+after. All other changes are foreign, and reported: a new revision, a status that was changed (except *superseded*, which
+comes with a new revision), and the deletion of the last record. Their author is known as far as the objects name it: the
+daemon that the record names, or the field manager of the last write. The user behind it is only in the audit log of the API
+server.
 """
 
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
@@ -48,25 +49,27 @@ class ReleaseHead:
 
     @property
     def state(self) -> tuple[str, str, str]:
-        """What differs from any other state of any record in its namespace."""
+        """Return a value that differs from any other state of any record in its namespace."""
         return (self.secret, self.uid, self.version)
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignChange:
-    """Somebody else wrote, or (``gone``) deleted, a revision. ``by`` names them as far as can be known."""
+    """Another writer wrote, or (``gone``) deleted, a revision. ``by`` names it as far as it is known."""
 
     head: ReleaseHead
     gone: bool = False
 
     @property
     def owner(self) -> Owner:
-        """Of which release."""
+        """Return the owner whose release it is."""
         return self.head.owner
 
     @property
     def by_helm(self) -> bool:
-        """Whether it was a person's `helm uninstall`: that takes the holder's name off the record that it begins with."""
+        """Return whether it was a user's `helm uninstall`: that removes the holder's name from the record with which it
+        begins.
+        """
         head = self.head
         return self.gone and head.status is ReleaseStatus.UNINSTALLING and not head.holder.identity
 
@@ -91,7 +94,7 @@ class ForeignChange:
 
 
 OnForeign = Callable[[ForeignChange], None]
-"""Told at once; must not block."""
+"""A listener, called at once; it must not block."""
 
 
 class ReleaseHeads:
@@ -107,7 +110,7 @@ class ReleaseHeads:
 
     @property
     def synced(self) -> bool:
-        """Whether everything there was, was told."""
+        """Return whether all existing records were reported."""
         return self._subscription is not None and self._subscription.listed
 
     async def wait_synced(self) -> None:
@@ -116,7 +119,7 @@ class ReleaseHeads:
             await self._subscription.wait_first_list()
 
     def listen(self, listener: OnForeign) -> None:
-        """Be told of what others do from now on."""
+        """Report foreign changes to this listener from now on."""
         self._listeners.append(listener)
 
     def heads(self, owner: Owner) -> tuple[ReleaseHead, ...]:
@@ -124,21 +127,21 @@ class ReleaseHeads:
         return tuple(sorted(self._releases.get(owner, {}).values(), key=lambda head: head.revision))
 
     def newest(self, owner: Owner) -> ReleaseHead | None:
-        """The last revision; None where there is none."""
+        """Return the last revision; None if there is none."""
         heads = self.heads(owner)
         return heads[-1] if heads else None
 
     def state(self, owner: Owner) -> Hashable:
-        """What is another whenever any record of the release is."""
+        """Return a value that changes whenever any record of the release does."""
         return frozenset(head.state for head in self._releases.get(owner, {}).values())
 
     # -- our own writes
 
     @contextmanager
     def writing(self, namespace: str, secret: str) -> Iterator[Callable[[JsonObject | None], None]]:
-        """Around a write of ours; what is called with the Secret that came of it (None: it is deleted).
+        """Surround a write of ours; the block calls what it is given with the resulting Secret (None: it is deleted).
 
-        Left without that call, what the watch told meanwhile is judged by what the Secret says of its holder.
+        If the block ends without that call, what the watch reported meanwhile is judged by the holder that the Secret names.
         """
         place = (namespace, secret)
         versions: list[str] = []
@@ -254,7 +257,7 @@ class _Metadata(msgspec.Struct):
 
 
 class _Secret(msgspec.Struct):
-    """What is read of a record's Secret; the record itself is skipped."""
+    """The fields that are read of a record's Secret; the record itself is skipped."""
 
     metadata: _Metadata
 
@@ -264,7 +267,7 @@ _MAX_REVISION_DIGITS: Final = 10
 
 
 def read_head(text: bytes) -> ReleaseHead | None:
-    """The head in the JSON of a record's Secret; None where labels are missing that Helm puts on each."""
+    """Return the head in the JSON of a record's Secret; None if labels are missing that Helm puts on each."""
     try:
         metadata = _SECRET.decode(text).metadata
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -287,7 +290,7 @@ def read_head(text: bytes) -> ReleaseHead | None:
 
 
 def _newer(version: str, than: str) -> bool:
-    """Whether a resourceVersion is later; of what are no numbers, any other one is."""
+    """Return whether a resourceVersion is later; if they are not numbers, whether it differs."""
     if version.isdecimal() and than.isdecimal():
         return int(version) > int(than)
     return version != than

@@ -1,13 +1,13 @@
-"""The records of releases in a cluster: read, write ahead, settle, heal, trim.
+"""The records of releases in a cluster: reading, writing ahead, settling, repairing, trimming.
 
-The order that a crash at any point leaves readable: a pending record is there before anything is changed, it becomes
-deployed after the last change, and only then is the record before it superseded. A failed revision supersedes nothing: the
-last deployed one stays the one to return to. A pending record whose holder is gone is marked failed by who comes next
-(:meth:`ReleaseStore.settled`).
+The order of writes leaves a readable history after a crash at any point: a pending record exists before anything is changed,
+it becomes deployed after the last change, and only then is the record before it superseded. A failed revision supersedes
+nothing: the last deployed one remains the one to return to. A pending record whose holder is gone is marked failed by the
+next operation (:meth:`ReleaseStore.settled`).
 
 With :class:`~wharfinger.cluster.records.release_heads.ReleaseHeads` a history that did not change since it was read or
-written here costs no request, else one list. Records before the last deployed one are kept as summaries: nobody returns to
-them by what is here.
+written here costs no request, otherwise one list. Records before the last deployed one are kept in memory as summaries,
+because no operation here returns to them.
 """
 
 import logging
@@ -56,13 +56,15 @@ HISTORY: Final = 10
 
 
 class ReleaseBusyError(ReleaseError):
-    """Somebody else is at work on the release; it may be over soon."""
+    """Another process is working on the release; it may be done soon."""
 
     transient = True
 
 
 class ReleaseStore:
-    """Records of any release; ``now`` is the wall clock, ``holder`` who we are, ``heads`` what is known without asking."""
+    """The records of all releases; ``now`` is the wall clock, ``holder`` this process, ``heads`` what is known without a
+    request.
+    """
 
     def __init__(
         self,
@@ -80,7 +82,7 @@ class ReleaseStore:
         self._chunks = ChunkStore(client, self._fencing)
         self._cache = RecordCache()
         self._doubtful: set[Owner] = set()
-        """Somebody was there before us, and the heads may not know it yet."""
+        """The releases that another writer changed before us, which the heads may not know yet."""
 
     # -- reading
 
@@ -112,9 +114,9 @@ class ReleaseStore:
         return (await self._whole(await self._opened(secret))).release
 
     async def settled(self, name: str, namespace: str) -> list[Stored]:
-        """As `history`, with nobody at work: a pending record whose holder is gone is marked failed.
+        """Return the history, after marking a pending record failed whose holder is gone.
 
-        Raises ReleaseBusyError where somebody may be at work, saying who and until when it is waited for.
+        Raises ReleaseBusyError if another process may be at work; it names the process and how long it is waited for.
         """
         history = await self.history(name, namespace)
         if not history or not history[-1].release.status.pending:
@@ -138,7 +140,7 @@ class ReleaseStore:
         return [await self._whole(stored) if stored.release.whole else stored for stored in slim(found)]
 
     async def _opened(self, secret: JsonObject) -> Stored:
-        """What a Secret says, be it all of the record or not."""
+        """Return the record in a Secret, with its chunks if it has any."""
         size = len(find_str(secret, "data", "release"))
         release = await _off_the_loop(size, partial(from_secret, secret))
         index = None
@@ -160,7 +162,7 @@ class ReleaseStore:
     # -- writing
 
     async def create(self, release: Release) -> Stored:
-        """Write a new revision. Raises ReleaseBusyError where somebody else just wrote it."""
+        """Write a new revision. Raises ReleaseBusyError if another process has just written it."""
         packed = await self._pack(release)
         async with self._chunks.writing(packed.chunks):
             await self._chunks.write(packed.chunks)
@@ -221,7 +223,7 @@ class ReleaseStore:
         return written
 
     async def tidy(self, history: Sequence[Stored], keep: int) -> None:
-        """After the newest revision was deployed: supersede deployed ones before it, and trim."""
+        """Supersede deployed revisions before the newest one, which was deployed, and trim the history."""
         settled: list[Stored] = []
         for earlier in history[:-1]:
             release = earlier.release
@@ -265,7 +267,7 @@ class ReleaseStore:
         return await self._chunks.collect()
 
     async def keep_collected(self, every_s: float) -> None:
-        """The same once the records are known, and then at an interval (0: never again); a task."""
+        """Collect chunks once the records are known, and then at an interval (0: never again); a task."""
         while True:
             try:
                 await self._heads.wait_synced()

@@ -1,23 +1,24 @@
-"""Bring releases into the cluster, keep them as they should be, take them away: Helm's semantics over server-side apply.
+"""The release engine: it installs and upgrades releases, keeps them as they should be, and uninstalls them, with Helm's
+semantics over server-side apply.
 
     async with open_release_engine(client, watches, options) as engine:
         result = await engine.upgrade(request)
 
-What is wanted is one table of objects (:mod:`~wharfinger.cluster.objects.desired`); a reconciler brings the cluster to it,
-each object by itself, and tries again what fails by accident. An upgrade is steps on that table
-(:mod:`~wharfinger.cluster.releases.upgrade`), an uninstall likewise (:mod:`~wharfinger.cluster.releases.uninstall`). What was
-brought is then watched: fields of ours that others change are taken back (:mod:`~wharfinger.cluster.drift.monitor`), the
-health of each release is known at any time (:mod:`~wharfinger.cluster.health.monitor`), and a person's helm is noticed and not
-fought (:mod:`~wharfinger.cluster.records.release_heads`).
+The desired state is one table of objects (:mod:`~wharfinger.cluster.objects.desired`); a reconciler brings the cluster to
+it, each object separately, and retries transient failures. An upgrade is a sequence of steps on that table
+(:mod:`~wharfinger.cluster.releases.upgrade`), and so is an uninstall (:mod:`~wharfinger.cluster.releases.uninstall`).
+Applied objects are then watched: fields of ours that others change are corrected (:mod:`~wharfinger.cluster.drift.monitor`),
+the health of each release is known at any time (:mod:`~wharfinger.cluster.health.monitor`), and a user's helm is noticed and
+not fought (:mod:`~wharfinger.cluster.records.release_heads`).
 
 Invariants:
 
 * One operation of a release at a time; different releases never wait for each other.
-* A request that asks for what was applied last makes no request at all, as long as nothing was heard that says otherwise.
-* Of a release whose last operation failed, no row is left that is not done. *Whole* is a release all of whose objects are rows:
-  only of such a one pruning takes what has no row.
-* Who may be left alone is left alone: after a foreign revision drift of that release is told and not corrected, until the next
-  upgrade here.
+* A request for what was applied last makes no API request at all, as long as no event contradicts it.
+* A release whose last operation failed has no row that is not done. A release is *whole* if all its objects have rows: a
+  prune deletes objects without a row only of such a release.
+* A release that another tool changed is left alone: after a foreign revision its drift is reported and not corrected, until
+  the next upgrade here.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -70,7 +71,7 @@ from wharfinger.formats.json.value import JsonObject, ShapeError
 from wharfinger.kube.resource import ObjectKey
 
 SYNC_PATIENCE_S: Final = 5.0
-"""How long a restore waits until the records of all releases are known, which saves a list for each."""
+"""The time for which a restore waits until the records of all releases are known, which saves a list for each."""
 
 
 class ReleaseEngine:
@@ -103,20 +104,21 @@ class ReleaseEngine:
         self._initializers: dict[Owner, Initializer] = {}
 
     def listen(self, listener: EngineListener) -> None:
-        """Tell it of everything from now on."""
+        """Report everything to this listener from now on."""
         self._board.listeners = (*self._board.listeners, listener)
 
     # -- operations
 
     def unchanged(self, request: ReleaseRequest) -> ReleaseResult | None:
-        """The result, where the request asks for what this engine applied last and nothing says that it is not there.
+        """Return the result if the request asks for what this engine applied last and nothing contradicts that it is still
+        there.
 
-        That is: no other revision came, every row is done, nothing drifted. No request is made for it.
+        That is: no other revision came, every row is done, nothing drifted. No API request is made for it.
         """
         return self.as_applied(request.owner, request.fingerprint)
 
     def as_applied(self, owner: Owner, fingerprint: str) -> ReleaseResult | None:
-        """As `unchanged`, for who kept the fingerprint of a request, and not the request."""
+        """Do as `unchanged`, for a caller that kept the fingerprint of a request, and not the request."""
         known = self._board.known.get(owner)
         if known is None or known.fingerprint != fingerprint or self._board.is_busy(owner):
             return None
@@ -158,10 +160,11 @@ class ReleaseEngine:
         applied: bool = True,
         progress: Progress = silent,
     ) -> UninstallResult:
-        """Delete what the release brought, wait until it is gone, then its records. Done twice, the second deletes nothing.
+        """Delete what the release applied, wait until it is gone, then delete its records. A second call deletes nothing.
 
-        ``delete_protected``: volumes, claims, namespaces and definitions as well. ``orphan``: only the records, and our label.
-        ``applied`` False: nothing of it may be there unless there is a record, or its namespace goes; so nothing is looked for.
+        ``delete_protected``: delete volumes, claims, namespaces and definitions as well. ``orphan``: delete only the
+        records, and our label. ``applied`` False: no object can exist unless there is a record, or the namespace is being
+        deleted; so none is searched for.
         """
         owner = Owner(name, namespace)
         async with self._expected_turn(owner):
@@ -185,7 +188,7 @@ class ReleaseEngine:
         return await self._tools.keeper.whole(release)
 
     async def objects(self, name: str, namespace: str) -> tuple[ObjectKey, ...]:
-        """What the last revision of a release has in its manifest, as far as its kinds are served; () where there is none."""
+        """Return the objects in the manifest of a release's last revision, if their kinds are served; () if there is none."""
         owner = Owner(name, namespace)
         if (known := self._board.known.get(owner)) is not None:
             return known.result.objects
@@ -205,10 +208,11 @@ class ReleaseEngine:
         drift: DriftPolicy | None = None,
         progress: Progress = silent,
     ) -> tuple[ObjectKey, ...]:
-        """Apply definitions that a release is going to need, and wait until they are established; they belong to no release.
+        """Apply definitions that a release is going to need, and wait until they are established; they belong to no
+        release.
 
-        From then on one that somebody deletes is noticed and brought back, as ``drift`` says. They replace those that the same
-        ``step`` of the release brought before.
+        From then on a definition that is deleted is noticed and restored, as ``drift`` says. They replace those that the
+        same ``step`` of the release applied before.
 
         Raises OutsideNamespaceError and UnsafeDefinitionError before the first write, CrdError, and what the client raises.
         """
@@ -236,7 +240,7 @@ class ReleaseEngine:
     # -- after a restart
 
     def expect(self, owners: Iterable[Owner]) -> None:
-        """These releases are going to be restored, upgraded or uninstalled; nothing is pruned before all of them were."""
+        """Expect these releases to be restored, upgraded or uninstalled; nothing is pruned before all of them were."""
         for owner in owners:
             if owner not in self._initializers:
                 self._initializers[owner] = self._table.initializer(f"release {owner}")
@@ -244,11 +248,11 @@ class ReleaseEngine:
     async def restore(
         self, name: str, namespace: str, *, drift: DriftPolicy | None = None, health: tuple[HealthRule, ...] = ()
     ) -> None:
-        """Fill the rows of a release from its records, without a write: what it had last is watched from now on.
+        """Fill the rows of a release from its records, without a write: its last objects are watched from now on.
 
-        Nothing is filled where the last operation failed or was a person's; the latter is told. A record that says "pending" and
-        whose writer is gone is marked failed: a person's helm would refuse to work on the release otherwise. Objects outside of
-        the namespace of a confined release are left out.
+        Nothing is filled if the last operation failed or was a user's; the latter is reported. A record that says "pending"
+        and whose writer is gone is marked failed, because a user's helm would refuse to work on the release otherwise.
+        Objects outside of the namespace of a confined release are left out.
         """
         owner = Owner(name, namespace)
         with trio.move_on_after(SYNC_PATIENCE_S), suppress(ClusterError, ShapeError):
@@ -284,7 +288,7 @@ class ReleaseEngine:
         self._tools.interruption.interrupt(cause)
 
     def rest(self, owner: Owner) -> None:
-        """Do nothing by oneself for a release: its drift is told, and not corrected, until `wake`."""
+        """Suspend the release: its drift is reported, and not corrected, until `wake`."""
         self._board.resting.add(owner)
         self._drift.leave_alone(owner)
 
@@ -307,18 +311,18 @@ class ReleaseEngine:
         return self._tools.confined(owner)
 
     def drifts(self, owner: Owner) -> tuple[Drift, ...]:
-        """What is not as applied now."""
+        """Return what differs now from what was applied."""
         return (*self._drift.drifts(owner), *self._kept.missing(owner))
 
     def failures(self) -> dict[Owner, list[Failure[Identity]]]:
-        """The objects that fail to be applied or deleted, by release, those first that fail longest."""
+        """Return the objects that fail to be applied or deleted, by release, the longest failing first."""
         found: dict[Owner, list[Failure[Identity]]] = {}
         for row, failure in self._reconciler.failing_rows():
             found.setdefault(row.owner, []).append(failure)
         return found
 
     def health(self, owner: Owner) -> Health:
-        """How a release is now."""
+        """Return the present health of a release."""
         return self._health.health(owner)
 
     async def wait_ready(self, name: str, namespace: str, *, progress: Progress = silent) -> WaitReport:
@@ -326,7 +330,7 @@ class ReleaseEngine:
         return await self._health.wait_ready(Owner(name, namespace), progress=progress)
 
     def statistics(self) -> EngineStatistics:
-        """For metrics and for who asks."""
+        """Return the statistics, for metrics and dumps."""
         return EngineStatistics(
             table=self._table.statistics(),
             reconciler=self._reconciler.statistics(),
@@ -343,7 +347,7 @@ class ReleaseEngine:
     # -- about one release
 
     def _attend(self, owner: Owner) -> None:
-        """It is ours again, whatever a person did before."""
+        """Take the release as ours again, whatever a user did before."""
         if owner in self._board.left_alone:
             self._board.left_alone.discard(owner)
             if owner in self._board.resting:
@@ -366,9 +370,10 @@ class ReleaseEngine:
 async def open_release_engine(
     client: ClusterClient, watches: SharedWatches, options: EngineOptions | None = None
 ) -> AsyncGenerator[ReleaseEngine, None]:
-    """An engine for as long as the block runs. Leaving it ends what runs; operations under way must be over before.
+    """Serve an engine for as long as the block runs. Leaving it ends what runs; operations under way must be over before.
 
-    Resources: the tasks of a reconciler and of two monitors, a watch for each kind that releases have objects of, one of records.
+    Resources: the tasks of a reconciler and of two monitors, a watch for each kind that releases have objects of, one of
+    records.
     """
     options = options or EngineOptions()
     holder = options.holder if isinstance(options.holder, Holder) else Holder(options.holder)
@@ -449,7 +454,7 @@ async def _applying(
     unattended: Unattended,
     options: EngineOptions,
 ) -> AsyncGenerator[tuple[ApplyOperations, Reconciler[Identity, DesiredObject]], None]:
-    """The reconciler of the desired table, and its operations."""
+    """Run the reconciler of the desired table, and its operations."""
     operations = ApplyOperations(
         client, writer, applied, health.applied, board.may_prune, board.rests, options.confined, unattended.pruned
     )
@@ -466,6 +471,6 @@ async def _applying(
 
 
 def is_done(reconciler: Reconciler[Identity, DesiredObject], identity: Identity) -> bool:
-    """Whether an object is as its row says, as far as was done for it."""
+    """Return whether the last operation on an object brought it to its row."""
     status = reconciler.status(identity)
     return status is not None and status.kind is Kind.DONE

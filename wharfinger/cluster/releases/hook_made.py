@@ -25,18 +25,18 @@ class Maker:
 
     @property
     def selector(self) -> str:
-        """What lists all objects that may be marked so."""
+        """Return the selector that lists all objects which may be marked so."""
         return f"{MADE_FOR}={self.owner.name}"
 
     def marked(self, obj: JsonObject) -> JsonObject:
-        """A copy with the mark."""
+        """Return a copy with the mark."""
         metadata = find_object(obj, "metadata")
         labels: JsonObject = {**find_object(metadata, "labels"), MADE_FOR: self.owner.name}
         annotations: JsonObject = {**find_object(metadata, "annotations"), MADE_FOR_NAMESPACE: self.owner.namespace}
         return {**obj, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
 
     def has_made(self, obj: JsonObject) -> bool:
-        """Whether the object is marked so."""
+        """Return whether the object is marked so."""
         return (
             find_str(obj, "metadata", "labels", MADE_FOR) == self.owner.name
             and find_str(obj, "metadata", "annotations", MADE_FOR_NAMESPACE) == self.owner.namespace

@@ -40,11 +40,11 @@ HOOK: Final = "helm.sh/hook"
 WEIGHT: Final = "helm.sh/hook-weight"
 DELETE_POLICY: Final = "helm.sh/hook-delete-policy"
 CLEANUP_S: Final = 10.0
-"""How long deleting a failed hook may take when its release is being cancelled."""
+"""The time limit for deleting a failed hook when its release is being cancelled."""
 
 
 class HookEvent(StrEnum):
-    """When hooks run. TEST hooks are only ever run by ``helm test``; rollbacks are a person's."""
+    """The event at which hooks run. TEST hooks are only ever run by ``helm test``; a user makes rollbacks."""
 
     PRE_INSTALL = "pre-install"
     POST_INSTALL = "post-install"
@@ -58,11 +58,11 @@ class HookEvent(StrEnum):
 
 
 RUN_BY_DAEMON: Final = frozenset(HookEvent) - {HookEvent.TEST, HookEvent.PRE_ROLLBACK, HookEvent.POST_ROLLBACK}
-"""The other events are a person's, who runs their hooks with `helm` and their own rights."""
+"""The events whose hooks the daemon runs; a user runs the hooks of the others with `helm` and their own rights."""
 
 
 class DeletePolicy(StrEnum):
-    """When a hook's object goes."""
+    """The time at which a hook's object is deleted."""
 
     BEFORE_CREATION = "before-hook-creation"
     SUCCEEDED = "hook-succeeded"
@@ -85,17 +85,17 @@ class Hook:
     policies: frozenset[DeletePolicy]
 
     def __str__(self) -> str:
-        """``hook Job migrate``."""
+        """Return text such as ``hook Job migrate``."""
         return f"hook {kind_of(self.obj)[1]} {name_of(self.obj)}"
 
 
 def is_hook(obj: JsonObject) -> bool:
-    """Whether an object is a hook, and so no part of a manifest."""
+    """Return whether an object is a hook, and so not part of a manifest."""
     return bool(find_str(obj, "metadata", "annotations", HOOK))
 
 
 def parse_hook(obj: JsonObject) -> Hook:
-    """The hook in an object; unknown events and policies are ignored, a weight that is no number is 0, as Helm does."""
+    """Return the hook in an object; unknown events and policies are ignored, a weight that is no number is 0, as in Helm."""
     words = {name: find_str(obj, "metadata", "annotations", name) for name in (HOOK, WEIGHT, DELETE_POLICY)}
     events = {"test": "test", "test-success": "test", "test-failure": "test"}
     names = [events.get(name, name) for name in _listed(words[HOOK])]
@@ -118,7 +118,7 @@ def parse_hooks(objects: Iterable[JsonObject]) -> list[Hook]:
 
 
 def hook_entry(hook: Hook) -> JsonObject:
-    """A hook as a release record has it."""
+    """Return a hook in the form of a release record."""
     kind = kind_of(hook.obj)[1]
     return {
         "name": name_of(hook.obj),
@@ -133,20 +133,20 @@ def hook_entry(hook: Hook) -> JsonObject:
 
 
 def hooks_of(release: Release) -> list[Hook]:
-    """The hooks in a record, whoever wrote it. Raises FormatError."""
+    """Return the hooks in a record, whoever wrote it. Raises FormatError."""
     texts = (find_str(entry, "manifest") for entry in release.hooks)
     return read_hooks(texts, f"hook of release {release.namespace}/{release.name}")
 
 
 def read_hooks(texts: Iterable[str], what: str) -> list[Hook]:
-    """The hooks in the manifests of entries. Raises FormatError."""
+    """Return the hooks in the manifests of entries. Raises FormatError."""
     return parse_hooks(as_object(read_yaml(text, what=what), what) for text in texts if text.strip())
 
 
 class HookRunner:
-    """Runs the hooks of one release; ``interruption`` ends its waits.
+    """The runner of one release's hooks; ``interruption`` ends its waits.
 
-    ``confined_to``: the release, if it may write in its own namespace only. Kinds that nobody served when the release was
+    ``confined_to``: the release, if it may write in its own namespace only. Kinds that were not served when the release was
     checked are checked here.
     """
 
@@ -221,7 +221,7 @@ class HookRunner:
         await patiently(create, also=(ConflictError,))
 
     async def _key(self, hook: Hook) -> ObjectKey:
-        """Raises OutsideNamespaceError."""
+        """Return the key of a hook's object. Raises OutsideNamespaceError."""
         resource = await patiently(partial(self._client.resource_type, *kind_of(hook.obj)))
         namespace = (namespace_of(hook.obj) or self._namespace) if resource.namespaced else ""
         key = ObjectKey(resource, namespace, name_of(hook.obj))
@@ -234,7 +234,9 @@ class HookRunner:
             await self._remove(await self._key(hook), until=until)
 
     async def _remove_interrupted(self, hook: Hook) -> None:
-        """It was neither done nor failed: it goes, if it is of this run, and the next one would not take it away."""
+        """Delete the object of an interrupted hook, which neither succeeded nor failed, if this run made it and the next
+        run would not delete it.
+        """
         key = await self._key(hook)
         if DeletePolicy.BEFORE_CREATION not in hook.policies and key in self._made:
             await self._remove(key)
@@ -252,7 +254,9 @@ class HookRunner:
 
 
 def _judge(key: ObjectKey, obj: JsonObject | None) -> Readiness:
-    """A Job or a Pod is done when it succeeded; a Pod that merely runs is not. Anything else is done when it is there."""
+    """Judge a hook's object. A Job or a Pod is done when it succeeded; a Pod that merely runs is not. Any other object is
+    done when it exists.
+    """
     if key.resource.group_kind not in {"Job.batch", "Pod"}:
         return Current()
     if obj is None:

@@ -1,12 +1,12 @@
 """The paths of an API that a chart's `lookup` may read, judged one by one.
 
-Pure. Only what a look needs is allowed: the version, discovery, objects, and collections. Everything else is refused, above all
-subresources (``pods/x/log``, ``services/x/proxy``) and watches. A release that is confined reads objects of its own namespace:
-no other namespace, no list over all namespaces, no object of a cluster-scoped kind (which a path without a namespace cannot be
-told from).
+Pure. Only what `lookup` needs is allowed: the version, discovery, objects, and collections. Everything else is refused,
+above all subresources (``pods/x/log``, ``services/x/proxy``) and watches. A confined release reads objects of its own
+namespace: no other namespace, no list over all namespaces, no object of a cluster-scoped kind (which looks the same as a
+path without a namespace).
 
-A path is taken apart, each part is checked, and the path that is asked for is put together from the checked parts. So nothing
-is asked for that was not judged, however a client wrote it.
+A path is split, each part is checked, and the requested path is assembled from the checked parts. So no path is requested
+that was not judged, however a client wrote it.
 """
 
 import re

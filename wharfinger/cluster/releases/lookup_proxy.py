@@ -1,13 +1,13 @@
-"""A door to the API for one run of Helm: it reads, and no further than the release may.
+"""A proxy to the API for one run of Helm: it only reads, and only what the release may read.
 
-A chart that calls `lookup` is rendered with ``--dry-run=server``, so Helm has to reach an API server. It is given none of the
+A chart that calls `lookup` is rendered with ``--dry-run=server``, so Helm has to reach an API server. It gets none of the
 daemon's credentials. It gets the address of this server, which listens on loopback for as long as the run lasts, and a token
-of that run. Every request is judged (:mod:`~wharfinger.cluster.releases.lookup_paths`) and asked anew with the daemon's own
-session, so it does not matter how that connects: TLS, exec plugins, rotated tokens, proxies and impersonation stay where they
-are.
+of that run. Every request is judged (:mod:`~wharfinger.cluster.releases.lookup_paths`) and made anew with the daemon's own
+session, so it does not matter how that connects: TLS, exec plugins, rotated tokens, proxies and impersonation stay in the
+daemon.
 
-What is refused is answered with 403 and the remedy, and is remembered: whoever ran Helm raises it, even if a template made
-nothing of it.
+A refused request is answered with 403 and the remedy, and is remembered: the caller that ran Helm raises it, even if a
+template ignored it.
 """
 
 import hmac
@@ -36,7 +36,7 @@ from wharfinger.httpd.server import HttpLimits, open_server
 
 HOST: Final = "127.0.0.1"
 MAX_REFUSALS: Final = 5
-"""How many refusals of a run are told."""
+"""The number of refusals of a run that are reported."""
 LIMITS: Final = HttpLimits(
     header_bytes=16 * 1024, body_bytes=0, idle_s=60, header_read_s=5, body_read_s=5, write_s=30, connections=16
 )
@@ -63,7 +63,7 @@ class Look:
 
     @property
     def refusal(self) -> str:
-        """What was looked up and is not allowed, with the remedy; "" where there is nothing."""
+        """Return the lookups that were refused, with the remedy; "" if there were none."""
         if not self._refused or self._namespace is None:
             return ""
         return self._words(listed(self._refused, MAX_REFUSALS), self._namespace)

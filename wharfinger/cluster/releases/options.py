@@ -1,4 +1,4 @@
-"""How a release engine works, whom it tells, and what it says of itself."""
+"""The options of a release engine, its listener, and its statistics."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -25,24 +25,24 @@ from wharfinger.kube.resource import ObjectKey
 
 
 def utc_now() -> datetime:
-    """The wall clock."""
+    """Return the wall clock."""
     return datetime.now(UTC)
 
 
 def nobodys(_owner: Owner) -> AbstractContextManager[None]:
-    """Operations are nobody's work in particular."""
+    """Do nothing: the operations of the engine are attributed to no package."""
     return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How an engine works.
+    """The options of an engine.
 
-    ``holder`` is written into records; ``force`` takes every field from everybody; ``history``: revisions kept; ``during``
-    surrounds each operation with whose work it is; ``expressions`` evaluates packages' own health rules, which are passed
-    over without; ``grace_s``: for so long an object of a healthy release may be unready without moving; ``full_s``: between
-    two full comparisons; ``prune_s``: between two prunes, 0 for on demand only; ``confined``: which releases may hold
-    objects of their own namespace only.
+    ``holder`` is written into records; ``force`` takes fields from all other managers; ``history``: revisions kept;
+    ``during`` surrounds each operation with the package it belongs to; ``expressions`` evaluates packages' own health rules,
+    which are ignored without it; ``grace_s``: the time for which an object of a healthy release may be unready without
+    progress; ``full_s``: between two full comparisons; ``prune_s``: between two prunes, 0 for on demand only; ``confined``:
+    which releases may hold objects of their own namespace only.
     """
 
     field_manager: str = "wharfinger"
@@ -60,22 +60,24 @@ class EngineOptions:
 
 
 class EngineListener(Protocol):
-    """Told what happens to releases. Synchronous; must not block."""
+    """A listener to what happens to releases. Synchronous; must not block."""
 
     def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
         """All that drifted of a release, and all that is fought for; both empty once all is well again."""
 
     def health_changed(self, owner: Owner, health: Health) -> None:
-        """The laggards of a release, or its state, are others."""
+        """Receive a change of a release's state, or of its objects that are not ready."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
-        """Somebody else made, or took away, a revision; drift of that release is left alone until the next upgrade."""
+        """Receive a revision that another writer made or deleted; drift of that release is left alone until the next
+        upgrade.
+        """
 
     def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
         """Objects of a release were deleted that it has no more and that nothing else took away."""
 
     def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
-        """What cannot be done for a release though nobody asked for it, in a sentence each; empty once all of it is done."""
+        """Receive what fails for a release though no operation requested it, in a sentence each; empty once nothing fails."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Look before writing: everything about a release that can be known is found out before its first write.
+"""The checks of a release before its first write.
 
-Each kind is known, or a definition among the objects is about to bring it; no object comes twice; every object that exists is
-this release's; no definition breaks what is stored under the one that is there. One GET for each object, a few at a time; what
-they answer is handed on to who applies the objects, so nobody asks again.
+Each kind is known, or a definition among the objects is about to create it; no object occurs twice; every object that exists
+is this release's; no definition breaks objects that are stored under the present one. One GET for each object, a few at a
+time; the answers are passed on to the apply, so no object is read twice.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import kind_of, name_of, split_api_version
 
 NAMED: Final = 5
-"""So many problems of a definition are told."""
+"""The number of problems of a definition that are reported."""
 
 
 class UnsafeDefinitionError(ReleaseError):
@@ -48,7 +48,7 @@ class Surveyor:
     """Looks for one cluster."""
 
     def __init__(self, client: ClusterClient, table: DesiredTable, manager: str) -> None:
-        """``manager`` is under whose name is applied."""
+        """Check for this manager, under whose name objects are applied."""
         self._client = client
         self._table = table
         self._manager = manager
@@ -56,7 +56,10 @@ class Surveyor:
     async def survey(
         self, owner: Owner, objects: Sequence[JsonObject], crds: Sequence[JsonObject], drift: DriftPolicy
     ) -> Survey:
-        """Raises ForeignObjectError, UnknownKindError, UnsafeDefinitionError, ReleaseError, and what the client raises."""
+        """Return the rows and the live objects of a release.
+
+        Raises ForeignObjectError, UnknownKindError, UnsafeDefinitionError, ReleaseError, and what the client raises.
+        """
         rows, coming = await self._rows(owner, objects, _defined([*crds, *objects]), drift)
         identities: set[Identity] = set()
         for row in rows:
@@ -106,7 +109,10 @@ class Surveyor:
 
 
 def check_definition(live: JsonObject, wanted: JsonObject, manager: str) -> None:
-    """Raises UnsafeDefinitionError, unless the new definition is annotated that its author knows."""
+    """Check that a changed definition keeps stored objects valid.
+
+    Raises UnsafeDefinitionError, unless an annotation of the new definition allows the unsafe change.
+    """
     if allows_unsafe(wanted):
         return
     try:
@@ -121,7 +127,7 @@ def check_definition(live: JsonObject, wanted: JsonObject, manager: str) -> None
 
 
 def _defined(objects: Iterable[JsonObject]) -> frozenset[tuple[str, str]]:
-    """Groups and kinds that definitions among these define."""
+    """Return the groups and kinds that definitions among these define."""
     return frozenset(
         (find_str(obj, "spec", "group"), find_str(obj, "spec", "names", "kind"))
         for obj in objects

@@ -1,8 +1,8 @@
-"""The record of one operation: begun before the first write, brought to its end whatever happens, read back as objects.
+"""The record of one operation: written before the first change, completed whatever happens, and read back as objects.
 
-Requests that fail by accident are made again (:mod:`wharfinger.cluster.api.retrying`). A write that was answered by nothing
-may have been done; the conflict that the next attempt meets is then our own, which what is there tells: the very record that
-was to be written.
+Requests that fail transiently are retried (:mod:`wharfinger.cluster.api.retrying`). A write without an answer may have been
+done; the conflict that the next attempt meets is then our own, which shows in the stored record: it is the very one that was
+to be written.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,11 +29,11 @@ from wharfinger.formats.json.value import JsonObject, as_object
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml_all
 
 SETTLE_S: Final = 10.0
-"""How long marking a record failed may take when everything else has already failed."""
+"""The time limit for marking a record failed when everything else has already failed."""
 THREAD_BYTES: Final = 100_000
 """A manifest over this is parsed in a thread."""
 ATTEMPTS: Final = 3
-"""Of a write that met a conflict with nobody."""
+"""The number of attempts at a write that met a conflict without another writer."""
 _MANIFEST_LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
 
 
@@ -51,15 +51,15 @@ class RecordKeeper:
         return await patiently(partial(self._store.history, owner.name, owner.namespace))
 
     async def settled(self, owner: Owner) -> list[Stored]:
-        """The same, with nobody at work. Raises ReleaseBusyError."""
+        """Return the history, with no operation under way. Raises ReleaseBusyError."""
         return await patiently(partial(self._store.settled, owner.name, owner.namespace))
 
     async def whole(self, release: Release) -> Release | None:
-        """A revision of a history, with its manifest; None where it is gone. Raises ReleaseRecordError."""
+        """Return a revision of a history, with its manifest; None if it is gone. Raises ReleaseRecordError."""
         return release if release.whole else await patiently(partial(self._store.revision, release))
 
     async def begin(self, request: ReleaseRequest, last: Release | None, hooks: list[JsonObject]) -> Stored:
-        """Write the pending record of a new revision. Raises ReleaseBusyError where somebody else was first."""
+        """Write the pending record of a new revision. Raises ReleaseBusyError if another process was first."""
         release = new_release(
             name=request.name,
             namespace=request.namespace,
@@ -80,11 +80,11 @@ class RecordKeeper:
         return await self._create(release)
 
     async def mark(self, stored: Stored, status: ReleaseStatus, description: str) -> Stored:
-        """Give a record another status. Raises ReleaseBusyError where somebody else wrote it."""
+        """Give a record another status. Raises ReleaseBusyError if another process wrote it."""
         return await self._update(stored, stored.release.with_status(status, description))
 
     async def label(self, stored: Stored, labels: Mapping[str, str]) -> Stored:
-        """Put labels on a record, beside those that it has. Raises ReleaseBusyError where somebody else wrote it."""
+        """Put labels on a record, beside those that it has. Raises ReleaseBusyError if another process wrote it."""
         return await self._update(stored, replace(stored.release, labels={**stored.release.labels, **labels}))
 
     async def _update(self, stored: Stored, release: Release) -> Stored:
@@ -115,7 +115,7 @@ class RecordKeeper:
             await self._store.trim([*history, failed], self._history)
 
     async def tidy(self, history: Sequence[Stored]) -> None:
-        """After the newest revision was deployed."""
+        """Supersede and trim older revisions, after the newest one was deployed."""
         for _ in range(ATTEMPTS - 1):
             try:
                 return await patiently(partial(self._store.tidy, history, self._history))
@@ -130,7 +130,7 @@ class RecordKeeper:
             await patiently(partial(self._store.remove, stored), also=(ConflictError,))
 
     async def objects_of(self, release: Release) -> list[JsonObject]:
-        """The objects of a revision's manifest. Raises ReleaseError where it cannot be read."""
+        """Return the objects of a revision's manifest. Raises ReleaseError if it cannot be read."""
         what = f"manifest of release {release.namespace}/{release.name} revision {release.revision}"
 
         def parse() -> list[JsonObject]:
@@ -145,7 +145,7 @@ class RecordKeeper:
             raise ReleaseError(f"{error}; what it installed cannot be told, look at `helm get manifest`") from error
 
     async def possible_objects(self, history: Sequence[Stored]) -> list[JsonObject]:
-        """What may be in the cluster: the objects of the last deployed revision and of every attempt after it."""
+        """Return the objects that may be in the cluster: those of the last deployed revision and of every attempt after it."""
         revisions = [stored.release for stored in history]
         deployed = [at for at, one in enumerate(revisions) if one.status is ReleaseStatus.DEPLOYED]
         objects: list[JsonObject] = []
@@ -173,7 +173,7 @@ class RecordKeeper:
 
 
 def recorded_hooks(release: Release) -> list[Hook]:
-    """The hooks of a revision. Raises ReleaseError where they cannot be read."""
+    """Return the hooks of a revision. Raises ReleaseError if they cannot be read."""
     try:
         return hooks_of(release)
     except FormatError as error:

@@ -1,4 +1,4 @@
-"""What a release engine knows of each release, and whom it tells: shared by its operations and its monitors."""
+"""The state of each release in an engine, and the listeners: shared by its operations and its monitors."""
 
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
@@ -18,13 +18,13 @@ from wharfinger.kube.resource import ObjectKey
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was applied last of a release, and is there as far as we know."""
+    """The last applied state of a release, which still exists as far as is known."""
 
     fingerprint: str
     result: ReleaseResult
     groups: tuple[Hashable, ...]
     confined: bool = False
-    """Whether it could hold objects of its own namespace only."""
+    """True if the release could hold objects of its own namespace only."""
 
 
 @dataclass(slots=True)
@@ -35,9 +35,10 @@ class _Turn:
 
 @dataclass(slots=True)
 class EngineBoard:
-    """``known``: what was applied last, and is there as far as we know; ``whole``: releases all of whose objects are in
-    rows; ``left_alone``: those that somebody else had last; ``resting``: those for which nothing is to be done now;
-    ``turns``: those that are at work.
+    """The releases of an engine.
+
+    ``known``: the last applied state of each; ``whole``: releases all of whose objects have rows; ``left_alone``: those that
+    another tool changed last; ``resting``: those that are suspended; ``turns``: those with an operation under way.
     """
 
     listeners: tuple[EngineListener, ...] = ()
@@ -47,9 +48,9 @@ class EngineBoard:
     resting: set[Owner] = field(default_factory=set)
     turns: dict[Owner, _Turn] = field(default_factory=dict)
     drifted: dict[Owner, tuple[tuple[Drift, ...], tuple[Fight, ...]]] = field(default_factory=dict)
-    """What drifted of each release, and what is fought for, as told last; nothing of those of which there is nothing."""
+    """The drift and the fights of each release, as reported last; releases without any are missing."""
     missing: dict[Owner, tuple[Drift, ...]] = field(default_factory=dict)
-    """Definitions that each brought, and that are gone."""
+    """The definitions that each release applied, and that are gone."""
 
     def forget(self, owner: Owner) -> None:
         """Nothing is certain of this release."""
@@ -57,21 +58,21 @@ class EngineBoard:
         self.whole.discard(owner)
 
     def rests(self, owner: Owner) -> bool:
-        """Whether nothing is done for this release by ourselves."""
+        """Return whether nothing is done for this release without a request."""
         return owner in self.resting or owner in self.left_alone
 
     def may_prune(self, owner: Owner) -> bool:
-        """Whether what it has in the cluster and not in rows may go."""
+        """Return whether its objects in the cluster that have no row may be deleted."""
         return owner in self.whole and not self.rests(owner)
 
     def tell_drift(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
-        """See EngineListener; what is missing of its definitions is told with it."""
+        """Report drift to the listeners (see EngineListener), together with missing definitions."""
         _put(self.drifted, owner, (drifts, fights) if drifts or fights else None)
         for listener in self.listeners:
             listener.drifted(owner, (*drifts, *self.missing.get(owner, ())), fights)
 
     def tell_missing(self, owner: Owner, missing: tuple[Drift, ...]) -> None:
-        """Definitions that it brought are gone, or there again: drift as any other."""
+        """Report definitions that it applied and that are gone, or exist again, as drift."""
         _put(self.missing, owner, missing or None)
         self.tell_drift(owner, *self.drifted.get(owner, ((), ())))
 
@@ -96,7 +97,7 @@ class EngineBoard:
             listener.troubled(owner, troubles)
 
     def is_busy(self, owner: Owner) -> bool:
-        """Whether an operation of the release is under way or waiting."""
+        """Return whether an operation of the release is under way or waiting."""
         return owner in self.turns
 
     @property
@@ -106,7 +107,7 @@ class EngineBoard:
 
     @asynccontextmanager
     async def turn(self, owner: Owner) -> AsyncIterator[None]:
-        """For the block nobody else is at work on the release here; waits for who is."""
+        """Hold the release for the block, so that no other operation runs on it; wait for the one that does."""
         turn = self.turns.setdefault(owner, _Turn())
         turn.waiting += 1
         try:

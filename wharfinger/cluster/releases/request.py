@@ -1,4 +1,4 @@
-"""What is asked of the release engine, and what it answers."""
+"""The request to the release engine, and its result."""
 
 import hashlib
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from wharfinger.kube.resource import ObjectKey
 
 @dataclass(frozen=True)
 class ReleaseRequest:
-    """What is to be in the cluster.
+    """The desired state of a release.
 
     ``chart`` is the metadata of Chart.yaml, ``values`` what the user gave, ``manifest`` the text that Helm would store for
     ``objects`` (which are what is applied); ``crds`` come from the chart's ``crds/``; ``hooks`` are its ``helm.sh/hook``
-    objects; ``labels`` go on the record; ``notes`` are the chart's NOTES. A release that would have no objects any more is
-    refused unless ``prune_to_empty``: an empty manifest is more often a mistake than a wish.
+    objects; ``labels`` are put on the record; ``notes`` are the chart's NOTES. A release that would lose all its objects is
+    refused unless ``prune_to_empty``: an empty manifest is more often a mistake than intended.
 
-    ``marks`` are labels that say something about the record and nothing about what is wanted: others are put on the last
-    revision, and make no new one. ``base`` is what the asker made manifest and hooks of, in a form of its own; it is kept in
+    ``marks`` are labels that describe the record and not the desired state: if they change, they are put on the last
+    revision, without a new one. ``base`` is what the caller made manifest and hooks of, in a form of its own; it is kept in
     the record.
     """
 
@@ -46,12 +46,12 @@ class ReleaseRequest:
 
     @property
     def owner(self) -> Owner:
-        """Whose the objects are."""
+        """Return the owner of the objects."""
         return Owner(self.name, self.namespace)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal for requests that ask for the same. Made once; whoever keeps a request asks for nothing twice."""
+        """Return a text that is equal for requests for the same state. Computed once."""
         made = hashlib.blake2b(digest_size=16)
         for part in (
             encode_json([self.chart, self.values, dict(self.labels), dict(self.marks), self.notes]),
@@ -66,7 +66,7 @@ class ReleaseRequest:
 
 
 class Outcome(Enum):
-    """What an upgrade did."""
+    """The effect of an upgrade."""
 
     INSTALLED = "installed"
     UPGRADED = "upgraded"
@@ -75,9 +75,10 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ReleaseResult:
-    """``objects`` are all that belong to the release now; ``kept`` left the manifest but stay, each with the reason.
+    """The result of an upgrade.
 
-    ``left``: fields that somebody took and keeps, because the drift policy does not say to correct them.
+    ``objects`` are all that belong to the release now; ``kept`` left the manifest but are kept, each with the reason.
+    ``left``: fields that another manager took and keeps, because the drift policy does not correct them.
     """
 
     outcome: Outcome

@@ -1,10 +1,11 @@
-"""The rows of releases in the desired table: put there wave by wave, taken away in reverse, forgotten where they failed.
+"""The rows of releases in the desired table: written wave by wave, removed in reverse, forgotten if they failed.
 
-    put      a row that is new, another, or not known to be as wanted is written, and the reconciler applies it; one that is as
-             wanted by all we know is not touched. The wave is over when each of its rows is done, or one has failed for good.
-    remove   the row goes, and its object with it, as it was judged before.
-    forget   the row goes and its object stays as it is. That is what becomes of rows of an operation that failed, and of
-             deletions that it could not do: they are not tried on behind everybody's back. The next operation fills them from
+    put      a row that is new, changed, or not known to be as wanted is written, and the reconciler applies it; a row that is
+             as wanted by all we know is left as it is. The wave is over when each of its rows is done, or one has failed
+             permanently.
+    remove   the row is removed, and its object deleted if it was judged so before.
+    forget   the row is removed and its object kept as it is. This happens to rows of an operation that failed, and to
+             deletions that it could not do: they are not retried outside of an operation. The next operation fills them from
              the records again.
 
 A kind is watched for as long as it has rows.
@@ -66,16 +67,16 @@ class ReleaseRows:
         return tuple(entry.row for entry in self._table.snapshot().find("owner", owner))
 
     def left(self, rows: Iterable[DesiredObject]) -> dict[ObjectKey, tuple[FieldConflict, ...]]:
-        """The fields that were left to who took them, by object."""
+        """Return the fields that were left to other managers, by object."""
         return {row.key: left for row in rows if (left := self._operations.left(row.identity))}
 
     def uids(self, rows: Iterable[DesiredObject]) -> frozenset[str]:
-        """The UIDs of what was applied for these rows."""
+        """Return the UIDs of the objects that were applied for these rows."""
         known = (self._applied.get(row.identity) for row in rows)
         return frozenset(applied.uid for applied in known if applied is not None)
 
     def settled(self, groups: Iterable[Hashable]) -> bool:
-        """Whether everything of these waves is done."""
+        """Return whether all rows of these waves are done."""
         return not any(self._reconciler.progress(group) for group in groups)
 
     async def put(
@@ -85,9 +86,10 @@ class ReleaseRows:
         before: Mapping[Identity, PackedJson],
         progress: Progress,
     ) -> None:
-        """Bring these rows about: one wave. ``lives``: objects as they were seen just now; ``before``: as applied before.
+        """Apply these rows: one wave. ``lives``: objects as they were read just now; ``before``: as applied before.
 
-        Raises ForeignObjectError where another release came first, else the error of the row that failed for good, or too often.
+        Raises ForeignObjectError if another release came first, otherwise the error of the row that failed permanently, or
+        too often.
         """
         for row in rows:
             check_free(self._table.snapshot(), row.identity, row.owner)
@@ -161,7 +163,7 @@ class ReleaseRows:
     # -- what is known of a row
 
     def _may_come(self, row: DesiredObject, farewell: Farewell) -> bool:
-        """Whether something that was absent may have been made by an apply since, or may yet be by one under way."""
+        """Return whether an object that was absent may have been created by an apply since, or may be by one under way."""
         known = row.identity in self._table.snapshot() or self._reconciler.status(row.identity) is not None
         return known and row.identity in farewell.absent
 
@@ -171,7 +173,7 @@ class ReleaseRows:
         lives: Mapping[Identity, JsonObject | None],
         before: Mapping[Identity, PackedJson],
     ) -> bool:
-        """Whether what was applied before is what is wanted now, and the object is just so."""
+        """Return whether what was applied before is what is wanted now, and the object is exactly so."""
         live = lives.get(row.identity)
         entry = self._table.snapshot().get(row.identity)
         if live is None or find_str(live, "metadata", "deletionTimestamp") or before.get(row.identity) != row.body:
@@ -191,7 +193,7 @@ class ReleaseRows:
     # -- writing
 
     def _assume(self, rows: Iterable[DesiredObject], lives: Mapping[Identity, JsonObject | None]) -> None:
-        """These are as wanted: they are in the table, and nothing is done for them."""
+        """Record these as applied: they are in the table, and nothing is done for them."""
         snapshot = self._table.snapshot()
         for row in rows:
             entry = snapshot.get(row.identity)
@@ -203,7 +205,7 @@ class ReleaseRows:
             self._reconciler.assume_done(row.identity, self._insert([row]))
 
     def _insert(self, rows: Iterable[DesiredObject]) -> int:
-        """The revision of the table then."""
+        """Insert the rows; return the revision of the table."""
         with write(self._table) as transaction:
             for row in rows:
                 old = transaction.insert(self._table, row)
@@ -261,7 +263,7 @@ class ReleaseRows:
             await watch.wait()
 
     async def _tell(self, group: Hashable, keys: Mapping[Identity, ObjectKey], progress: Progress) -> None:
-        """What is still to be done of a wave, and what it fails with."""
+        """Report what is still to be done of a wave, and what fails."""
         while True:
             watch = self._reconciler.watch(group)
             laggards: dict[ObjectKey, InProgress | Failed] = {

@@ -58,7 +58,7 @@ class Uninstall:
         self._applied = applied
 
     async def run(self) -> UninstallResult:
-        """Raises ReleaseBusyError, HookFailedError, ReleaseError, and whatever the client raises."""
+        """Uninstall the release. Raises ReleaseBusyError, HookFailedError, ReleaseError, and whatever the client raises."""
         keeper, owner = self._tools.keeper, self._owner
         history = await keeper.settled(owner)
         if not history:
@@ -98,7 +98,7 @@ class Uninstall:
             raise
 
     async def _rows(self, recorded: Sequence[JsonObject]) -> tuple[DesiredObject, ...]:
-        """What may be there: what is in rows, and what the records have besides."""
+        """Return the rows of all objects that may exist: those in the table, and those of the records."""
         there: dict[Identity, DesiredObject] = {row.identity: row for row in self._tools.rows.of(self._owner)}
         for row in await rows_of(self._tools.client, self._owner, recorded, _UNWATCHED):
             there.setdefault(row.identity, row)

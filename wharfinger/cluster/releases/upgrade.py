@@ -57,7 +57,7 @@ class EmptyReleaseError(ReleaseError):
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What operations on releases work with; ``manager`` is under whose name is applied."""
+    """The tools of operations on releases; ``manager`` is the name under which objects are applied."""
 
     client: ClusterClient
     keeper: RecordKeeper
@@ -65,14 +65,14 @@ class Tools:
     surveyor: Surveyor
     definitions: Definitions
     confined: Confined
-    """Which releases may hold objects of their own namespace only."""
+    """A function that returns whether a release may hold objects of its own namespace only."""
     manager: str
     interruption: Interruption = field(default_factory=Interruption)
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What an upgrade came to, and the revision that its rows are of."""
+    """The result of an upgrade, and the revision of its rows."""
 
     result: ReleaseResult
     rows: tuple[DesiredObject, ...]
@@ -80,7 +80,7 @@ class Done:
 
 @dataclass(slots=True)
 class _View:
-    """What the look found. ``leaving``: rows of objects that may be there and are not in the manifest."""
+    """The result of the checks. ``leaving``: rows of objects that may exist and are not in the manifest."""
 
     survey: Survey = field(default_factory=Survey)
     history: list[Stored] = field(default_factory=list)
@@ -99,9 +99,10 @@ class Upgrade:
         self._whole = whole
 
     async def run(self) -> Done:
-        """Raises ReleaseError and its kinds, FieldConflictError, UnknownKindError, and whatever the client raises.
+        """Upgrade the release. Raises ReleaseError and its kinds, FieldConflictError, UnknownKindError, and whatever the
+        client raises.
 
-        OutsideNamespaceError comes before anything else is looked at.
+        OutsideNamespaceError comes before anything else is checked.
         """
         request, keeper = self._request, self._tools.keeper
         check_name(request.name)
@@ -142,7 +143,7 @@ class Upgrade:
         return Done(result, rows)
 
     async def _repair(self, view: _View, last: Release) -> Done:
-        """The release is recorded as it is wanted: bring back what is not there, and make no revision of it."""
+        """Restore missing objects of a release that is recorded as it is wanted, without a new revision."""
         try:
             await self._tools.definitions.apply(
                 self._owner, self._request.crds, view.survey.definitions, self._progress
@@ -156,7 +157,7 @@ class Upgrade:
         return Done(ReleaseResult(Outcome.UNCHANGED, last.revision, _keys(rows), left=left), rows)
 
     async def _marked(self, history: list[Stored]) -> list[Stored]:
-        """The history with the marks on the last revision."""
+        """Return the history with the marks on the last revision."""
         last, marks = history[-1], self._request.marks
         if marks.items() <= last.release.labels.items():
             return history
@@ -239,7 +240,7 @@ class Upgrade:
     async def _await_definitions(
         self, rows: Iterable[DesiredObject], lives: Mapping[Identity, JsonObject | None]
     ) -> None:
-        """Those of the manifest itself: what they define comes in the last wave."""
+        """Wait for definitions in the manifest itself: objects of their kinds come in the last wave."""
         new = [
             row.key
             for row in rows
@@ -281,7 +282,9 @@ async def apply_early(
 
 
 def same_release(last: Release, request: ReleaseRequest, hooks: Sequence[JsonObject]) -> bool:
-    """Whether the last revision is deployed and is what is asked for; one of ours may lack its marks, as it can get them."""
+    """Return whether the last revision is deployed and is what is requested; one of ours may lack its marks, which it can
+    still get.
+    """
     marked = {**last.labels, **request.marks} if last.holder else dict(last.labels)
     return (
         last.status is ReleaseStatus.DEPLOYED
@@ -295,7 +298,7 @@ def same_release(last: Release, request: ReleaseRequest, hooks: Sequence[JsonObj
 
 
 def is_going(live: JsonObject) -> bool:
-    """Whether an object is on its way out."""
+    """Return whether an object is being deleted."""
     return bool(find_str(live, "metadata", "deletionTimestamp"))
 
 

@@ -56,9 +56,9 @@ class Bells:
         self.shared: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
         """Chunks made lately, by what was asked for, with the revision each goes up to."""
         self._moments: dict[Collection, tuple[float, int, Storage]] = {}
-        """For busy collections: when the present moment ends, and the revision of a storage up to which it sends events."""
+        """The end of the present moment, and the revision of a storage up to which it sends events; for busy collections."""
         self._waits: dict[Collection, trio.Event] = {}
-        """For busy collections: an event that is set at the end of the moment that streams wait for."""
+        """The event that is set at the end of the moment for which streams wait; for busy collections."""
 
     def pace(self, collection: Collection) -> float:
         """Return how long a stream of a collection waits after a chunk."""

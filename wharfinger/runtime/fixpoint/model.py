@@ -26,9 +26,10 @@ class Level(IntEnum):
     NONE = 0
     """Whatever is lacked may still come: block."""
     CASCADE = 1
-    """What is absent will not come: fail for it. What is present and not done yet: block."""
+    """Fail for what is absent, because it will not come; block on what is present and not done yet."""
     FORCE = 2
-    """What is not done yet will not be: fail for it too. Only nodes on a cycle, and nodes that lack nothing else, are asked
+    """Fail also for what is not done yet, because it will not be. Only nodes on a cycle, and nodes that lack nothing else,
+    are asked
     so.
     """
 
@@ -130,7 +131,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What run ``run`` of a node waited for outside has come; for any other run it changes nothing."""
+    """The answer from outside, for which run ``run`` of a node waited, has come; for any other run it changes nothing."""
 
     id: Id
     run: int

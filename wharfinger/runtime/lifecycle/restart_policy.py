@@ -11,7 +11,7 @@ class Repeat(StrEnum):
     """The parts of a start that are repeated at every start of the daemon."""
 
     LAYOUT = "layout"
-    """By the package's layout: always in addon-operator's, if needed in packages with a ``package.yaml``."""
+    """The default of the package's layout: always for addon-operator's, if needed for packages with a ``package.yaml``."""
     ALWAYS = "always"
     NEEDED = "needed"
     """Only what was not done, or is out of date."""
