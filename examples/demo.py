@@ -233,12 +233,12 @@ class Demo:
         self.await_it("the module is at rest", lambda: is_ready(self.daemon.package("namespace-defaults")))
 
     def settings_change_without_a_registry(self, registry: subprocess.Popen[bytes]) -> None:
-        """Configure → Run, and no Download: there is nobody to download from."""
+        """Check Configure → Run without Download: no registry is left to download from."""
         title("The registry is stopped, and a settings change flows through Configure and Run")
         stop(registry, "registry")
         if listening(int(self.registry.partition(":")[2])):
-            raise DemoError(f"somebody still listens at {self.registry}")
-        print(f"nobody listens at {self.registry} any more")
+            raise DemoError(f"a process still listens at {self.registry}")
+        print(f"no process listens at {self.registry} any more")
         progress = Progress(self.daemon, ("demo.web",))
         before = progress.latest["demo.web"]
         patch = '{"spec":{"settings":{"replicas":3}}}'
@@ -297,7 +297,7 @@ class Demo:
             raise DemoError(f"left behind: {', '.join(left())}\n{error}") from error
         self.show("kubectl", "get", "secrets", "--all-namespaces")
         self.show("kubectl", "get", "persistentvolumeclaims", "--all-namespaces")
-        print("the database's claim is kept, as Helm and Kubernetes keep data; whoever wants it gone says so:")
+        print("the database's claim is kept, as Helm and Kubernetes keep data; this deletes it:")
         self.show("kubectl", "delete", "namespace", "demo", timeout)
         packages = self.show(*WHARFINGER, "get", "packages", "--output", "name")
         deployed = sorted(path.name for path in (self.state / "deployed").iterdir())

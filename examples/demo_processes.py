@@ -116,7 +116,7 @@ def free_port() -> int:
 
 
 def listening(port: int) -> bool:
-    """Whether somebody listens on a port of this machine."""
+    """Return whether a process listens on a port of this machine."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

@@ -66,7 +66,7 @@ class Daemon:
         self.path = path
 
     def packages(self) -> dict[str, Package]:
-        """All packages by name; none while nobody answers."""
+        """Return all packages by name; none while the daemon does not answer."""
         dump = self._get("/api/v1/packages/dump?output=json")
         sections = [dump.get(kind) for kind in ("apps", "modules")]
         found: dict[str, Package] = {}

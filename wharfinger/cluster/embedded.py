@@ -123,7 +123,7 @@ async def _wait_ready(worker: Worker) -> EmbeddedError | None:
 
 async def _watch(worker: Worker, died: list[EmbeddedError], block: trio.CancelScope) -> None:
     while await worker.receive_some(_LINE_BYTES):
-        pass  # it says nothing more; if it did, nobody would have asked
+        pass  # it prints nothing more, and such output would not be used
     died.append(EmbeddedError(f"the embedded control plane died: {_last_words(worker, await worker.wait())}"))
     block.cancel(reason="the embedded control plane died")
 

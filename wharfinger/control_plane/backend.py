@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from wharfinger.control_plane.access.users import ByToken, nobody
+from wharfinger.control_plane.access.users import ByToken, no_account
 from wharfinger.control_plane.catalog.catalog import Catalog, Served
 from wharfinger.control_plane.storage.interface import Change, Collection, CommitError, Key, Storage
 from wharfinger.formats.json.value import JsonObject
@@ -49,7 +49,7 @@ class Backend:
         self.storage = storage
         self.catalog = catalog
         self.now = now
-        self.by_token: ByToken = nobody
+        self.by_token: ByToken = no_account
         """The lookup of a token's user, for reviews; set when the control plane is assembled."""
         self.policies: Policies | None = None
         """The bound policies, if there are any; kept by their observer."""

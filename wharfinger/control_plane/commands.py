@@ -66,7 +66,7 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until-stdin-ends",
         action="store_true",
-        help="stop also when standard input ends, for whoever runs this as a child and keeps the other side of a pipe",
+        help="stop also when standard input ends: for a parent process that keeps the other side of a pipe",
     )
     add_chaos(parser, "")
     parser.set_defaults(handler=_control_plane)

@@ -1,4 +1,4 @@
-"""Custom resource definitions, checked as this server checks them, for whoever has none at hand."""
+"""Custom resource definitions, checked as this server checks them, without a running server."""
 
 from functools import cache
 

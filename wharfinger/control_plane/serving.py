@@ -209,7 +209,7 @@ async def run_until_told(
     """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends it at once.
 
     ``storage`` is in memory unless given. The end of what the descriptor ``lifeline`` reads is a signal too: of a pipe, it
-    says that whoever held the other side is gone. Raises ControlPlaneStartError and StorageError, by themselves and not in a
+    means that the parent process is gone. Raises ControlPlaneStartError and StorageError, by themselves and not in a
     group.
     """
     try:

@@ -32,7 +32,9 @@ class FileBusyError(SpawnError):
     """Another process has the program open for writing (ETXTBSY); mostly for a moment only."""
 
     def __init__(self, program: str) -> None:
-        super().__init__(program, "somebody is still writing it", "try again when the file is closed", transient=True)
+        super().__init__(
+            program, "another process is still writing it", "try again when the file is closed", transient=True
+        )
 
 
 class StuckError(ProcessError):

@@ -150,7 +150,7 @@ class Run:
                     for name, job in jobs.items():
                         tasks.start_soon(job, name=name)
                     final = await self._conduct(pipes)
-                    tasks.cancel_scope.cancel()  # a feeder nobody reads, or a pipe that somebody out of reach holds
+                    tasks.cancel_scope.cancel()  # a feeder without a reader, or a pipe that an unreachable process holds
                 if isinstance(final, Stuck):
                     self._give_up()
                 else:
@@ -186,7 +186,7 @@ class Run:
             if self.returncode is None:
                 self._give_up()
         if ledger is not None and self.returncode is not None and self.swept.left == 0:
-            with suppress(LedgerError):  # a row too many does no harm: nobody has its token
+            with suppress(LedgerError):  # a row too many does no harm: no process has its token
                 await _in_thread(lambda: ledger.forget(self.child.mark.token))
 
     async def _conduct(self, pipes: int) -> Ended | Stuck:

@@ -53,7 +53,7 @@ class SharedSweep:
         """Conduct a round for all waiting runs, and wake those that it ended."""
         self._conducted = True
         try:
-            await trio.lowlevel.checkpoint()  # whoever asks in this turn of the loop comes along
+            await trio.lowlevel.checkpoint()  # runs that ask in this turn of the loop join this round
             hunts = [hunt for hunt in self._waiting if hunt.result is None]
             await trio.to_thread.run_sync(self._round, hunts, limiter=trio.CapacityLimiter(1))
         finally:

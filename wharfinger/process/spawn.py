@@ -115,7 +115,7 @@ def _command_line(command: Command, limits: Limits | None) -> tuple[str, ...]:
 
 
 def _popen(command: Command, argv: tuple[str, ...], token: str, *, open_stdin: bool) -> subprocess.Popen[bytes]:
-    # This process's own marker, not the command's: whoever runs us must find what we run, whatever the command passes on.
+    # This process's own marker, not the command's: the parent of this process must find its children in any case.
     env = {MARKER: marker_value(os.environ.get(MARKER, ""), token)}
     env |= {name: value for name, value in command.env.items() if name != MARKER}
     try:

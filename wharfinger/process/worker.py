@@ -87,7 +87,7 @@ class Worker:
         self._left.set()
         for fd in (self._run.child.stdin, self._run.child.stdout):
             if fd is not None:
-                trio.lowlevel.notify_closing(fd)  # whoever still waits there raises ClosedResourceError
+                trio.lowlevel.notify_closing(fd)  # a task that still waits there raises ClosedResourceError
         self._run.child.close_stdin()
         self._run.ask_end()
 

@@ -264,7 +264,7 @@ def _asked(state: SlotsState, asked: Asked) -> tuple[SlotsState, tuple[Granted, 
     name = group_of(package)
     group = slots.line.get(name)
     mine = group.packages.get(package, ()) if group else ()
-    # Whoever waits already and could have this slot would have it, so going past them takes nothing from them.
+    # A waiting request that could have this slot would have it already, so granting it here takes nothing from any.
     if not mine and _can_go(state, kind, package, asked.source):
         return _taken(state, kind, package, waiter, slots.line), (Granted(asked.request),)
     turns = state.turns

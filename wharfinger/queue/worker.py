@@ -99,7 +99,7 @@ class QueueWorker:
         self._quiet: trio.Event | None = None
         self._ended: trio.Event | None = None
 
-    # --- for everybody ---------------------------------------------------------------------------------------------------
+    # --- for all callers-------------------------------------------------------------------------------------------------
 
     def enqueue(
         self, task: Task, scope: WorkScope, *, lane: str, unique: bool, on_done: Callable[[], None] | None

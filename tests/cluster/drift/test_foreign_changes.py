@@ -72,4 +72,4 @@ async def test_records_that_somebody_deleted_are_somebodys_doing(autojump_clock:
         await trio.sleep(5)
         await at.client.delete(ObjectKey(SECRETS, "default", "sh.helm.release.v1.web.v1"))
         await trio.sleep(5)
-        assert told.by == ["somebody who deleted its records"]
+        assert told.by == ["a process that deleted its records"]

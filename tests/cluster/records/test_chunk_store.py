@@ -160,7 +160,7 @@ async def test_what_is_tried_again_takes_the_chunks_that_are_there() -> None:
 async def test_a_revision_that_somebody_else_wrote_first() -> None:
     async with bench() as at:
         await at.after_restart().create(record(1, "small"))
-        with pytest.raises(ReleaseBusyError, match="revision 1 was written by somebody else just now"):
+        with pytest.raises(ReleaseBusyError, match="revision 1 was written by another process just now"):
             await at.store.create(large())
         assert len(await at.store.collect_chunks()) == 3
         assert [one.manifest for one in await at.read()] == ["small"]

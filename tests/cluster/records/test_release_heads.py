@@ -99,7 +99,7 @@ async def test_what_others_do_is_told(autojump_clock: MockClock) -> None:
             await at.delete(revision)
         await at.settle()
         assert at.told[3:] == [
-            "release default/web: its last record, revision 3, is gone: somebody who deleted its records"
+            "release default/web: its last record, revision 3, is gone: a process that deleted its records"
         ]
         assert (at.shown(), at.heads.state(WEB)) == ([], frozenset())
 
@@ -134,7 +134,7 @@ async def test_a_release_that_is_deleted_and_made_again(autojump_clock: MockCloc
         await at.delete(1)
         await at.write(1, ReleaseStatus.FAILED)
         await at.settle()
-        gone = "release default/web: its last record, revision 1, is gone: somebody who deleted its records"
+        gone = "release default/web: its last record, revision 1, is gone: a process that deleted its records"
         assert at.told == [gone, made(1, "deployed"), gone, made(1, "failed")]
         assert at.shown() == [(1, "failed")]
 
@@ -237,7 +237,7 @@ def test_who_uninstalled() -> None:
     assert ForeignChange(replace(head, holder=NOBODY), gone=True).by == "a helm uninstall"
     assert ForeignChange(replace(head, holder=THEM), gone=True).by == "the Wharfinger daemon daemon-2"
     deployed = replace(head, holder=NOBODY, status=ReleaseStatus.DEPLOYED)
-    assert ForeignChange(deployed, gone=True).by == "somebody who deleted its records"
+    assert ForeignChange(deployed, gone=True).by == "a process that deleted its records"
     assert ForeignChange(replace(head, holder=NOBODY, manager="Helm")).by == "a helm command (field manager Helm)"
 
 

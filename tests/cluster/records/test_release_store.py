@@ -68,7 +68,7 @@ async def test_history_is_of_one_release_oldest_first(autojump_clock: MockClock)
         await store.create(release(1, name="other"))
         assert [one.release.revision for one in await store.history("web", "default")] == [2, 9, 10]
         assert await store.history("web", "kube-public") == []
-        with pytest.raises(ReleaseBusyError, match="revision 10 was written by somebody else"):
+        with pytest.raises(ReleaseBusyError, match="revision 10 was written by another process"):
             await store.create(release(10))
 
 
@@ -92,7 +92,7 @@ async def test_a_record_changed_meanwhile(autojump_clock: MockClock) -> None:
         store = store_of(client)
         stored = await store.create(release(1))
         newer = await store.update(stored, stored.release.with_status(ReleaseStatus.FAILED, "x"))
-        with pytest.raises(ReleaseBusyError, match="was changed by somebody else meanwhile"):
+        with pytest.raises(ReleaseBusyError, match="was changed by another process meanwhile"):
             await store.update(stored, stored.release.with_status(ReleaseStatus.SUPERSEDED, "y"))
         await store.update(newer, newer.release.with_status(ReleaseStatus.SUPERSEDED, "y"))
         await store.remove(newer)
@@ -253,7 +253,7 @@ async def test_a_record_that_was_written_anew_is_not_deleted(autojump_clock: Moc
         stored = await store.create(release(1))
         await store.remove(stored)
         await store.create(release(1))
-        with pytest.raises(ReleaseBusyError, match="somebody else deleted revision 1 and wrote it anew"):
+        with pytest.raises(ReleaseBusyError, match="another process deleted revision 1 and wrote it anew"):
             await store.remove(stored)
         assert len(await store.history("web", "default")) == 1
 

@@ -397,7 +397,7 @@ async def test_two_writers_of_one_revision(autojump_clock: MockClock) -> None:
         at.transport.fault = fault
         async with trio.open_nursery() as nursery:
             nursery.start_soon(write_first)
-            with pytest.raises(ReleaseBusyError, match="revision 1 was written by somebody else just now"):
+            with pytest.raises(ReleaseBusyError, match="revision 1 was written by another process just now"):
                 await at.engine.upgrade(request(config_map("a")))
 
 

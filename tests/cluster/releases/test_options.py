@@ -7,7 +7,7 @@ from trio.testing import MockClock
 from tests.cluster.support.release_bench import bench
 from tests.cluster.support.release_requests import config_map, request
 from wharfinger.cluster.objects.ownership import Owner
-from wharfinger.cluster.releases.options import EngineOptions, nobodys, utc_now
+from wharfinger.cluster.releases.options import EngineOptions, unattributed, utc_now
 
 
 def test_defaults() -> None:
@@ -15,7 +15,7 @@ def test_defaults() -> None:
     assert (options.field_manager, options.force) == ("wharfinger", False)
     assert options.now().tzinfo is UTC
     assert utc_now().utcoffset() is not None
-    with nobodys(Owner("web", "default")):
+    with unattributed(Owner("web", "default")):
         pass
 
 

@@ -99,7 +99,7 @@ async def test_a_conflict_with_our_own_unanswered_write_is_success(autojump_cloc
 async def test_a_conflict_with_somebody_is_one(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.theirs.begin(WANTED, None, [])
-        with pytest.raises(ReleaseBusyError, match="revision 1 was written by somebody else"):
+        with pytest.raises(ReleaseBusyError, match="revision 1 was written by another process"):
             await at.ours.begin(WANTED, None, [])
         with pytest.raises(ReleaseBusyError):
             await at.ours.settled(OWNER)
@@ -110,7 +110,7 @@ async def test_a_record_that_somebody_wrote_over_is_his(autojump_clock: MockCloc
         first = await at.ours.begin(WANTED, None, [])
         (theirs,) = await at.theirs.history(OWNER)
         await at.theirs.mark(theirs, ReleaseStatus.FAILED, "taken over")
-        with pytest.raises(ReleaseBusyError, match="changed by somebody else"):
+        with pytest.raises(ReleaseBusyError, match="changed by another process"):
             await at.ours.mark(first, ReleaseStatus.DEPLOYED, "Install complete")
         assert await at.statuses() == [(1, "failed")]
         await at.theirs.remove_all(OWNER)

@@ -7,7 +7,7 @@ from wharfinger.control_plane.access.users import (
     ANONYMOUS,
     Authenticator,
     User,
-    nobody,
+    no_account,
     service_account_groups,
     service_account_of,
 )
@@ -51,7 +51,7 @@ def test_wrong_tokens_are_nobodys(authorization: str) -> None:
 
 def test_without_a_token_everybody_is_an_administrator() -> None:
     assert Authenticator(None).user({"authorization": "Bearer x"}) is ADMINISTRATOR
-    assert Authenticator(None).by_token("x") is nobody("x") is None
+    assert Authenticator(None).by_token("x") is no_account("x") is None
 
 
 @pytest.mark.parametrize(

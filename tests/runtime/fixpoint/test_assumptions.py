@@ -78,7 +78,7 @@ def group() -> Outcome:
         (Bodies(lambda: Terminal(str(bursts()))), "LookupError: burst"),
         (Bodies(lambda: Terminal("ready"), bursts), "LookupError: burst"),
         (Bodies(group), "ExceptionGroup: two (2 sub-exceptions)"),
-        (Bodies(Outside), "it waits for the world outside, and nobody speaks for that here"),
+        (Bodies(Outside), "it waits for the world outside, which this run does not have"),
     ],
     ids=["body", "whether it sweeps", "group", "waits for nobody"],
 )

@@ -107,7 +107,7 @@ class Machine(Generic[K, R]):
         return tuple((self._records[failure.key].row, failure) for failure in self._retries)
 
     def all_attempted(self) -> int:
-        """Return the revision up to which each row was attempted at least once, or is gone, whoever its owner is."""
+        """Return the revision up to which each row was attempted at least once, or is gone, for all owners."""
         return min((owner.attempted(self.consumed) for owner in self._owners.values()), default=self.consumed)
 
     def all_low_watermark(self) -> int:

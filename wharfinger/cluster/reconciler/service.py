@@ -56,8 +56,8 @@ class Progress:
     low_watermark: int
 
 
-def nobodys(_row: object) -> AbstractContextManager[None]:
-    """Return the owner of operations that belong to no owner in particular."""
+def unattributed(_row: object) -> AbstractContextManager[None]:
+    """Attribute an operation to no package."""
     return nullcontext()
 
 
@@ -71,7 +71,7 @@ async def open_reconciler(
     options: ReconcilerOptions = _DEFAULT,
     statuses: Statuses[K] | None = None,
     batch: BatchOperations[K, R] | None = None,
-    during: Callable[[R], AbstractContextManager[None]] = nobodys,
+    during: Callable[[R], AbstractContextManager[None]] = unattributed,
     draw: Callable[[], float] = random.random,
     metrics: ReconcilerMetrics | None = None,
     attempted: Callable[[Attempt[K, R], Failure[K] | None], None] | None = None,
@@ -136,7 +136,7 @@ class Reconciler(Generic[K, R]):
         """Report to these from now on; see :func:`open_reconciler`."""
         self._metrics, self._attempted = metrics, attempted
 
-    # --- for whoever waits -------------------------------------------------------------------------------------------------
+    # --- for waiting tasks ------------------------------------------------------------------------------------------------
 
     async def wait_until_reconciled(
         self, revision: int, owner: Hashable, *, until_settled: bool = False, keys: Container[K] | None = None
@@ -160,7 +160,7 @@ class Reconciler(Generic[K, R]):
         ``until_settled``: of each owner, until every row is Done or deleted, or one of them failed permanently or too often.
         """
         machine = self._machine
-        blocking: list[Hashable] = []  # the owner that was found last: nobody else is looked at until it is done
+        blocking: list[Hashable] = []  # the owner that was found last: no other is checked until it is done
 
         def is_over() -> bool:
             if machine.consumed < revision:
@@ -225,7 +225,7 @@ class Reconciler(Generic[K, R]):
         """Return a sentence: ``OK, 3 objects``, or the failures."""
         return health(len(self._table.snapshot()), self._machine.retries, self._pruning.error)
 
-    # --- for whoever wants something ---------------------------------------------------------------------------------------
+    # --- for requests ------------------------------------------------------------------------------------------------------
 
     def refresh(self, keys: Iterable[K]) -> None:
         """Bring these keys to their rows once more, as the rate allows: those that are Done, and those that failed

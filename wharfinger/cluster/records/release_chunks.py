@@ -170,7 +170,7 @@ def index_of(head: Release) -> ChunkIndex | None:
         said = decode_json(text, max_bytes=MAX_RECORD_BYTES, what="it")
         digests = find_list(said, "sha256")
         if not 0 < len(digests) <= MAX_CHUNKS:
-            raise ShapeError(f"{len(digests)} chunks")
+            raise ShapeError(f"it names {len(digests)} chunks, and 1 to {MAX_CHUNKS} are allowed")
         index = ChunkIndex(
             find_int(said, "revision"),
             tuple(one for one in digests if isinstance(one, str) and _DIGEST.fullmatch(one)),
@@ -178,7 +178,7 @@ def index_of(head: Release) -> ChunkIndex | None:
     except (ShapeError, JsonError) as error:
         raise ReleaseRecordError(f"{what} cannot be read: {error}") from error
     if len(index.digests) != len(digests):
-        raise ReleaseRecordError(f"{what} has something that is no digest")
+        raise ReleaseRecordError(f"{what} names a chunk by a text that is not a SHA-256 digest")
     return index if index.revision == head.revision else None
 
 

@@ -80,7 +80,7 @@ class ForeignChange:
         if self.by_helm:
             return "a helm uninstall"
         if self.gone and head.status is not ReleaseStatus.UNINSTALLING:
-            return "somebody who deleted its records"
+            return "a process that deleted its records"
         if head.holder.identity:
             return str(head.holder)
         return f"{head.holder} (field manager {head.manager})" if head.manager else str(head.holder)
@@ -204,7 +204,7 @@ class ReleaseHeads:
         ours = before.status is ReleaseStatus.UNINSTALLING and before.holder.identity == self._ours.identity
         if (
             self.synced and not ours and before.owner not in self._releases
-        ):  # whoever was quicker than our own uninstall
+        ):  # another writer was quicker than our own uninstall
             self._tell(ForeignChange(before, gone=True))
 
     def _of(self, place: tuple[str, str]) -> ReleaseHead | None:

@@ -173,7 +173,7 @@ class ReleaseStore:
             except ConflictError as error:
                 self._doubtful.add(Owner(release.name, release.namespace))
                 raise ReleaseBusyError(
-                    f"release {release.namespace}/{release.name}: revision {release.revision} was written by somebody else "
+                    f"release {release.namespace}/{release.name}: revision {release.revision} was written by another process "
                     "just now; trying again will go on from there"
                 ) from error
             await self._chunks.give_to(secret, packed.chunk_names)
@@ -218,7 +218,7 @@ class ReleaseStore:
             self._doubtful.add(Owner(release.name, release.namespace))
             raise ReleaseBusyError(
                 f"release {release.namespace}/{release.name}: the record of revision {release.revision} was changed by "
-                "somebody else meanwhile; trying again will go on from there"
+                "another process meanwhile; the retry continues from there"
             ) from error
         return written
 
@@ -255,7 +255,7 @@ class ReleaseStore:
         except ConflictError as error:
             self._doubtful.add(Owner(release.name, release.namespace))
             raise ReleaseBusyError(
-                f"release {release.namespace}/{release.name}: somebody else deleted revision {release.revision} and wrote it "
+                f"release {release.namespace}/{release.name}: another process deleted revision {release.revision} and wrote it "
                 "anew meanwhile; trying again will go on from there"
             ) from error
         if stored.index is not None:

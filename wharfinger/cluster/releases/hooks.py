@@ -133,7 +133,7 @@ def hook_entry(hook: Hook) -> JsonObject:
 
 
 def hooks_of(release: Release) -> list[Hook]:
-    """Return the hooks in a record, whoever wrote it. Raises FormatError."""
+    """Return the hooks in a record, of any writer. Raises FormatError."""
     texts = (find_str(entry, "manifest") for entry in release.hooks)
     return read_hooks(texts, f"hook of release {release.namespace}/{release.name}")
 
@@ -208,7 +208,7 @@ class HookRunner:
                 self._made.add(key)
             except ConflictError as error:
                 if await look_up(self._client, key) is None:
-                    raise  # a conflict with nobody
+                    raise  # a conflict without another writer
                 if not unanswered:
                     raise HookFailedError(
                         f"{event} {hook}: it is still there from before; delete it, or give it {DELETE_POLICY}: "

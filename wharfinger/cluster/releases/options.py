@@ -29,7 +29,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def nobodys(_owner: Owner) -> AbstractContextManager[None]:
+def unattributed(_owner: Owner) -> AbstractContextManager[None]:
     """Do nothing: the operations of the engine are attributed to no package."""
     return nullcontext()
 
@@ -50,7 +50,7 @@ class EngineOptions:
     holder: Holder | str = "wharfinger"
     force: bool = False
     history: int = HISTORY
-    during: Callable[[Owner], AbstractContextManager[None]] = nobodys
+    during: Callable[[Owner], AbstractContextManager[None]] = unattributed
     expressions: Expressions | None = None
     grace_s: float = GRACE_S
     confined: Confined = unconfined

@@ -119,7 +119,7 @@ class RecordKeeper:
         for _ in range(ATTEMPTS - 1):
             try:
                 return await patiently(partial(self._store.tidy, history, self._history))
-            except ReleaseBusyError:  # a conflict with nobody: what is there is read, and tidied
+            except ReleaseBusyError:  # a conflict without another writer: read the records again, and tidy them
                 release = history[-1].release
                 history = await self.history(Owner(release.name, release.namespace))
         return await patiently(partial(self._store.tidy, history, self._history))

@@ -53,7 +53,7 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
     return (_ACCOUNTS, f"{_ACCOUNTS}:{namespace}")
 
 
-def nobody(_token: str) -> User | None:
+def no_account(_token: str) -> User | None:
     """Return None: this authenticator knows no tokens."""
     return None
 
@@ -64,7 +64,7 @@ class Authenticator:
     ``accounts`` returns the service account of a token, or None.
     """
 
-    def __init__(self, token: str | None, accounts: ByToken = nobody) -> None:
+    def __init__(self, token: str | None, accounts: ByToken = no_account) -> None:
         self._token = token
         self._accounts = accounts
 

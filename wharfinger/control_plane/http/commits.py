@@ -32,5 +32,5 @@ class Commits:
                 self._backend.commit()
             finally:
                 over.set()
-        if self._backend.failed_commits != failed_before:  # whoever it was that tried to commit
+        if self._backend.failed_commits != failed_before:  # whichever request tried to commit
             raise CommitError("what was written could not be kept, and was undone; look at the disk")

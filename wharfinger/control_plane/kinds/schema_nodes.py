@@ -1,6 +1,6 @@
 """Looking into one node of a schema (``JSONSchemaProps``); what has the wrong type reads as absent.
 
-Bodies are decoded before they come here, so a wrong type is not somebody's mistake that had to be told.
+Bodies are decoded before they come here, so a wrong type is not a user's mistake that would have to be reported.
 """
 
 from collections.abc import Callable, Iterator

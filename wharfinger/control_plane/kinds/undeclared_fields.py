@@ -1,4 +1,4 @@
-"""Fields that nobody declared: found, and left out (field validation, KEP-2885; pruning of custom resources).
+"""Fields that the schema does not declare: found, and removed (field validation, KEP-2885; pruning of custom resources).
 
 What is declared comes from the kind's :class:`ListTypes`, so built-in and custom kinds go one way. An object of a custom
 schema that declares no properties keeps what is in it.

@@ -2,7 +2,7 @@
 
 Every writer is a *manager*; what it owns is one entry per manager, operation, apiVersion and subresource (an entry
 made by ``Apply`` is the same whatever version it was made with). An Update owns what it changed, and takes it from
-everybody else; a field that went away is owned by nobody. Two rules keep entries bounded and honest: fields that the
+everybody else; a field that was removed has no owner. Two rules keep entries bounded and honest: fields that the
 server alone decides are never tracked, and at most MAX_UPDATE_ENTRIES entries of Updates are kept, the oldest of which
 melt into one named ``ancient-changes``.
 
@@ -102,7 +102,7 @@ def record_update(
     """``after`` with the managedFields that an Update (PUT, POST, any patch but apply) leaves; a new object.
 
     ``before`` is the stored object, None at creation. An object that was stored without entries stays untracked until
-    somebody applies it. What the request itself says of managedFields is honoured as the API server does: entries
+    a manager applies it. What the request itself says of managedFields is honoured as the API server does: entries
     replace the stored ones, ``[{}]`` drops them all, anything else (and everything on a subresource) is ignored.
     """
     try:

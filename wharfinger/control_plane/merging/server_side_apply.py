@@ -1,7 +1,7 @@
 """Server-side apply (KEP-555): a manager says what it wants of an object, and owns exactly that.
 
 The intent is merged into the live object by the kind's list types. What this manager owned by its last apply, left out
-now and nobody else owns, goes away. A field that would change while another manager owns it is a conflict, unless forced;
+now and no other manager owns, is removed. A field that would change while another manager owns it is a conflict, unless forced;
 a field two managers agree on is owned by both.
 
 The steps, each a pure function of documents and field sets: merge → prune → compare with live → conflicts → entries.
@@ -150,7 +150,7 @@ def _settle(
 
 
 def _prune(merged: JsonObject, managers: Managers, last: Owned | None, lists: ListTypes) -> JsonObject:
-    """Without what the applying manager owned by its last apply, and nobody owns now."""
+    """Return the object without the fields that the applying manager owned by its last apply, and no manager owns now."""
     if last is None:
         return merged
     formerly = with_named_parents(last.fields, lists)

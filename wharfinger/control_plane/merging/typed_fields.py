@@ -78,7 +78,7 @@ def item_element(item: JsonValue, lists: ListTypes) -> str:
 
 
 class KeylessItemError(FormatError):
-    """An item of a keyed list cannot be told apart from others: fields of such an object belong to nobody."""
+    """An item of a keyed list cannot be told apart from others: fields of such an object have no owner."""
 
 
 class Comparison(NamedTuple):
@@ -147,7 +147,7 @@ class _Comparer:
             here = (*path, element)
             if len(lefts) > 1 and len(rights) > 1:
                 self.note(list(lefts), list(rights), here)
-            elif len(rights) > 1:  # what there was in it is nobody's: one of several cannot be told apart
+            elif len(rights) > 1:  # its old content has no owner: equal items cannot be distinguished
                 if lefts:
                     self.walk(lefts[0], _ABSENT, lists.item, here)
                 self.added.append(here)

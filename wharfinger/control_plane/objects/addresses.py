@@ -49,7 +49,7 @@ def legacy_ip_errors(field: str, value: str, old: Collection[str] = ()) -> list[
 
 
 def endpoint_ip_errors(field: str, value: str) -> list[FieldError]:
-    """``ValidateEndpointIP``: addresses that nobody else can reach."""
+    """``ValidateEndpointIP``: addresses that no other host can reach."""
     address = parse_ip(value)
     if address is None:
         return [invalid(field, value, "must be a valid IP address")]

@@ -1,4 +1,4 @@
-"""Reviews of access (authorization.k8s.io/v1): may somebody do something, and what may he do at all."""
+"""Reviews of access (authorization.k8s.io/v1): whether a user may do something, and all that a user may do."""
 
 from typing import Final
 
@@ -31,14 +31,14 @@ def self_subject_access_review(asked: Asked) -> JsonObject:
 
 
 def subject_access_review(asked: Asked) -> JsonObject:
-    """May somebody else."""
+    """Review the access of any user."""
     review = reviewed(asked)
     _check(_exclusive(review) + _subject(review) + _selectors(review) + _bare(review))
     return _judged(asked, review, _user(review))
 
 
 def local_subject_access_review(asked: Asked) -> JsonObject:
-    """May somebody else, in a namespace."""
+    """Review the access of any user in a namespace."""
     review = reviewed(asked)
     errors = _exclusive(review) + _subject(review) + _selectors(review)
     errors += _bare(review, but="namespace", why="must be empty except for namespace")

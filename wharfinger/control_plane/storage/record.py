@@ -1,4 +1,4 @@
-"""One state of one object as the storage keeps it: JSON bytes, decoded when somebody looks inside.
+"""One state of one object as the storage keeps it: JSON bytes, decoded when it is read.
 
 A tree of Python objects takes four times the room of its JSON and has the garbage collector walk it; bytes do neither, and a
 list, a watch or a get of what is stored writes them out as they are. What was decoded lately stays decoded within a bound

@@ -176,7 +176,7 @@ def open_sqlite_storage(path: Path, *, history_limit: int = HISTORY_LIMIT) -> It
 
 
 def _make(path: Path) -> None:
-    """Make the file before SQLite does, which would let everybody read it; its journal takes its mode from it."""
+    """Make the file before SQLite does, which would let all users read it; its journal takes its mode from it."""
     missing = [folder for folder in path.absolute().parents if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700)

@@ -1,7 +1,7 @@
 """Delete: at once where nothing holds the object, else marked and left to those who hold it.
 
 Propagation only sets finalizers here (``orphan``, ``foregroundDeletion``); the garbage collector does the rest. Pods that run
-somewhere are given time to end: whoever runs them deletes them then, with no time left.
+somewhere are given time to end: their kubelet deletes them then, with no time left.
 """
 
 from dataclasses import replace

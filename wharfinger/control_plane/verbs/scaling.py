@@ -136,7 +136,7 @@ def _write(
     """Give the object the number of a scale: an update of one field, which managed fields say was made through it."""
     paths, name = _paths(served), find_str(old, "metadata", "name")
     if not applied:
-        if find(scale, "spec", "replicas") == 0:  # a zero is left out, so nobody owns it
+        if find(scale, "spec", "replicas") == 0:  # a zero is left out, so it has no owner
             spec = find_object(scale, "spec")
             scale = {**scale, "spec": {name: value for name, value in spec.items() if name != "replicas"}}
         scale = record_update(

@@ -97,13 +97,13 @@ class Bells:
         return self._events[collection]
 
     def ring(self, collection: Collection) -> None:
-        """Wake everybody who waits for a collection."""
+        """Wake all that wait for a collection."""
         event = self._events.pop(collection, None)
         if event is not None:
             event.set()
 
     def ring_all(self) -> None:
-        """Wake everybody."""
+        """Wake all that wait."""
         for collection in list(self._events):
             self.ring(collection)
 

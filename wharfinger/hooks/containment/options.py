@@ -122,7 +122,7 @@ def containment_of(
 
 
 def _check_users(first: int, last: int) -> None:
-    """Check that the users belong to nobody else: all their processes will be killed. Raises ContainmentError."""
+    """Check that nothing else uses these users: all their processes will be killed. Raises ContainmentError."""
     if os.geteuid() != 0:
         raise ContainmentError("--hook-users: only root can run hooks as other users; leave it out")
     for number, whose in _numbers_of_others(first, last):

@@ -224,7 +224,7 @@ class _Convergence:
         except Exception as error:  # noqa: BLE001 - not swallowed: it is the outcome of this node, and is reported as such
             outcome = Crashed(f"{type(error).__name__}: {error}"[:_KEPT])
         if isinstance(outcome, Outside) and not self._speaks:
-            outcome = Crashed("it waits for the world outside, and nobody speaks for that here")
+            outcome = Crashed("it waits for the world outside, which this run does not have")
         if isinstance(outcome, Crashed):
             self._crashed[who] = outcome.message
         self.take(Finished(who, order.run, outcome, sweep))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Finds out what everybody wants to know: the name of the cluster.
+# Finds out what all modules need: the name of the cluster.
 set -euo pipefail
 
 if [[ "${1:-}" == --config ]]; then
