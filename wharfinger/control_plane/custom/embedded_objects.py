@@ -88,8 +88,6 @@ def coerced(schema: JsonObject, value: JsonValue, path: str = "", *, root: bool 
 def coerced_metadata(schema: JsonObject, value: JsonValue) -> tuple[JsonValue, list[str]]:
     """Return the value with only known metadata in embedded objects, and the paths of unknown metadata, sorted."""
     unknown: list[str] = []
-    if not schemas.has(schema, lambda node: schemas.flag(node, schemas.EMBEDDED)):
-        return value, unknown  # most schemas have no embedded objects
     kept = _coerced_metadata(schema, value, "", unknown)
     return kept, sorted(unknown)
 

@@ -57,6 +57,9 @@ class TooMuchError(Exception):
     """The validation of a value takes more than ``MAX_STEPS`` steps."""
 
 
+_BRANCHES: Final = frozenset({*schemas.BRANCHES, "not"})
+
+
 @dataclass(slots=True)
 class Checker:
     """The validator of values below one place; ``base`` is its field path, "" for an object. Raises TooMuchError."""
@@ -154,6 +157,9 @@ def _type(checker: Checker, found: Found, types: tuple[str, ...], form: str, val
 
 def _branches(checker: Checker, found: Found, schema: JsonObject, value: JsonValue, path: str) -> None:
     """Check ``anyOf``, ``oneOf``, ``allOf`` and ``not``, in this order, without tolerance for unchanged values."""
+    found.held += 2  # for all branches together
+    if _BRANCHES.isdisjoint(schema):
+        return
     _any_of(checker, found, schema, value, path)
     _one_of(checker, found, schema, value, path)
     wanted = schemas.branches(schema, "allOf")
@@ -169,7 +175,6 @@ def _branches(checker: Checker, found: Found, schema: JsonObject, value: JsonVal
     if refused is not None and not checker.checked(refused, value, path, None).problems:
         text = f"{quoted(path)} must not validate the schema (not)"
         found.add(text, checker.unnamed(text))
-    found.held += 2  # for all branches together
 
 
 def _any_of(checker: Checker, found: Found, schema: JsonObject, value: JsonValue, path: str) -> None:
