@@ -28,7 +28,7 @@ test-full: setup ## all tests with the full figures (hours)
 lint: setup ## ruff, mypy, import contract
 	@.ci/lint
 
-bench: setup ## benchmarks (ratios, see bench/README.md)
+bench: setup ## benchmarks, ratios against yardsticks (within 4 minutes; see bench/README.md)
 	@$(PY) -m bench
 
 build: setup ## wheel and sdist in dist/

@@ -1,12 +1,20 @@
-"""Run the benchmarks: ``python -m bench [PART ...]``; prints one row a measurement, exit code 1 if a budget is passed."""
+"""Run the benchmarks: ``python -m bench [--long] [PART ...]``.
 
+One row a measurement goes to standard output, and what is being measured to standard error. A row over its budget is
+measured again, with its part, and the lower ratio counts: other work on the machine can only make a ratio worse. The exit
+code is 1 if a budget is exceeded in every run, 2 for a wrong command line.
+"""
+
+import argparse
 import importlib
 import sys
-from typing import cast
+import time
+from collections.abc import Iterator
+from typing import Final, cast
 
 from bench.measure import Measure, Ratio
 
-PARTS = (
+PARTS: Final = (
     "formats",
     "process",
     "queue",
@@ -28,31 +36,64 @@ PARTS = (
     "runtime",
     "memory",
 )
+RUNS: Final = 3
+"""The most runs of a part."""
 
 
 def main() -> int:
     """Measure the parts named, or all."""
-    chosen = sys.argv[1:] or PARTS
-    if unknown := set(chosen) - set(PARTS):
-        print(f"error: no benchmark of {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}", file=sys.stderr)
-        return 2
-    print(f"{'part':<10}{'what':<44}{'against':<44}{'ours ms':>10}{'theirs ms':>10}{'ratio':>8}{'budget':>8}")
-    passed = False
-    for part in chosen:
-        measure = cast("Measure", importlib.import_module(f"bench.{part}").measure)
-        for row in measure():
+    arguments = _arguments()
+    chosen = cast("list[str]", arguments.part) or list(PARTS)
+    began, over = time.monotonic(), list[str]()
+    print(f"{'part':<13} {'what':<43} {'against':<43} {'ours':>9} {'theirs':>9} {'ratio':>7} {'budget':>7}", flush=True)
+    for number, part in enumerate(chosen, 1):
+        _progress(f"measuring {part}, part {number} of {len(chosen)}, {time.monotonic() - began:.0f} s so far")
+        for row in rows_of(part, long=cast("bool", arguments.long)):
+            _progress("")
             print(line(row), flush=True)
-            passed = passed or row.ratio > row.budget
-    return 1 if passed else 0
+            over += [row.what] if row.is_over else []
+    _progress("")
+    said = f"{len(over)} over budget: {'; '.join(over)}" if over else "every row is within its budget"
+    print(f"{len(chosen)} parts in {time.monotonic() - began:.0f} s; {said}")
+    return 1 if over else 0
+
+
+def rows_of(part: str, *, long: bool) -> Iterator[Ratio]:
+    """Yield the rows of a part; the part runs again while rows are over budget, at most RUNS times."""
+    measure = cast("Measure", importlib.import_module(f"bench.{part}").measure)
+    best = list(measure(long))
+    for run in range(2, 1 + RUNS):
+        if not any(row.is_over for row in best):
+            break
+        _progress(f"measuring {part} again, run {run}: {sum(row.is_over for row in best)} over budget")
+        best = [min(pair, key=lambda row: row.ratio) for pair in zip(best, measure(long), strict=True)]
+    yield from best
 
 
 def line(row: Ratio) -> str:
-    """One row of the table; a passed budget is marked."""
-    mark = "  over budget" if row.ratio > row.budget else ""
-    return (
-        f"{row.part:<10}{row.what:<44}{row.yardstick:<44}{row.ours_s * 1e3:>10.2f}{row.theirs_s * 1e3:>10.2f}"
-        f"{row.ratio:>8.2f}{row.budget:>8.1f}{mark}"
+    """Return one row of the table; an exceeded budget is marked."""
+    ours, theirs = row.unit.shown(row.ours), row.unit.shown(row.theirs)
+    mark = "  over budget" if row.is_over else ""
+    return f"{row.part:<13} {row.what:<43} {row.yardstick:<43} {ours:>9} {theirs:>9} {row.ratio:>7.2g} {row.budget:>7g}{mark}"
+
+
+def _progress(text: str) -> None:
+    """Show one line on a terminal in place of the last; elsewhere each line, and nothing for an empty one."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+    elif text:
+        print(text, file=sys.stderr, flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Measure the parts against their yardsticks; see bench/README.md."
     )
+    parser.add_argument("--long", action="store_true", help="measure the large sizes, too: takes about ten minutes")
+    parser.add_argument(
+        "part", nargs="*", choices=[*PARTS, []], metavar="PART", help=f"all if none is named: {', '.join(PARTS)}"
+    )
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 
 from bench.control_plane_load import PATIENCE_S, Figures, Load
-from bench.measure import Ratio
+from bench.measure import Ratio, Unit
 
 RATE: Final = 2_000
 """Writes a second."""
@@ -31,7 +31,8 @@ WATCHERS: Final = 50
 P99_S: Final = 0.025
 MEMORY: Final = 3.0
 """Bytes of the process for each byte stored, above what it has with nothing in it."""
-SHORT_S: Final = 5.0
+SHORT_S: Final = 3.0
+LONG_S: Final = 30.0
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -52,15 +53,17 @@ class Result:
         return (max(self.rss_full, self.rss_end) - self.rss_empty) / self.load.stored_bytes
 
 
-def measure() -> Iterator[Ratio]:
+def measure(long: bool) -> Iterator[Ratio]:
     """The figures this part promises, against what is promised."""
-    part, server = "apiserver", f"{WATCHERS} watches, {OBJECTS} objects"
+    part, server = "control_plane", f"{WATCHERS} watches, {OBJECTS} objects"
     for data in (False, True):
         where = "on disk" if data else "in memory"
-        result = run(Load(rate=RATE, seconds=SHORT_S, objects=OBJECTS, watchers=WATCHERS), data=data)
+        result = run(
+            Load(rate=RATE, seconds=LONG_S if long else SHORT_S, objects=OBJECTS, watchers=WATCHERS), data=data
+        )
         yield Ratio(part, f"a write {where}, {server}", f"a core at {RATE}/s", result.cpu_per_write, 1 / RATE, 1.0)
         yield Ratio(part, f"slowest 1 % of writes {where}", "25 ms", result.load.p99, P99_S, 1.0)
-        yield Ratio(part, f"memory for each byte {where}", "1 byte", result.growth / 1e3, 1e-3, MEMORY)
+        yield Ratio(part, f"memory for each byte {where}", "1 byte", result.growth, 1, MEMORY, Unit.BYTES)
 
 
 def run(load: Load, *, data: bool, profile: str = "") -> Result:

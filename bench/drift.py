@@ -28,7 +28,7 @@ OBJECTS: Final = 1_200
 EVENTS: Final = 2_000
 
 
-def measure() -> Iterator[Ratio]:
+def measure(long: bool) -> Iterator[Ratio]:
     """One event of a status, one judgement of an object in full, and what is kept of an object."""
     desired, live, key, client = trio.run(_applied)
     monitor, applied = _monitor(desired, live, key, client)

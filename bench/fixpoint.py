@@ -78,8 +78,8 @@ def layered(layers: int, width: int, *, name: str = "") -> Wanted:
     return wanted
 
 
-def measure() -> Iterator[Ratio]:
-    """10,000 nodes; 100,000 against 100 times 1,000; a change that reaches ten of 10,000 against one in a graph of ten."""
+def measure(long: bool) -> Iterator[Ratio]:
+    """Measure 10,000 nodes; one large graph against small ones; a change that reaches ten of 10,000 nodes."""
     wanted = layered(LAYERS, WIDTH)
 
     def converged() -> None:
@@ -102,22 +102,22 @@ def measure() -> Iterator[Ratio]:
         budget=60.0,
         rounds=3,
     )
-    yield _sizes()
+    yield _sizes(1000 if long else 200)
     yield _changes()
 
 
-def _sizes() -> Ratio:
-    large, small = layered(LAYERS, 1000), layered(LAYERS, 10)
+def _sizes(width: int) -> Ratio:
+    large, small, graphs = layered(LAYERS, width), layered(LAYERS, 10), width // 10
 
     def one_large() -> None:
         Driver(large).tell(Seeded(tuple(large)))
 
     def many_small() -> None:
-        for _ in range(100):
+        for _ in range(graphs):
             Driver(small).tell(Seeded(tuple(small)))
 
     what = f"{len(large)} nodes in one graph"
-    return compare("fixpoint", what, f"100 graphs of {len(small)}", one_large, many_small, budget=1.5, rounds=3)
+    return compare("fixpoint", what, f"{graphs} graphs of {len(small)}", one_large, many_small, budget=1.5, rounds=3)
 
 
 def _changes() -> Ratio:

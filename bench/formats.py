@@ -52,7 +52,7 @@ PATCH: list[JsonValue] = [
 ]
 
 
-def measure() -> Iterator[Ratio]:
+def measure(long: bool) -> Iterator[Ratio]:
     """YAML and archives against what has no guards; schemas, patches, versions and schedules against bare libraries."""
     yield _yaml()
     with tempfile.TemporaryDirectory() as folder:

@@ -40,7 +40,7 @@ FILTER: Final = "{name: .metadata.name, a: .data.a}"
 LIMITS: Final = Limits(wall_s=30, stdout_bytes=1_000_000)
 
 
-def measure() -> Iterator[Ratio]:
+def measure(long: bool) -> Iterator[Ratio]:
     """A hook run, a filter applied, a monitor that lists, a monitor that follows."""
     yield from trio.run(_measure)
 

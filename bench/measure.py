@@ -7,39 +7,58 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Final
 
 ROUNDS: Final = 9
 """After one to warm up. Fewer where a round takes seconds."""
 
 
+class Unit(Enum):
+    """The unit of a row, with the names of its multiples, the largest first."""
+
+    SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+    BYTES = ((2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
+
+    def shown(self, value: float) -> str:
+        """Return a value with three digits and the unit that suits it."""
+        size, name = next((one for one in self.value if value >= one[0]), self.value[-1])
+        return f"{value / size:.3g} {name}"
+
+
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Median seconds of one round of ours and of the yardstick; ``budget`` is the highest ratio we allow ourselves."""
+    """Medians of one round of ours and of the yardstick, in ``unit``; ``budget`` is the highest ratio allowed."""
 
     part: str
     what: str
     yardstick: str
-    ours_s: float
-    theirs_s: float
+    ours: float
+    theirs: float
     budget: float
+    unit: Unit = Unit.SECONDS
 
     @property
     def ratio(self) -> float:
-        """How many times longer ours takes."""
-        return self.ours_s / self.theirs_s
+        """The number of times that ours is larger."""
+        return self.ours / self.theirs
+
+    @property
+    def is_over(self) -> bool:
+        """True if the budget is exceeded."""
+        return self.ratio > self.budget
 
     def each_of(self, ours: int) -> "Ratio":
-        """Where a round of ours does so many of what the yardstick does once: the time of one."""
-        return replace(self, ours_s=self.ours_s / ours)
+        """Return the row for one, if a round of ours does ``ours`` times what the yardstick does once."""
+        return replace(self, ours=self.ours / ours)
 
     def per(self, count: int) -> "Ratio":
-        """Where a round of either does the same thing so many times: the time of one."""
-        return replace(self, ours_s=self.ours_s / count, theirs_s=self.theirs_s / count)
+        """Return the row for one, if a round of either does the same thing ``count`` times."""
+        return replace(self, ours=self.ours / count, theirs=self.theirs / count)
 
 
-Measure = Callable[[], Iterator[Ratio]]
-"""What each benchmark module offers as ``measure``."""
+Measure = Callable[[bool], Iterator[Ratio]]
+"""The function ``measure`` of each benchmark module; its argument is True for the long rows."""
 
 
 def compare(
@@ -72,7 +91,7 @@ async def compare_async(
     budget: float,
     rounds: int = ROUNDS,
 ) -> Ratio:
-    """`compare` for async functions."""
+    """Time two async functions in turns."""
     mine, other = [], []
     for number in range(1 + rounds):
         first, second = await _timed_async(ours), await _timed_async(theirs)
@@ -83,7 +102,7 @@ async def compare_async(
 
 
 def repeated(times: int, function: Callable[[], object]) -> Callable[[], None]:
-    """A function that calls another so often: what takes microseconds is not timed one by one."""
+    """Return a function that calls another ``times`` times: what takes microseconds is not timed one by one."""
 
     def run() -> None:
         for _ in range(times):

@@ -6,7 +6,6 @@ as they are asked for, so that nobody else holds them; the filter is the real on
 
 import gc
 import json
-import os
 import random
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
@@ -15,7 +14,7 @@ from typing import Final, cast
 
 import trio
 
-from bench.measure import Ratio
+from bench.measure import Ratio, Unit
 from tests.hooks.support.bindings import binding
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.raw_object import RawEvent, RawObject, RawPage, read_raw_object
@@ -25,7 +24,9 @@ from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.hooks.watching.monitor import Monitor, open_monitors
 from wharfinger.kube.resource import ResourceType
 
-OBJECTS: Final = int(os.environ.get("WHARFINGER_BENCH_OBJECTS", "20000"))
+OBJECTS: Final = 20_000
+FEW: Final = 4_000
+"""Enough for the same ratio."""
 OBJECT_BYTES: Final = 5 * 1024
 PAGE: Final = 500
 BUDGET: Final = 0.25
@@ -33,17 +34,17 @@ FILTER: Final = "{name: .metadata.name, phase: .status.phase, images: [.spec.con
 POD: Final = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 
 
-def measure() -> Iterator[Ratio]:
+def measure(long: bool) -> Iterator[Ratio]:
     """MiB that a monitor holds, and that the parsed objects take."""
-    ours = trio.run(_monitored)
-    theirs = _parsed()
-    what = f"{OBJECTS} objects of 5 KiB, jqFilter, MiB"
-    # The columns are milliseconds elsewhere; these are MiB.
-    yield Ratio("monitors", what, "the same objects, json.loads", ours / 2**20 / 1e3, theirs / 2**20 / 1e3, BUDGET)
+    objects = OBJECTS if long else FEW
+    ours = trio.run(_monitored, objects)
+    theirs = _parsed(objects)
+    what = f"{objects} objects of 5 KiB, jqFilter, memory"
+    yield Ratio("monitors", what, "the same objects, json.loads", ours, theirs, BUDGET, Unit.BYTES)
 
 
-async def _monitored() -> int:
-    client = cast("ClusterClient", _Cluster())
+async def _monitored(objects: int) -> int:
+    client = cast("ClusterClient", _Cluster(objects))
     async with open_jq_pool(None) as filters, open_shared_watches(client) as watches:
         await filters.check(FILTER)  # what is made once is made
         gc.collect()
@@ -53,20 +54,20 @@ async def _monitored() -> int:
             monitor = Monitor(client, watches, filters, wanted, hook="bench", namespace=None, emit=lambda _: None)
             async with open_monitors([monitor]):
                 await monitor.wait_listed()
-                if len(monitor.snapshot()) != OBJECTS:
-                    raise SystemExit(f"bench: {len(monitor.snapshot())} objects instead of {OBJECTS}")
+                if len(monitor.snapshot()) != objects:
+                    raise SystemExit(f"bench: {len(monitor.snapshot())} objects instead of {objects}")
                 return _used()
         finally:
             tracemalloc.stop()
 
 
-def _parsed() -> int:
+def _parsed(objects: int) -> int:
     gc.collect()
     tracemalloc.start()
     try:
-        held = [json.loads(_text(number)) for number in range(OBJECTS)]
+        held = [json.loads(_text(number)) for number in range(objects)]
         used = _used()
-        assert len(held) == OBJECTS
+        assert len(held) == objects
         return used
     finally:
         tracemalloc.stop()
@@ -78,7 +79,10 @@ def _used() -> int:
 
 
 class _Cluster:
-    """Lists OBJECTS pods, and then nothing happens."""
+    """A client that lists so many pods, and has no events."""
+
+    def __init__(self, objects: int) -> None:
+        self._objects = objects
 
     async def find_resource(self, _kind: str, _api_version: str = "") -> ResourceType:
         await trio.lowlevel.checkpoint()
@@ -95,7 +99,7 @@ class _Cluster:
         paged: bool = True,
     ) -> AsyncIterator[AsyncIterator[RawPage]]:
         assert (label_selector, field_selector, paged) == ("", "", True)
-        yield _pages()
+        yield _pages(self._objects)
 
     @asynccontextmanager
     async def raw_watch(
@@ -111,10 +115,10 @@ class _Cluster:
         yield _Nothing()
 
 
-async def _pages() -> AsyncIterator[RawPage]:
-    for first in range(0, OBJECTS, PAGE):
+async def _pages(objects: int) -> AsyncIterator[RawPage]:
+    for first in range(0, objects, PAGE):
         await trio.lowlevel.checkpoint()
-        yield RawPage(tuple(_object(number) for number in range(first, min(first + PAGE, OBJECTS))), "7")
+        yield RawPage(tuple(_object(number) for number in range(first, min(first + PAGE, objects))), "7")
 
 
 class _Nothing:

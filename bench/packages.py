@@ -36,7 +36,7 @@ CHART = Path(__file__).resolve().parent.parent / "examples" / "web-service"
 PACKAGE = "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\nrequirements: {kubernetes: '>=1.28'}\n"
 
 
-def measure() -> Iterator[Ratio]:
+def measure(long: bool) -> Iterator[Ratio]:
     """A blob pulled and verified, a small chart rendered; layers unpacked, a package read and packed."""
     yield from trio.run(_measure)
 

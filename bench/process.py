@@ -28,7 +28,7 @@ DEAF = Command(("/bin/bash", "-c", "(trap '' TERM; echo ready; sleep 1000; :) & 
 """Its child ignores SIGTERM, so each ending takes all of the grace, and the sweep finds somebody."""
 
 
-def measure() -> Iterator[Ratio]:
+def measure(long: bool) -> Iterator[Ratio]:
     """/bin/true, with and without the ledger, one by one and all at once; a megabyte of output; many cancelled at once."""
     yield from trio.run(_measure)
 

@@ -24,7 +24,7 @@ class Hop:
         await trio.lowlevel.checkpoint()
 
 
-def measure() -> Iterator[Ratio]:
+def measure(long: bool) -> Iterator[Ratio]:
     """Tasks through one queue, one through each of many, and many through each of very many."""
     yield from trio.run(_measure_few)
     yield from trio.run(_measure_many)

@@ -1,7 +1,7 @@
 """Many small packages on one server: installed against a loop of ``helm install``, looked at again, and kept from drifting.
 
 Everything is real: the daemon, its control plane, a registry, helm and kubectl are processes on loopback. How often each is asked
-is written with the row, as is what a run took on both sides; `WHARFINGER_BENCH_PACKAGES` says how many packages there are.
+is written with the row, as is what a run took on both sides.
 """
 
 import json
@@ -35,10 +35,11 @@ from wharfinger.kube.resource import ResourceType, name_of
 from wharfinger.runtime.resources.resources import APPLICATION
 from wharfinger.runtime.scheduler.events import Rescheduled
 
-PACKAGES: Final = int(os.environ.get("WHARFINGER_BENCH_PACKAGES", "200"))
-HELM_INSTALLS: Final = max(10, PACKAGES // 5)
-EDITS: Final = 100
+PACKAGES: Final = 200
+FEW: Final = 40
 PASSES: Final = 5
+INSTALL_BUDGET: Final = 0.5
+"""0.25 is the aim on a real API server; bench/README.md says why the embedded one gives less."""
 PATIENCE_S: Final = 600
 NAMESPACE: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
 DEPLOYMENT: Final = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
@@ -66,10 +67,11 @@ CHART: Final = {
 }
 
 
-def measure() -> Iterator[Ratio]:
-    """Installs, and drift with all of them installed; then looking at all of them again."""
-    yield from trio.run(_measure)
-    yield trio.run(_second_pass)
+def measure(long: bool) -> Iterator[Ratio]:
+    """Measure installs, drift with all of them installed, and a reconciliation of all without a change."""
+    packages = PACKAGES if long else FEW
+    yield from trio.run(_measure, packages)
+    yield trio.run(_second_pass, packages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Stage:
         subprocess.run(command, env=self.environment, check=True, stdout=subprocess.DEVNULL)
 
 
-async def _measure() -> list[Ratio]:
+async def _measure(packages: int) -> list[Ratio]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         chart = folder / "six"
@@ -99,7 +101,7 @@ async def _measure() -> list[Ratio]:
                 with _drained(daemon.output.fileno()):
                     async with open_client(load_connection(kubeconfig)) as client:
                         stage = Stage(folder, client, str(address), _environment(folder, kubeconfig))
-                        rows = [await _installs(stage, chart), await _drift(stage)]
+                        rows = [await _installs(stage, chart, packages), await _drift(stage, packages)]
                 daemon.process.terminate()
                 await trio.to_thread.run_sync(daemon.process.wait, 60)
                 return rows
@@ -121,7 +123,7 @@ def _environment(folder: Path, kubeconfig: Path) -> dict[str, str]:
     return {**os.environ, **homes, "KUBECONFIG": str(kubeconfig)}
 
 
-async def _installs(stage: Stage, chart: Path) -> Ratio:
+async def _installs(stage: Stage, chart: Path, packages: int) -> Ratio:
     """As many packages as there are by the daemon, some of the same chart by helm; the time of one."""
     target = f"{stage.registry}/packages/six:1.0.0"
     stage.run(*WHARFINGER, "package", "push", str(chart), target, "--plain-http")
@@ -130,31 +132,32 @@ async def _installs(stage: Stage, chart: Path) -> Ratio:
     spec: JsonObject = {"registry": {"repo": f"{stage.registry}/packages", "scheme": "HTTP"}}
     await stage.client.create(_resource("PackageRepository", "default", "", spec))
     ready: set[str] = set()
+    installs = max(10, packages // 5)
     began = time.perf_counter()
     async with open_informer(stage.client, APPLICATION, "ours") as informer:
-        for number in range(PACKAGES):
+        for number in range(packages):
             spec = {"packageName": "six", "packageVersion": "1.0.0"}
             await stage.client.create(_resource("Application", f"six-{number}", "ours", spec))
         with trio.fail_after(PATIENCE_S), informer.changes() as changes:
-            while len(ready) < PACKAGES:
+            while len(ready) < packages:
                 for key in await changes.wait():
                     found = informer.get(key)
                     if found is not None and find_str(found, "status", "summary", "state") == "Ready":
                         ready.add(key.name)
     ours = time.perf_counter() - began
     began = time.perf_counter()
-    for number in range(HELM_INSTALLS):
+    for number in range(installs):
         await trio.to_thread.run_sync(
             stage.run, "helm", "install", f"six-{number}", str(chart), "--namespace", "theirs"
         )
     theirs = time.perf_counter() - began
-    what = f"{PACKAGES} packages of 6 objects to Ready, each"
+    what = f"{packages} packages of 6 objects to Ready, each"
     return Ratio(
-        "releases", what, f"a loop of {HELM_INSTALLS} helm install", ours / PACKAGES, theirs / HELM_INSTALLS, 0.25
+        "releases", what, f"a loop of {installs} helm install", ours / packages, theirs / installs, INSTALL_BUDGET
     )
 
 
-async def _drift(stage: Stage) -> Ratio:
+async def _drift(stage: Stage, packages: int) -> Ratio:
     """`kubectl patch` of a field that is ours, until it is as applied again: the 99th percentile, against one second."""
     broken: dict[str, float] = {}
     mended: list[float] = []
@@ -176,8 +179,8 @@ async def _drift(stage: Stage) -> Ratio:
 
     async with trio.open_nursery() as nursery:
         await nursery.start(watch)
-        for number in range(EDITS):
-            name = f"six-{number * 7 % PACKAGES}"
+        for number in range(packages // 2):
+            name = f"six-{number * 7 % packages}"
             command = ("kubectl", "--namespace", "ours", "patch", "deployment", name, "--type=merge")
             edited = trio.Event()
             await trio.to_thread.run_sync(
@@ -187,14 +190,13 @@ async def _drift(stage: Stage) -> Ratio:
                 await edited.wait()
         nursery.cancel_scope.cancel()
     worst = statistics.quantiles(mended, n=100)[98]
-    print(f"drift: p50 {statistics.median(mended) * 1e3:.0f} ms, p99 {worst * 1e3:.0f} ms, of {len(mended)}")
-    return Ratio("releases", f"drift corrected among {PACKAGES} packages, p99", "one second", worst, 1.0, 1.0)
+    return Ratio("releases", f"drift corrected among {packages} packages, p99", "one second", worst, 1.0, 1.0)
 
 
 # --- once more ------------------------------------------------------------------------------------------------------------
 
 
-async def _second_pass() -> Ratio:
+async def _second_pass(packages: int) -> Ratio:
     """Every package looked at again, nothing changed, in this process: its time against its install's, and nothing written."""
     with tempfile.TemporaryDirectory() as name:
         async with open_world(Path(name)) as world:
@@ -202,19 +204,16 @@ async def _second_pass() -> Ratio:
             await world.repository()
             await _bring_up(world, range(1))
             began = time.perf_counter()
-            await _bring_up(world, range(1, 1 + PACKAGES))
+            await _bring_up(world, range(1, 1 + packages))
             first = time.perf_counter() - began
             with _counted() as requests:
-                await _look_again(world)  # what is made once is made
-                again = statistics.median([await _look_again(world) for _ in range(PASSES)])
+                await _look_again(world, packages)  # what is made once is made
+                again = statistics.median([await _look_again(world, packages) for _ in range(PASSES)])
     writes = [one for one in requests if not one.startswith("GET /")]
-    print(
-        f"second pass: {len(writes)} writes, {len(requests)} requests in {1 + PASSES} passes over {PACKAGES} packages"
-    )
     if writes:
         raise SystemExit(f"bench: nothing changed, and yet: {', '.join(writes[:10])}")
-    what = f"{PACKAGES} packages again, unchanged, each"
-    return Ratio("releases", what, "their install", again / PACKAGES, first / PACKAGES, 0.02)
+    what = f"{packages} packages again, unchanged, each"
+    return Ratio("releases", what, "their install", again / packages, first / packages, 0.02)
 
 
 async def _bring_up(world: World, numbers: range) -> None:
@@ -224,9 +223,9 @@ async def _bring_up(world: World, numbers: range) -> None:
         await world.until_state("prod", f"six-{number}", "Ready")
 
 
-async def _look_again(world: World) -> float:
+async def _look_again(world: World, packages: int) -> float:
     """As the scheduler has a package looked at when what it builds on changed; until the last of them was. Seconds."""
-    names = [f"prod.six-{number}" for number in range(1, 1 + PACKAGES)]
+    names = [f"prod.six-{number}" for number in range(1, 1 + packages)]
     began = time.perf_counter()
     for name in names:
         world.runtime.operations.tell_scheduler(Rescheduled(name, "the benchmark"))

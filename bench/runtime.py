@@ -22,7 +22,7 @@ PACKAGES: Final = 20
 LOOK_S: Final = 0.005
 
 
-def measure() -> Iterator[Ratio]:
+def measure(long: bool) -> Iterator[Ratio]:
     """Create, wait for Ready, delete, wait until it is gone; a restart until all are Ready."""
     yield from trio.run(_main_job)
     yield trio.run(_restart)

@@ -12,7 +12,7 @@ USES = 2000
 WAITERS = 1000
 
 
-def measure() -> Iterator[Ratio]:
+def measure(long: bool) -> Iterator[Ratio]:
     """A slot that is free, and a thousand packages that wait for the same few."""
     yield from trio.run(_measure)
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import trio
 
-from bench.measure import Ratio, compare, compare_async
+from bench.measure import ROUNDS, Ratio, compare, compare_async
 from wharfinger.cluster.tables.snapshot import Index
 from wharfinger.cluster.tables.table import Table
 from wharfinger.cluster.tables.transaction import write
@@ -28,7 +28,7 @@ STEP: Final = 1_000
 ALONE: Final = 10_000
 """Transactions of one row."""
 TURNS: Final = 1_000
-"""How often a change is told to somebody who waits for it."""
+"""The number of times that a change is told to a task that waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,19 @@ class Row:
 Rows = Table[str, Row]
 
 
-def measure() -> Iterator[Ratio]:
-    """By size, with and without an index; against a dictionary; commits; the way of a change; a million."""
+def measure(long: bool) -> Iterator[Ratio]:
+    """By size, with and without an index; against a dictionary; commits; the way of a change; long: a million."""
     gc.collect()
     gc.freeze()
     try:
         large = rows(LARGE)
-        yield from _inserts(large)
-        yield from _reads(large)
-        yield from _commits(large)
+        rounds = ROUNDS if long else 3
+        yield from _inserts(large, rounds)
+        yield from _reads(large, rounds)
+        yield from _commits(large, rounds)
         yield trio.run(_propagation)
-        yield _huge()
+        if long:
+            yield _huge()
     finally:
         gc.unfreeze()
 
@@ -81,7 +83,7 @@ def _parts(some: Sequence[Row]) -> Sequence[Sequence[Row]]:
     return [some[start : start + SMALL] for start in range(0, len(some), SMALL)]
 
 
-def _inserts(large: Sequence[Row]) -> Iterator[Ratio]:
+def _inserts(large: Sequence[Row], rounds: int) -> Iterator[Ratio]:
     parts = _parts(large)
     small = f"{len(parts)} tables of {SMALL}"
     for indexed, what in ((False, ""), (True, ", an index")):
@@ -92,7 +94,7 @@ def _inserts(large: Sequence[Row]) -> Iterator[Ratio]:
 
         one, many = partial(inserted, large), partial(inserted, *parts)
 
-        yield compare("tables", f"{LARGE} rows inserted{what}", small, one, many, budget=2.0, rounds=5).per(LARGE)
+        yield compare("tables", f"{LARGE} rows inserted{what}", small, one, many, budget=2.0, rounds=rounds).per(LARGE)
 
     def plain() -> None:
         held: dict[str, tuple[Row, int]] = {}
@@ -104,12 +106,12 @@ def _inserts(large: Sequence[Row]) -> Iterator[Ratio]:
     def ours() -> None:
         fill(mine, next(others))
 
-    yield compare("tables", f"{LARGE} rows replaced", "dict, (row, revision)", ours, plain, budget=60.0, rounds=5).per(
-        LARGE
-    )
+    yield compare(
+        "tables", f"{LARGE} rows replaced", "dict, (row, revision)", ours, plain, budget=60.0, rounds=rounds
+    ).per(LARGE)
 
 
-def _reads(large: Sequence[Row]) -> Iterator[Ratio]:
+def _reads(large: Sequence[Row], rounds: int) -> Iterator[Ratio]:
     whole = fill(table(), large)
     parts = [fill(table(), part) for part in _parts(large)]
     held = {row.key: row for row in large}
@@ -133,16 +135,20 @@ def _reads(large: Sequence[Row]) -> Iterator[Ratio]:
         assert sum(1 for _ in held.values()) == LARGE
 
     one, many = partial(iterated, whole), partial(iterated, *parts)
-    yield compare("tables", f"{LARGE} rows by revision", small, one, many, budget=1.5).per(LARGE)
-    yield compare("tables", f"{LARGE} rows by revision", "dict.values()", one, plain, budget=5.0).per(LARGE)
+    yield compare("tables", f"{LARGE} rows by revision", small, one, many, budget=1.5, rounds=rounds).per(LARGE)
+    yield compare("tables", f"{LARGE} rows by revision", "dict.values()", one, plain, budget=5.0, rounds=rounds).per(
+        LARGE
+    )
     one, many = partial(replayed, whole), partial(replayed, *parts)
-    yield compare("tables", f"{LARGE} rows as changes", small, one, many, budget=1.5).per(LARGE)
-    yield compare("tables", f"{LARGE} rows as changes", "dict.values()", one, plain, budget=50.0).per(LARGE)
+    yield compare("tables", f"{LARGE} rows as changes", small, one, many, budget=1.5, rounds=rounds).per(LARGE)
+    yield compare("tables", f"{LARGE} rows as changes", "dict.values()", one, plain, budget=50.0, rounds=rounds).per(
+        LARGE
+    )
     ours, theirs = partial(looked_up, whole.snapshot().get), partial(looked_up, held.get)
-    yield compare("tables", f"{LARGE} rows by key", "dict.get", ours, theirs, budget=20.0).per(LARGE)
+    yield compare("tables", f"{LARGE} rows by key", "dict.get", ours, theirs, budget=20.0, rounds=rounds).per(LARGE)
 
 
-def _commits(large: Sequence[Row]) -> Iterator[Ratio]:
+def _commits(large: Sequence[Row], rounds: int) -> Iterator[Ratio]:
     whole, small = fill(table(), large), fill(table(), large[:SMALL])
     among = [fill(table(), large[:SMALL]) for _ in range(100)]
     values = iter(range(1, 10**9))
@@ -164,13 +170,13 @@ def _commits(large: Sequence[Row]) -> Iterator[Ratio]:
 
     of_large, of_small = partial(replace, whole), partial(replace, small)
     what = f"a row a transaction, among {LARGE}"
-    yield compare("tables", what, f"among {SMALL}", of_large, of_small, budget=1.6, rounds=5).per(ALONE)
+    yield compare("tables", what, f"among {SMALL}", of_large, of_small, budget=1.6, rounds=rounds).per(ALONE)
     what = f"{STEP} rows in a transaction on 100 tables"
-    yield compare("tables", what, "on the one that changes", together, apart, budget=1.5, rounds=5).per(ALONE)
+    yield compare("tables", what, "on the one that changes", together, apart, budget=1.5, rounds=rounds).per(ALONE)
 
 
 async def _propagation() -> Ratio:
-    """Until somebody who waits for a change has read it, and said so."""
+    """Measure from a change until a task that waits for it has read it, and said so."""
     mine = fill(table(), rows(SMALL))
     said = trio.Event()
     asked = trio.Event()

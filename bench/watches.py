@@ -36,37 +36,39 @@ CORE: Final = 0.25
 EVENTS: Final = 4_000
 OBJECTS: Final = 100
 SUBSCRIBERS: Final = 20
-ROUNDS: Final = 3
 PATIENCE_S: Final = 60
 
 Measured = Callable[[str], Awaitable[float]]
 """Follows the server at a URL to the last event, and says how many seconds of the processor that took."""
 
 
-def measure() -> Iterator[Ratio]:
+def measure(long: bool) -> Iterator[Ratio]:
     """Events at a steady rate, against what they may cost; events without a pause, against reading and parsing them."""
+    rounds = 5 if long else 1
     each, parsed = f"an event of 5 KiB at {RATE}/s", "bare httpx and msgspec"
-    steady = _median(RATE, _follow)
+    steady = _median(RATE, _follow, rounds)
     quarter, allowed = f"{CORE} of a core", CORE / RATE
     yield Ratio("watches", each, quarter, steady, allowed, 1.0)
-    yield Ratio("watches", each, parsed, steady, _median(RATE, _bare), 1.5)
-    often = _median(RATE, _follow_often)
+    yield Ratio("watches", each, parsed, steady, _median(RATE, _bare, rounds), 1.5)
+    often = _median(RATE, _follow_often, rounds)
     yield Ratio("watches", f"the same, {SUBSCRIBERS} subscribers", quarter, often, allowed, 1.0)
-    yield Ratio("watches", "the same, without a pause", parsed, _median(0, _follow), _median(0, _bare), 2.0)
+    yield Ratio(
+        "watches", "the same, without a pause", parsed, _median(0, _follow, rounds), _median(0, _bare, rounds), 2.0
+    )
 
 
-def _median(rate: int, measured: Measured) -> float:
+def _median(rate: int, measured: Measured, rounds: int) -> float:
     """Seconds of the processor for one event."""
 
     async def limited(url: str) -> float:
         with trio.fail_after(PATIENCE_S):
             return await measured(url)
 
-    rounds = []
-    for _ in range(ROUNDS):
+    seconds = []
+    for _ in range(rounds):
         with _server(rate) as url:
-            rounds.append(trio.run(limited, url) / EVENTS)
-    return statistics.median(rounds)
+            seconds.append(trio.run(limited, url) / EVENTS)
+    return statistics.median(seconds)
 
 
 @contextmanager

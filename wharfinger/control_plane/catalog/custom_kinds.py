@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from wharfinger.control_plane.catalog.columns import AGE, NAME
+from wharfinger.control_plane.custom.embedded_objects import embeds
 from wharfinger.control_plane.custom.schema import CustomSchema
 from wharfinger.control_plane.kinds.json_path import JsonPathError, evaluate, parse_json_path
 from wharfinger.control_plane.kinds.kind import (
@@ -122,6 +123,7 @@ def _version(kind: str, declared: JsonObject) -> KindVersion:
         (NAME, *(columns or (AGE,))),
         crd_list_types(schema),
         schema=schema,
+        embeds=embeds(schema),
         status=find(declared, "subresources", "status") is not None,
         scale=None if scale is None else _scale_paths(as_object(scale, "subresources.scale")),
         subresources=_subresources(kind, declared),

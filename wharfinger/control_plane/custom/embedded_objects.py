@@ -14,6 +14,11 @@ from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
+def embeds(schema: JsonObject) -> bool:
+    """Return whether a schema has embedded objects; most have none, and need none of the other functions."""
+    return schemas.has(schema, lambda node: schemas.flag(node, schemas.EMBEDDED))
+
+
 def embedded_errors(schema: JsonObject, value: JsonValue, path: str = "", *, root: bool = False) -> list[FieldError]:
     """Return the errors of the embedded objects in a value; ``root`` is set if the value is one of them."""
     errors: list[FieldError] = []

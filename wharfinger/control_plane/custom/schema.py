@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from wharfinger.control_plane.custom.cel_rules import BUDGET, RuleSet
 from wharfinger.control_plane.custom.correlation import Pair
 from wharfinger.control_plane.custom.defaulting import defaulted
-from wharfinger.control_plane.custom.embedded_objects import embedded_errors
+from wharfinger.control_plane.custom.embedded_objects import embedded_errors, embeds
 from wharfinger.control_plane.custom.lists import list_errors
 from wharfinger.control_plane.custom.pruning import pruned
 from wharfinger.control_plane.custom.replicas import scale_errors
@@ -61,6 +61,7 @@ class CustomSchema:
 
     def __init__(self, document: JsonObject, *, scale: JsonObject | None = None) -> None:
         self._document = document
+        self._embeds = embeds(document)
         self._scale = scale
         self._complete: _States = OrderedDict()
         """States of stored objects that have all their defaults."""
@@ -130,7 +131,7 @@ class CustomSchema:
         errors = Checker().errors(self._document, obj, pair)
         if self._scale is not None:
             errors += scale_errors(self._scale, obj)
-        return errors + embedded_errors(self._document, obj)
+        return errors + embedded_errors(self._document, obj) if self._embeds else errors
 
     def _status_errors(self, obj: JsonObject, pair: Pair | None) -> list[FieldError]:
         """Return the errors of ``status`` alone; messages have paths inside it, fields have those of the object."""

@@ -80,6 +80,8 @@ class KindVersion:
     lists: ListTypes
     schema: JsonObject = field(default_factory=dict)
     """``openAPIV3Schema`` of a custom kind; empty for built-in ones."""
+    embeds: bool = False
+    """True if the schema has embedded objects, which are checked separately."""
     status: bool = False
     """True if ``status`` is a subresource."""
     scale: ScalePaths | None = None

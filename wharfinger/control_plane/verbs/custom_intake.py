@@ -46,9 +46,11 @@ def custom_object(served: Served, body: Body, *, patched: bool = False) -> Decod
     obj: JsonObject = {"kind": kind, "apiVersion": api_version, "metadata": metadata, **rest}
     schema = served.version.schema
     kept, unknown = pruned(schema, obj, root=True)
-    if wrong_type := coerced(schema, kept):
-        raise refused(served.kind.kind, served.version.name, str(wrong_type))
-    kept, inner = coerced_metadata(schema, kept)
+    inner: list[str] = []
+    if served.version.embeds:
+        if wrong_type := coerced(schema, kept):
+            raise refused(served.kind.kind, served.version.name, str(wrong_type))
+        kept, inner = coerced_metadata(schema, kept)
     complaints = (*_repeats(body, value), *strict, *(f'unknown field "{path}"' for path in (*unknown, *inner)))
     return Decoded(as_object(kept, "the body"), complaints)
 
