@@ -175,8 +175,8 @@ MUST_REPRODUCE: Final[dict[str, Coverage]] = {
         _TRANSACTION + "test_commit_then_notify_then_release",
     ),
     "1 M benchmark": Elsewhere(
-        "a measurement is no test: `python -m bench --long reconciler` makes a million rows Done, each updated exactly once, where "
-        "WHARFINGER_TEST_FULL=1; that there is nothing per row but the row is tested",
+        "a measurement is no test: `python -m bench --long reconciler` makes a million rows Done, each updated exactly once; "
+        "that there is nothing per row but the row is tested",
         (_SERVICE + "test_there_is_no_task_for_a_row",),
     ),
 }
