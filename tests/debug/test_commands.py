@@ -43,9 +43,9 @@ from wharfinger.debug.commands import (
     add_why,
 )
 from wharfinger.debug.encoding.encoding import answer_to_json, queues_to_json
-from wharfinger.debug.encoding.explanation import explanation_to_json
 from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
+from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.encoding.statistics import statistics_to_json
 from wharfinger.debug.printing.node import node_lines
 from wharfinger.debug.server.routes import ELSEWHERE, MAX_SETTINGS
@@ -559,7 +559,7 @@ async def test_why(tmp_path: Path) -> None:
 async def test_why_for_programs(output: str, tmp_path: Path) -> None:
     code, out, _ = await run_against(CannedInspector(), f"why prod.shop -o {output}", tmp_path / "s")
     assert code == 3
-    assert yaml.safe_load(out) == explanation_to_json(WHY)
+    assert yaml.safe_load(out) == record_to_json(WHY)
 
 
 async def test_why_obeys_nobody(tmp_path: Path) -> None:

@@ -39,9 +39,9 @@ class TaskSnapshot:
     enqueued_s_ago: float
     attempt: int
     running: bool
-    retry_in_s: float | None
-    error: str
-    cause: str
+    retry_in_s: float | None = None
+    error: str = ""
+    cause: str = ""
     parked: bool = False
     waits_for: str = ""
 
@@ -65,8 +65,8 @@ class HookSnapshot:
     name: str
     bindings: tuple[str, ...]
     runs: int
-    last_run: datetime | None
-    last_error: str
+    last_run: datetime | None = None
+    last_error: str = ""
     waiting: int = 0
     reduced: int = 0
 
@@ -89,7 +89,7 @@ class MonitorSnapshot:
     waiting: int
     events: int
     dropped: int
-    last_error: str
+    last_error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ class OperationSnapshot:
 
     operation: str
     completed: tuple[str, ...]
-    in_flight: tuple[str, ...]
-    interrupted: tuple[str, ...]
-    earlier: bool
+    in_flight: tuple[str, ...] = ()
+    interrupted: tuple[str, ...] = ()
+    earlier: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class CauseSnapshot:
 
     subject: str
     state: str
-    message: str
+    message: str = ""
     since: datetime | None = None
 
 
@@ -249,7 +249,7 @@ class ExplanationSnapshot:
     name: str
     ready: bool
     causes: tuple[CauseSnapshot, ...]
-    remedy: str
+    remedy: str = ""
     also: tuple[str, ...] = ()
 
 
@@ -303,7 +303,7 @@ class DaemonSnapshot:
     cluster: str
     packages: int
     draining: bool
-    standby: str = ""
+    standby: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ class SchedulesSnapshot:
 
     crontabs: int
     ticks: int
-    next_due: datetime | None
+    next_due: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,9 +410,9 @@ class StatisticsSnapshot:
     trying_crds: tuple[str, ...]
     schedules: SchedulesSnapshot
     monitors: MonitorCounts
-    filters: PoolSnapshot | None
-    rules: PoolSnapshot | None
-    store: StoreSnapshot | None
+    filters: PoolSnapshot | None = None
+    rules: PoolSnapshot | None = None
+    store: StoreSnapshot | None = None
     objects: ObjectCounts | None = None
 
 

@@ -84,7 +84,7 @@ def test_everything_that_a_node_may_have() -> None:
 
 
 def test_an_older_daemon_tells_one_order_only() -> None:
-    older: JsonObject = {"nodes": {"a": {"order": 7, "state": "idle"}}}
+    older: JsonObject = {"nodes": {"a": {"version": "", "order": 7, "state": "idle"}}}
     (node,) = nodes_from_json(older)
     assert node == NodeSnapshot("a", "", 7, "idle", "", "", "", (), declared_order=7)
 
@@ -103,12 +103,12 @@ def test_nodes_come_back(nodes: list[NodeSnapshot]) -> None:
 @pytest.mark.parametrize(
     ("node", "why"),
     [
-        ({}, "state: required"),
-        ({"state": "idle", "dependencies": {"b": {}}}, "optional: expected a boolean"),
+        ({"state": None}, "node: state: required"),
+        ({"state": "idle", "dependencies": {"b": {"constraint": ""}}}, "dependencies: optional: required"),
         ({"state": "idle", "order": "x"}, "order: expected an integer"),
         ({"state": "idle", "declared_order": "x"}, "declared_order: expected an integer"),
-        ({"state": "idle", "run": True}, "run: expected an integer"),
-        ({"state": "idle", "failed": 1}, "failed: expected a boolean"),
+        ({"state": "idle", "run": True}, "run: Expected `int`, got `bool`"),
+        ({"state": "idle", "failed": 1}, "failed: Expected `bool`, got `int`"),
         ({"state": "idle", "since": "yesterday"}, "since: 'yesterday' is not a time"),
         ({"state": "idle", "since": 1}, "since: expected a string"),
         ({"state": "idle", "lacks": {}}, "lacks: expected a list"),
@@ -117,16 +117,19 @@ def test_nodes_come_back(nodes: list[NodeSnapshot]) -> None:
         ({"state": "idle", "votes": ["Enable"]}, "votes: expected an object"),
         ({"state": "idle", "votes": [{}]}, "verdict: required"),
         ({"state": "idle", "groups": [[]]}, "groups: expected an object"),
-        ({"state": "idle", "groups": [{"kind": "allOf"}]}, "groups: kind: 'allOf' is none of anyOf, noneOf"),
+        (
+            {"state": "idle", "groups": [{"kind": "allOf", "name": "x", "members": {}}]},
+            "groups: kind: 'allOf' is none of anyOf, noneOf",
+        ),
         ({"state": "idle", "groups": [{"kind": "anyOf", "members": []}]}, "members: expected an object"),
-        ({"state": "idle", "groups": [{"kind": "anyOf", "members": {"a": 1}}]}, "optional: expected a boolean"),
-        ({"state": "idle", "dependents": [1]}, "dependents: expected a string"),
+        ({"state": "idle", "groups": [{"kind": "anyOf", "members": {"a": 1}}]}, "dependencies: expected an object"),
+        ({"state": "idle", "dependents": [1]}, "dependents: Expected `str`, got `int`"),
         ({"state": "idle", "subscriptions": "a"}, "subscriptions: expected a list"),
     ],
 )
 def test_another_shape_is_named(node: JsonObject, why: str) -> None:
     with pytest.raises(ShapeError, match=why):
-        nodes_from_json({"nodes": {"a": node}})
+        nodes_from_json({"nodes": {"a": {**node_to_json(WAITING_NODE), **node}}})
 
 
 def test_nodes_are_an_object() -> None:

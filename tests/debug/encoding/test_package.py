@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from tests.debug.support.samples import BUSY, MOMENT, PACKAGES, packages
 from wharfinger.debug.encoding.package import package_from_json, package_to_json, packages_from_json, packages_to_json
-from wharfinger.formats.json.value import JsonValue, ShapeError
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, find_object
 from wharfinger.runtime.inspector import ConditionSnapshot, PackageSnapshot
+
+STATUS = find_object(package_to_json(PACKAGES[0]), "status")
 
 
 def through_json(value: JsonValue) -> JsonValue:
@@ -139,30 +141,28 @@ def test_packages_are_sorted_by_name() -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ({}, "name"),
-        ({"name": "a"}, "kind"),
-        ({"name": "a", "kind": "Module", "settings": []}, "settings: expected an object"),
-        ({"name": "a", "kind": "Module", "status": {"conditions": ["x"]}}, "condition: expected"),
-        ({"name": "a", "kind": "Module", "values": 1}, "values: expected an object"),
-        ({"name": "a", "kind": "Module", "hooks": [1]}, "hook: expected an object"),
-        (
-            {"name": "a", "kind": "Module", "hooks": [{"name": "h", "bindings": [1]}]},
-            "bindings: exp",
-        ),
-        ({"name": "a", "kind": "Module", "hooks": [{"name": "h", "last_run": 1}]}, "last_run"),
-        ({"name": "a", "kind": "Module", "status": {"suspended": 1}}, "suspended: expected a boolean"),
-        ({"name": "a", "kind": "Module", "status": {"progress": 1}}, "progress: expected an object"),
-        ({"name": "a", "kind": "Module", "status": {"warnings": [1]}}, "warnings: expected a string"),
-        ({"name": "a", "kind": "Module", "crds": []}, "crds: expected an object"),
-        ({"name": "a", "kind": "Module", "crds": {}}, "established: expected a boolean"),
-        ({"name": "a", "kind": "Module", "operations": [1]}, "operation: expected an object"),
-        ({"name": "a", "kind": "Module", "operations": [{}]}, "operation: required"),
-        ({"name": "a", "kind": "Module", "monitors": [{"hook": "h"}]}, "listed: expected a boolean"),
+        ({"name": None}, "name"),
+        ({"kind": None}, "package: kind: required"),
+        ({"settings": []}, "settings: expected an object"),
+        ({"status": {"conditions": ["x"]}}, "package: state: required"),
+        ({"status": {**STATUS, "conditions": ["x"]}}, "conditions: expected an object"),
+        ({"values": 1}, "values: expected an object"),
+        ({"hooks": [1]}, "hooks: expected an object"),
+        ({"hooks": [{"name": "h", "bindings": [1], "runs": 1}]}, "bindings: Expected `str`, got `int`"),
+        ({"hooks": [{"name": "h", "bindings": [], "runs": 1, "last_run": 1}]}, "last_run: expected a string"),
+        ({"status": {**STATUS, "suspended": 1}}, "suspended: Expected `bool`, got `int`"),
+        ({"status": {**STATUS, "progress": 1}}, "progress: expected an object"),
+        ({"status": {**STATUS, "warnings": [1]}}, "warnings: Expected `str`, got `int`"),
+        ({"crds": []}, "crds: expected an object"),
+        ({"crds": {}}, "established: expected a boolean"),
+        ({"operations": [1]}, "operations: expected an object"),
+        ({"operations": [{}]}, "operations: operation: required"),
+        ({"monitors": [{"hook": "h", "binding": "b"}]}, "monitors: listed: required"),
     ],
 )
-def test_another_shape_is_named(value: JsonValue, why: str) -> None:
+def test_another_shape_is_named(value: JsonObject, why: str) -> None:
     with pytest.raises(ShapeError, match=why):
-        package_from_json(value)
+        package_from_json({**package_to_json(PACKAGES[0]), **value})
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,10 @@ from tests.debug.support.samples import (
     task,
 )
 from tests.exposition import parse
-from wharfinger.debug.encoding.encoding import answer_to_json, daemon_to_json, queues_to_json
-from wharfinger.debug.encoding.explanation import explanation_to_json
+from wharfinger.debug.encoding.encoding import answer_to_json, queues_to_json
 from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
+from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.encoding.statistics import statistics_to_json
 from wharfinger.debug.server.routes import ELSEWHERE, MAX_SETTINGS, ROUTES, make_handler
 from wharfinger.formats.json.value import JsonObject
@@ -103,7 +103,7 @@ async def test_endpoints_lists_every_route_and_every_route_answers() -> None:
 
 async def test_documents() -> None:
     for path, expected in (
-        ("/api/v1/daemon", daemon_to_json(replace(DAEMON, packages=3))),
+        ("/api/v1/daemon", record_to_json(replace(DAEMON, packages=3))),
         (DUMP, packages_to_json(PACKAGES)),
         (QUEUES, queues_to_json(each.queue for each in PACKAGES)),
         (SCHEDULER, nodes_to_json(NODES)),
@@ -331,7 +331,7 @@ async def test_why_a_package_is_as_it_is() -> None:
     for name, expected in EXPLANATIONS.items():
         answer = await get(WHY_PATH, {"package": name})
         assert (answer.status, answer.content_type) == (200, "application/json")
-        assert json.loads(answer.body) == explanation_to_json(expected)
+        assert json.loads(answer.body) == record_to_json(expected)
     answer = await get(WHY_PATH, {"package": "prod.shop", "output": "yaml"})
     assert yaml.safe_load(answer.body)["causes"][1]["subject"] == "ingress"
     assert (await get(WHY_PATH, {"package": "no.such"})).body == b"null\n"

@@ -45,7 +45,14 @@ HOSTILE = "\x1b[31mred\x1b[0m\r\n\tnext \x9b2J \u202egnp.exe \x00\x07 \ud800 ✓
 METRICS = "# TYPE wharfinger_ready gauge\nwharfinger_ready 1\n"
 HOOK_METRICS = '# TYPE items gauge\nitems{hook="a.sh",text="\u2713 \u202e\\"\\n"} 3\n'
 DAEMON = DaemonSnapshot(
-    version="0.1.0", pid=4711, started=MOMENT, ready=True, cluster="https://127.0.0.1:6443", packages=2, draining=False
+    version="0.1.0",
+    pid=4711,
+    started=MOMENT,
+    ready=True,
+    cluster="https://127.0.0.1:6443",
+    packages=2,
+    draining=False,
+    standby="",
 )
 
 

@@ -15,10 +15,10 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from wharfinger.debug.encoding.encoding import answer_from_json, daemon_from_json, queues_from_json
-from wharfinger.debug.encoding.explanation import explanation_from_json
+from wharfinger.debug.encoding.encoding import answer_from_json, queues_from_json
 from wharfinger.debug.encoding.node import nodes_from_json
 from wharfinger.debug.encoding.package import package_from_json, packages_from_json
+from wharfinger.debug.encoding.records import record_from_json
 from wharfinger.debug.encoding.statistics import statistics_from_json
 from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
 from wharfinger.debug.printing.text import shorten
@@ -80,7 +80,7 @@ class DebugClient:
         """Return the state of the daemon itself."""
         answer = await self._ask("/api/v1/daemon")
         try:
-            return daemon_from_json(answer)
+            return record_from_json(answer, DaemonSnapshot, "daemon")
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
@@ -136,7 +136,7 @@ class DebugClient:
         """Explain the state of a package, or return None if there is no such package."""
         answer = await self._ask(WHY, package=name)
         try:
-            return None if answer is None else explanation_from_json(answer)
+            return None if answer is None else record_from_json(answer, ExplanationSnapshot, "explanation")
         except ShapeError as error:
             raise self._misunderstood(error) from error
 

@@ -10,9 +10,9 @@ from typing import Final, assert_never
 
 from wharfinger.debug.client.client import DebugClient
 from wharfinger.debug.encoding.encoding import answer_to_json, queues_to_json
-from wharfinger.debug.encoding.explanation import explanation_to_json
 from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
+from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.encoding.statistics import statistics_to_json
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.fields import duration
@@ -148,7 +148,7 @@ async def why_text(inspector: Inspector, name: str, output: str, now: datetime) 
         raise await _no_such_package(inspector, name)
     code = 0 if explanation.ready else EXIT_KEPT
     if output in OUTPUT_FORMATS:
-        return render(explanation_to_json(explanation), output), code
+        return render(record_to_json(explanation), output), code
     return "".join(f"{line}\n" for line in explanation_lines(explanation, now)), code
 
 

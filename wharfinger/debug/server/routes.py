@@ -15,10 +15,10 @@ from typing import Final
 import msgspec
 import trio
 
-from wharfinger.debug.encoding.encoding import answer_to_json, daemon_to_json, queues_to_json
-from wharfinger.debug.encoding.explanation import explanation_to_json
+from wharfinger.debug.encoding.encoding import answer_to_json, queues_to_json
 from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
+from wharfinger.debug.encoding.records import record_to_json
 from wharfinger.debug.encoding.statistics import statistics_to_json
 from wharfinger.debug.printing.output import MEDIA_TYPES, OUTPUT_FORMATS, render
 from wharfinger.debug.printing.redacting import (
@@ -122,7 +122,7 @@ async def _endpoints(_inspector: Inspector, _request: Request) -> Response:
 
 
 async def _daemon(inspector: Inspector, request: Request) -> Response:
-    return _document(request, daemon_to_json(await inspector.daemon()))
+    return _document(request, record_to_json(await inspector.daemon()))
 
 
 async def _statistics(inspector: Inspector, request: Request) -> Response:
@@ -163,7 +163,7 @@ async def _why(inspector: Inspector, request: Request) -> Response:
         return _document(request, None)
     # The chain passes through other packages, and each text may quote a secret that only its own package names.
     secrets = secrets_in(await inspector.packages())
-    return _document(request, explanation_to_json(redact_explanation(explanation, secrets)))
+    return _document(request, record_to_json(redact_explanation(explanation, secrets)))
 
 
 async def _metrics(inspector: Inspector, request: Request) -> Response:

@@ -1,0 +1,97 @@
+"""Snapshots that are encoded field by field: a frozen dataclass as a JSON object with the same keys.
+
+A field that has its default is left out, and so is read as its default again. A field without a default is always there. Times
+are texts in RFC 3339, tuples are lists, records in records are objects. Readers ignore keys that they do not know.
+"""
+
+import types
+from collections.abc import Container, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from wharfinger.debug.fields import read_time, time_text
+from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, find_list
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+R = TypeVar("R", bound="DataclassInstance")
+R_co = TypeVar("R_co", covariant=True)
+
+_KEYS: Final = {
+    "last_transition": "lastTransitionTime",
+    "enqueued_s_ago": "enqueued_seconds",
+    "retry_in_s": "next_retry_seconds",
+}
+"""The keys of fields that have another name in JSON."""
+_NOTHING: Final[Mapping[str, object]] = {}
+
+
+class _Constructor(Protocol[R_co]):
+    def __call__(self, **given: object) -> R_co: ...
+
+
+class _Field(NamedTuple):
+    """One field of a record; ``default`` is MISSING if it has none."""
+
+    name: str
+    key: str
+    hint: object
+    default: object
+
+
+def record_to_json(record: "DataclassInstance", *, without: Container[str] = ()) -> JsonObject:
+    """Return a record as JSON, ``without`` the fields of these names."""
+    found = ((each, getattr(record, each.name)) for each in _fields(type(record)) if each.name not in without)
+    return {each.key: _plain(value) for each, value in found if each.default is MISSING or value != each.default}
+
+
+def record_from_json(value: JsonValue, kind: type[R], what: str, given: Mapping[str, object] = _NOTHING) -> R:
+    """Read a record; ``given`` are fields that were read already. Raises ShapeError, which names the key."""
+    obj, found = as_object(value, what), dict(given)
+    for each in _fields(kind):
+        if each.name in found:
+            continue
+        if obj.get(each.key) is not None:
+            found[each.name] = _read(obj[each.key], each.hint, each.key)
+        elif each.default is MISSING:
+            raise ShapeError(f"{what}: {each.key}: required")
+    return cast("_Constructor[R]", kind)(**found)
+
+
+@cache
+def _fields(kind: "type[DataclassInstance]") -> tuple[_Field, ...]:
+    hints = get_type_hints(kind, localns={"JsonValue": object})  # the content of JSON objects is not read as a record
+    return tuple(
+        _Field(each.name, _KEYS.get(each.name, each.name), hints[each.name], each.default) for each in fields(kind)
+    )
+
+
+def _plain(value: object) -> JsonValue:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return time_text(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return record_to_json(value)
+    return cast("JsonValue", value)
+
+
+def _read(value: JsonValue, hint: object, key: str) -> object:
+    arguments = get_args(hint)
+    if get_origin(hint) is tuple:
+        return tuple(_read(item, arguments[0], key) for item in find_list({key: value}, key))
+    if get_origin(hint) is types.UnionType:  # of a type and None, which was read as the default
+        return _read(value, arguments[0], key)
+    if hint is datetime:
+        return read_time({key: value}, key)
+    if isinstance(hint, type) and is_dataclass(hint):
+        return record_from_json(value, hint, key)
+    try:
+        return msgspec.convert(value, hint)
+    except msgspec.ValidationError as error:
+        raise ShapeError(f"{key}: {error}") from error
