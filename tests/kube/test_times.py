@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from wharfinger.kube.times import age, format_time, human_duration, parse_time
+from wharfinger.kube.times import age, format_exact_time, format_micro_time, format_time, human_duration, parse_time
 
 NOW = datetime(2026, 11, 21, 4, 3, 2, 999_999, tzinfo=UTC)
 
@@ -10,6 +10,17 @@ NOW = datetime(2026, 11, 21, 4, 3, 2, 999_999, tzinfo=UTC)
 def test_times_are_written_in_utc_and_whole_seconds() -> None:
     assert format_time(NOW) == "2026-11-21T04:03:02Z"
     assert format_time(NOW.astimezone(timezone(timedelta(hours=2)))) == "2026-11-21T04:03:02Z"
+
+
+def test_times_are_written_with_their_fraction() -> None:
+    assert format_micro_time(NOW.astimezone(timezone(timedelta(hours=2)))) == "2026-11-21T04:03:02.999999Z"
+    assert format_micro_time(NOW.replace(microsecond=0)) == "2026-11-21T04:03:02.000000Z"
+    assert format_exact_time(NOW.astimezone(timezone(timedelta(hours=2)))) == "2026-11-21T04:03:02.999999Z"
+    assert format_exact_time(NOW.replace(microsecond=0)) == "2026-11-21T04:03:02Z"
+
+
+def test_gos_nine_digits_are_read() -> None:
+    assert parse_time("2026-11-21T04:03:02.999999123Z") == NOW
 
 
 def test_what_is_written_is_read() -> None:

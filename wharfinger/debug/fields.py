@@ -6,6 +6,7 @@ Pure. Readers raise ShapeError naming the field.
 from datetime import UTC, datetime
 
 from wharfinger.formats.json.value import JsonValue, ShapeError, find, find_list, need_str, type_name
+from wharfinger.kube.times import parse_time
 
 
 def duration(seconds: float) -> str:
@@ -24,20 +25,12 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400}d{whole % 86400 // 3600:02}h"
 
 
-def time_text(moment: datetime) -> str:
-    """Format a time as in RFC 3339, in UTC."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
 def read_time(value: JsonValue, key: str) -> datetime:
     """Return the time under ``key``, in UTC."""
     text = need_str(value, key)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ShapeError(f"{key}: {text!r} is not a time") from error
-    if moment.tzinfo is None:
-        raise ShapeError(f"{key}: {text!r} has no time zone")
+    moment = parse_time(text)
+    if moment is None:
+        raise ShapeError(f"{key}: {text!r} is not a time with its zone")
     return moment.astimezone(UTC)
 
 
@@ -46,25 +39,12 @@ def find_texts(value: JsonValue, *path: str) -> tuple[str, ...]:
     return tuple(_text(item, path[-1]) for item in find_list(value, *path))
 
 
-def read_seconds(value: JsonValue, what: str) -> float:
-    """Return a number of seconds."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ShapeError(f"{what}: expected a number, found {type_name(value)}")
-    return float(value)
-
-
 def read_flag(value: JsonValue, key: str) -> bool:
     """Return the boolean under ``key``, which must be present."""
     found = find(value, key)
     if not isinstance(found, bool):
         raise ShapeError(f"{key}: expected a boolean, found {type_name(found)}")
     return found
-
-
-def find_flag(value: JsonValue, *path: str) -> bool:
-    """Return the boolean at ``path``; False if it is missing."""
-    above = find(value, *path[:-1])
-    return find(above, path[-1]) is not None and read_flag(above, path[-1])
 
 
 def _text(value: JsonValue, what: str) -> str:

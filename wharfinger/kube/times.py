@@ -1,4 +1,4 @@
-"""Times as Kubernetes writes them (``metav1.Time``: RFC 3339, UTC, whole seconds) and ages as kubectl shows them."""
+"""Times in RFC 3339 and UTC, as Kubernetes and Helm write them, and ages as kubectl shows them."""
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -10,7 +10,7 @@ _ZONE_CHARS: Final = 255
 
 
 def format_time(moment: datetime) -> str:
-    """Return a time as ``2026-11-21T04:03:00Z``."""
+    """Return a time in whole seconds, as ``metav1.Time``: ``2026-11-21T04:03:00Z``."""
     return _formatted(moment.astimezone(UTC).replace(microsecond=0))
 
 
@@ -20,8 +20,18 @@ def _formatted(second: datetime) -> str:
     return second.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def format_micro_time(moment: datetime) -> str:
+    """Return a time in microseconds, as ``metav1.MicroTime``: ``2026-11-21T04:03:00.000000Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def format_exact_time(moment: datetime) -> str:
+    """Return a time with a fraction only if it has one, as Helm does: ``2026-11-21T04:03:00.25Z`` has six digits here."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 def parse_time(text: str) -> datetime | None:
-    """Return an RFC 3339 time with or without fraction, or None for other text."""
+    """Return an RFC 3339 time to the microsecond, or None for other text; Go writes nine digits of a second."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -23,11 +23,11 @@ def test_text() -> None:
 
 
 def test_json() -> None:
-    assert DONE.as_json(100.0, TODAY) == {"kind": "Done", "id": 3, "updated-at": "2026-05-04T11:59:50+00:00"}
+    assert DONE.as_json(100.0, TODAY) == {"kind": "Done", "id": 3, "updated-at": "2026-05-04T11:59:50Z"}
     assert FAILED.as_json(100.0, TODAY) == {
         "kind": "Error",
         "id": 4,
-        "updated-at": "2026-05-04T11:59:58+00:00",
+        "updated-at": "2026-05-04T11:59:58Z",
         "error": "no such kind",
     }
 

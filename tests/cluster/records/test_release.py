@@ -5,7 +5,7 @@ import gzip
 import json
 import zlib
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -23,10 +23,8 @@ from wharfinger.cluster.records.release import (
     ReleaseRecordError,
     ReleaseStatus,
     check_name,
-    format_time,
     from_secret,
     new_release,
-    parse_time,
     read_holder,
     to_secret,
 )
@@ -250,13 +248,6 @@ def test_names(name: str) -> None:
 def test_names_that_helm_would_not_take(name: str) -> None:
     with pytest.raises(ReleaseError, match="at most 53"):
         check_name(name)
-
-
-def test_times() -> None:
-    assert format_time(datetime(2026, 1, 2, 5, 4, 5, tzinfo=timezone(timedelta(hours=2)))) == "2026-01-02T03:04:05Z"
-    assert parse_time("2026-01-02T03:04:05.678900123Z") == NOW
-    assert parse_time("2026-01-02T05:04:05.6789+02:00") == NOW
-    assert [parse_time(text) for text in ("", "yesterday", "2026-13-02T03:04:05Z", "2026-01-02T03:04:05")] == [None] * 4
 
 
 def test_pending() -> None:

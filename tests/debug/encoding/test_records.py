@@ -99,7 +99,7 @@ def test_the_daemon_comes_back(daemon: DaemonSnapshot) -> None:
     ("key", "value", "why"),
     [
         ("started", "yesterday", "started: 'yesterday' is not a time"),
-        ("started", "2026-05-17T12:30:45", "started: .* has no time zone"),
+        ("started", "2026-05-17T12:30:45", "started: .* is not a time with its zone"),
         ("started", None, "daemon: started: required"),
         ("ready", "yes", "ready: Expected `bool`, got `str`"),
         ("pid", 1.5, "pid: Expected `int`, got `float`"),

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.runtime.support.statuses import T0, T1, T2, before, conditions, ready, times
+from wharfinger.kube.times import format_time
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.conditions import KINDS, MAPPERS
 from wharfinger.runtime.status.package_status import PackageStatus, Phase, Stage, Truth
@@ -132,7 +133,7 @@ def test_an_update_that_failed_is_told_as_applying_when_it_is_applied() -> None:
     )
     again = statuses.progressing(failed, Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T2)
     assert conditions(again)["UpdateInstalled"] == ("False", "ApplyingManifests")
-    assert times(again)["UpdateInstalled"] == statuses.timestamp(T1)
+    assert times(again)["UpdateInstalled"] == format_time(T1)
     assert conditions(statuses.succeeded(again, Stage.APPLIED, T2))["UpdateInstalled"] == ("True", "UpdateInstalled")
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.runtime.support.statuses import T0, T1, T2, before, conditions, ready, times
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list
+from wharfinger.kube.times import format_time
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.conditions import MAPPERS
 from wharfinger.runtime.status.package_status import PackageStatus, Phase, Stage, Truth
@@ -143,11 +144,11 @@ def test_external_times_move_only_with_the_external_status() -> None:
     status = statuses.fresh(1, T0)
     for stage in list(Stage)[:-1]:
         status = statuses.succeeded(status, stage, T1)
-    assert times(status)["Ready"] == statuses.timestamp(T0)
-    assert times(status)["ConfigurationApplied"] == statuses.timestamp(T1)
+    assert times(status)["Ready"] == format_time(T0)
+    assert times(status)["ConfigurationApplied"] == format_time(T1)
     status = statuses.succeeded(status, Stage.SCALED, T2)
-    assert times(status)["Ready"] == statuses.timestamp(T2)
-    assert times(statuses.update_started(status, 2, T2 + timedelta(minutes=1)))["Installed"] == statuses.timestamp(T2)
+    assert times(status)["Ready"] == format_time(T2)
+    assert times(statuses.update_started(status, 2, T2 + timedelta(minutes=1)))["Installed"] == format_time(T2)
 
 
 def test_what_an_earlier_process_wrote_is_taken_up() -> None:
@@ -156,9 +157,9 @@ def test_what_an_earlier_process_wrote_is_taken_up() -> None:
     assert status.namespace == "prod"
     assert (status.version, status.digest, status.revision) == ("1.0.0", "sha256:aa", 3)
     assert conditions(status)["Installed"][0] == "True"
-    assert times(status)["Installed"] == statuses.timestamp(T0)
+    assert times(status)["Installed"] == format_time(T0)
     # It stays Ready while it is looked at anew, and a failure now is a degradation of what runs.
-    assert (conditions(status)["Ready"][0], times(status)["Ready"]) == ("True", statuses.timestamp(T0))
+    assert (conditions(status)["Ready"][0], times(status)["Ready"]) == ("True", format_time(T0))
     failure = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "down", T2, permanent=False)
     assert summarize(failure)[0] == "Degraded"
 
@@ -300,7 +301,7 @@ def test_what_an_earlier_process_left_ready_and_suspended_stays_ready() -> None:
     written = statuses.external(ready())
     status = statuses.suspended(statuses.restored(1, written, T2), T2, suspended=True)
     assert kstatus(status) == ["True", "False", "False"]
-    assert times(status)["Ready"] == statuses.timestamp(T0)
+    assert times(status)["Ready"] == format_time(T0)
     # Once this process has found something else, that counts.
     begun = statuses.update_started(statuses.restored(1, written, T1), 1, T1)
     assert kstatus(statuses.suspended(begun, T2, suspended=True)) == ["True", "False", "False"]

@@ -20,6 +20,7 @@ from wharfinger.cluster.api.watch_stream import MAX_LINE_BYTES
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object, decode_json, find_str
 from wharfinger.kube.resource import ObjectKey
+from wharfinger.kube.times import parse_time
 
 MAX_EVENTS: Final = 2_000
 """The number of Events after which reading stops, since a namespace may have many more."""
@@ -104,14 +105,8 @@ def _is_about(event: JsonObject, key: ObjectKey, uid: str) -> bool:
 
 def _time(event: JsonObject) -> datetime:
     """Return the time at which the event happened last; the minimum time if the event has none."""
-    for path in _TIMES:
-        try:
-            if text := find_str(event, *path):
-                told = datetime.fromisoformat(text)
-                return told if told.tzinfo else told.replace(tzinfo=UTC)
-        except ValueError:
-            continue
-    return _NEVER
+    found = (parse_time(find_str(event, *path)) for path in _TIMES)
+    return next((moment for moment in found if moment is not None), _NEVER)
 
 
 def _text(event: JsonObject) -> str:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, ShapeError, find_int, find_str
+from wharfinger.kube.times import format_micro_time, parse_time
 
 LEASE_API: Final = ("coordination.k8s.io/v1", "Lease")
 MAX_FENCE: Final = 2**31 - 1
@@ -89,14 +90,11 @@ def whole_seconds(duration_s: float) -> int:
 
 
 def _stamp(micros: int) -> str:
-    return (_EPOCH + timedelta(microseconds=micros)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return format_micro_time(_EPOCH + timedelta(microseconds=micros))
 
 
 def _micros(text: str) -> int:
     """Return the microseconds since 1970; 0 for text that is no time, since it only has to differ from the next one."""
-    try:
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        micros = (moment - _EPOCH) // timedelta(microseconds=1)
-    except (ValueError, TypeError, OverflowError):
-        return 0
+    moment = parse_time(text)
+    micros = 0 if moment is None else (moment - _EPOCH) // timedelta(microseconds=1)
     return micros if 0 <= micros <= _LAST_US else 0

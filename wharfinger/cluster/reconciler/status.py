@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, find_int, find_str
+from wharfinger.kube.times import format_exact_time
 
 K = TypeVar("K", bound=Hashable)
 
@@ -52,7 +53,7 @@ class Status:
     def as_json(self, now: float, today: datetime) -> JsonObject:
         """``kind``, ``id``, ``updated-at`` (RFC 3339), and ``error`` if there is one; ``today`` is the wall clock at ``now``."""
         at = today - timedelta(seconds=max(now - self.updated_at, 0))
-        told: JsonObject = {"kind": self.kind.value, "id": self.id, "updated-at": at.isoformat()}
+        told: JsonObject = {"kind": self.kind.value, "id": self.id, "updated-at": format_exact_time(at)}
         return {**told, "error": self.error} if self.error else told
 
     @classmethod

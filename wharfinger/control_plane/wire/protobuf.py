@@ -26,7 +26,7 @@ from wharfinger.formats.json.value import (
     find_object,
     find_str,
 )
-from wharfinger.kube.times import format_time
+from wharfinger.kube.times import format_micro_time, format_time
 
 MAGIC: Final = b"k8s\0"
 MAX_DEPTH: Final = 100
@@ -194,7 +194,7 @@ def _time(data: bytes, depth: int) -> JsonValue:  # noqa: ARG001 - one signature
 
 def _micro_time(data: bytes, depth: int) -> JsonValue:  # noqa: ARG001
     moment = _moment(data)
-    return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return None if moment is None else format_micro_time(moment)
 
 
 def _moment(data: bytes) -> datetime | None:

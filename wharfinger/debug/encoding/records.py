@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar, cast, ge
 
 import msgspec
 
-from wharfinger.debug.fields import read_time, time_text
+from wharfinger.debug.fields import read_time
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, find_list
+from wharfinger.kube.times import format_exact_time
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -75,7 +76,7 @@ def _plain(value: object) -> JsonValue:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, datetime):
-        return time_text(value)
+        return format_exact_time(value)
     if is_dataclass(value) and not isinstance(value, type):
         return record_to_json(value)
     return cast("JsonValue", value)

@@ -8,9 +8,9 @@ Pure. Shape; absent fields of nodes and edges are left out::
 Both lists are sorted. Both ends of every edge are in ``nodes``.
 """
 
-from wharfinger.debug.fields import time_text
 from wharfinger.debug.graph.model import Graph, GraphEdge, GraphNode
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.kube.times import format_exact_time
 
 
 def graph_to_json(graph: Graph) -> JsonObject:
@@ -29,7 +29,7 @@ def _node(node: GraphNode) -> JsonObject:
         "status": node.status or None,
         "message": node.message or None,
         "waits_for": list(node.waits_for) or None,
-        "since": None if node.since is None else time_text(node.since),
+        "since": None if node.since is None else format_exact_time(node.since),
     }
     return {"name": node.name, "state": node.state.value, **_there(optional)}
 

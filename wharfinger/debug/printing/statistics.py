@@ -6,8 +6,8 @@ workers.
 
 from collections.abc import Iterator
 
-from wharfinger.debug.fields import time_text
 from wharfinger.debug.printing.table import layout
+from wharfinger.kube.times import format_exact_time
 from wharfinger.runtime.inspector import StatisticsSnapshot, StoreSnapshot
 
 
@@ -34,7 +34,7 @@ def _rows(statistics: StatisticsSnapshot) -> Iterator[tuple[str, str, str]]:
     now = f"{monitors.watches} watches, {monitors.objects} objects, {monitors.waiting} changes waiting"
     past = f"{monitors.events} events, {monitors.dropped} changes dropped"
     yield "monitors", f"{monitors.monitors}, {monitors.listed} of them listed: {now}", past
-    due = "" if schedules.next_due is None else f", next at {time_text(schedules.next_due)}"
+    due = "" if schedules.next_due is None else f", next at {format_exact_time(schedules.next_due)}"
     yield "schedules", f"{schedules.crontabs} crontabs{due}", f"{schedules.ticks} ticks"
     yield (
         "definitions",

@@ -19,10 +19,11 @@ derives them again.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
+from wharfinger.kube.times import format_time, parse_time
 from wharfinger.runtime.status.conditions import tell, without_silent
 from wharfinger.runtime.status.package_status import (
     OPTIONAL,
@@ -304,18 +305,13 @@ def difference(status: PackageStatus, written: JsonObject) -> JsonObject:
     return body if any(find(written, name) != value for name, value in body.items()) else {}
 
 
-def timestamp(moment: datetime) -> str:
-    """Return the time as RFC 3339 in UTC with whole seconds, as Kubernetes writes times."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _external(kind: str, told: Told) -> JsonObject:
     return {
         "type": kind,
         "status": told.truth.value,
         "reason": str(told.reason),
         "message": _cut(told.message, MAX_MESSAGE),
-        "lastTransitionTime": timestamp(told.since),
+        "lastTransitionTime": format_time(told.since),
         "observedGeneration": told.generation,
     }
 
@@ -323,7 +319,7 @@ def _external(kind: str, told: Told) -> JsonObject:
 def _read_told(written: JsonObject) -> Iterator[tuple[str, Told]]:
     entries = find(written, "conditions")
     for entry in entries if isinstance(entries, list) else ():
-        since, truth = _moment(_text(entry, "lastTransitionTime")), _text(entry, "status")
+        since, truth = parse_time(_text(entry, "lastTransitionTime")), _text(entry, "status")
         if since is not None and truth in set(Truth):
             reason, message = _text(entry, "reason"), _text(entry, "message")
             told = Told(Truth(truth), reason, message, since, _number(entry, "observedGeneration"))
@@ -411,12 +407,3 @@ def _one_line(text: str) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _moment(text: str) -> datetime | None:
-    """Return a time as `timestamp` writes it; None for any other text."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None
