@@ -5,7 +5,8 @@ from fractions import Fraction
 import pytest
 
 from wharfinger.formats.json.value import JsonValue
-from wharfinger.kube.quantities import amount, format_quantity, is_whole, parse_quantity, whole
+from wharfinger.formats.quantity import parse_quantity
+from wharfinger.kube.quantities import amount, format_quantity, is_whole, whole
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Amounts of resources (``resource.Quantity``): ``500m``, ``1Gi``, ``2e3``, as exact numbers."""
+"""Amounts of resources (``resource.Quantity``) in Go's forms: rounded, compared, and written canonically."""
 
 import math
 import re
@@ -6,14 +6,8 @@ from fractions import Fraction
 from typing import Final
 
 from wharfinger.formats.json.value import JsonValue
+from wharfinger.formats.quantity import BINARY, DECIMAL, QUANTITY, parse_quantity
 
-QUANTITY: Final = re.compile(
-    r"([+-]?)([0-9]{0,400})(?:\.([0-9]{0,400}))?(?:[eE]([+-]?[0-9]{1,3})|([numkMGTPE]|[KMGTPE]i)?)"
-)
-"""The pattern of a quantity: sign, digits before and after the point, exponent, unit; without any digit it is 0."""
-DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-"""The power of ten of each unit."""
-BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _EXPONENT: Final = re.compile("[eE][+-]?[0-9]")
 _INT64: Final = range(-(2**63), 2**63)
 ZERO: Final = Fraction(0)
@@ -24,22 +18,6 @@ _MOST: Final = 2**63 - 1
 _FAST_DIGITS: Final = 18
 """The largest number of digits for which the server uses 64 bits, and keeps a spelling that is canonical enough."""
 _FAST_BINARY_DIGITS: Final = 14
-
-
-def parse_quantity(value: JsonValue) -> Fraction | None:
-    """Return the number of a quantity; None for a value that is no quantity."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    match = QUANTITY.fullmatch(str(value))
-    if match is None or not (match[2] or match[3]):
-        return None
-    sign, whole, part, exponent, unit = match.groups()
-    number = Fraction(int((whole or "") + (part or "")), 10 ** len(part or ""))
-    if unit and unit.endswith("i"):
-        number *= 1024 ** BINARY.index(unit)
-    else:
-        number *= Fraction(10) ** int(exponent or DECIMAL[unit or ""])
-    return -number if sign == "-" else number
 
 
 def amount(value: JsonValue) -> Fraction:

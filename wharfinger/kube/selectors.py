@@ -12,10 +12,8 @@ from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.go_texts import read_number
+from wharfinger.kube.names import KEY_PART, SUBDOMAIN
 
-KEY_NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-KEY_PREFIX: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-LABEL_VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 NAME_PART: Final = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
     "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
@@ -268,13 +266,13 @@ def _found_in_key(key: str) -> list[str]:
         problems.append("prefix part must be non-empty")
     if len(prefix.encode()) > 253:
         problems.append("prefix part must be no more than 253 bytes")
-    if prefix and not KEY_PREFIX.fullmatch(prefix):
+    if prefix and not re.fullmatch(SUBDOMAIN, prefix):
         problems.append(PREFIX_PART)
     if not name:
         problems.append("name part must be non-empty")
     elif len(name.encode()) > 63:
         problems.append("name part must be no more than 63 bytes")
-    if not KEY_NAME.fullmatch(name):
+    if not re.fullmatch(KEY_PART, name):
         problems.append(NAME_PART)
     return problems
 
@@ -282,7 +280,7 @@ def _found_in_key(key: str) -> list[str]:
 def value_problems(value: str) -> list[str]:
     """Return the errors of a label's value."""
     problems = ["must be no more than 63 bytes"] if len(value.encode()) > 63 else []
-    if not LABEL_VALUE.fullmatch(value):
+    if value and not re.fullmatch(KEY_PART, value):
         problems.append(VALUE_PART)
     return problems
 

@@ -37,6 +37,7 @@ from wharfinger.formats.json.value import (
     find_object,
     find_str,
 )
+from wharfinger.kube.names import is_subdomain
 from wharfinger.kube.times import format_exact_time, parse_time
 
 SECRET_TYPE: Final = "helm.sh/release.v1"  # noqa: S105 - a type, not a password
@@ -59,7 +60,6 @@ BASE_FILE: Final = "wharfinger.dev/base"
 COMPRESSION: Final = 6
 """Helm's 9 takes twice the time for 1% (600 KB of manifests: 12.8 ms against 6.3)."""
 
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _FENCE: Final = re.compile(r"[0-9]{1,10}")
 _OWN_LABELS: Final = frozenset({"name", "owner", "status", "version", "modifiedAt", "createdAt"})
 
@@ -264,7 +264,7 @@ def new_release(
 
 def check_name(name: str) -> None:
     """Check a release's name. Raises ReleaseError for a name that Helm would refuse."""
-    if not name or len(name) > MAX_NAME or not _NAME.fullmatch(name):
+    if not is_subdomain(name, MAX_NAME):
         raise ReleaseError(
             f"release {name!r}: a name has at most {MAX_NAME} lower case letters, digits, '-' and '.', "
             "and begins and ends with a letter or a digit"

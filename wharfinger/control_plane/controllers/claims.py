@@ -28,7 +28,7 @@ from wharfinger.control_plane.controllers.framework.simulation_annotations impor
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
-from wharfinger.kube.quantities import parse_quantity
+from wharfinger.formats.quantity import parse_quantity
 
 CLAIM_PROTECTION: Final = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION: Final = "kubernetes.io/pv-protection"

@@ -10,11 +10,10 @@ from typing import Final
 
 from wharfinger.control_plane.wire.field_errors import each, invalid, required
 from wharfinger.control_plane.wire.status import FieldError
+from wharfinger.kube.names import LABEL, SUBDOMAIN
 
-_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _LABEL_UNDERSCORE: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
 _SUBDOMAIN_UNDERSCORE: Final = rf"{_LABEL_UNDERSCORE}(\.{_LABEL_UNDERSCORE})*"
 _CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
 _HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
@@ -59,12 +58,12 @@ def _too_long(text: str, limit: int) -> list[str]:
 def dns_label_problems(name: str) -> list[str]:
     """RFC 1123 label: 63 characters, no dots."""
     problems = _too_long(name, 63)
-    if _matches(_LABEL, name):
+    if _matches(LABEL, name):
         return problems
-    if _matches(_SUBDOMAIN, name):
+    if _matches(SUBDOMAIN, name):
         return [*problems, "must not contain dots"]
     what = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', " + _EDGES
-    return [*problems, rule(what, _LABEL, "my-name", "123-abc")]
+    return [*problems, rule(what, LABEL, "my-name", "123-abc")]
 
 
 def dns_1035_label_problems(name: str) -> list[str]:
@@ -87,16 +86,16 @@ def namespace_name_problems(name: str) -> list[str]:
 def subdomain_problems(name: str) -> list[str]:
     """RFC 1123 subdomain: 253 characters."""
     problems = _too_long(name, 253)
-    if _matches(_SUBDOMAIN, name):
+    if _matches(SUBDOMAIN, name):
         return problems
     what = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " + _EDGES
-    return [*problems, rule(what, _SUBDOMAIN, "example.com")]
+    return [*problems, rule(what, SUBDOMAIN, "example.com")]
 
 
 def wildcard_subdomain_problems(name: str) -> list[str]:
     """``*.`` and a subdomain."""
     problems = _too_long(name, 253)
-    pattern = rf"\*\.{_SUBDOMAIN}"
+    pattern = rf"\*\.{SUBDOMAIN}"
     if _matches(pattern, name):
         return problems
     what = (

@@ -11,14 +11,13 @@ from typing import Final, TypeAlias
 
 import semver
 
+from wharfinger.formats.quantity import parse_quantity
+
 Tagged: TypeAlias = Mapping[str, object]
 """A value of one of these types: its type, with its canonical text."""
 
 LARGEST_INT: Final = 2**63 - 1
-_NUMBER: Final = re.compile(r"([+-]?)([0-9]{1,64}(?:\.[0-9]{0,64})?|\.[0-9]{1,64})(.{0,5})", re.ASCII)
-_EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]{1,2})", re.ASCII)
-_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_MAX_CHARS: Final = 64
 _PARTS: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?([-+].*)?", re.ASCII | re.DOTALL)
 
 
@@ -32,21 +31,10 @@ def tagged(tag: str, value: Tagged) -> str:
 
 def quantity(text: str) -> Tagged:
     """Implement ``quantity('1.5Gi')``."""
-    match = _NUMBER.fullmatch(text)
-    if match is None:
+    value = parse_quantity(text) if len(text) <= _MAX_CHARS else None
+    if value is None:
         raise ValueError("not a quantity, such as 100m or 1.5Gi")
-    sign, number, suffix = match.groups()
-    value = Fraction(number.rstrip(".") if number.endswith(".") else number)
-    exponent = _EXPONENT.fullmatch(suffix)
-    if suffix in _BINARY:
-        value *= 2 ** _BINARY[suffix]
-    elif suffix in _DECIMAL:
-        value *= Fraction(10) ** _DECIMAL[suffix]
-    elif exponent is not None:
-        value *= Fraction(10) ** int(exponent[1])
-    else:
-        raise ValueError("not a quantity, such as 100m or 1.5Gi")
-    return _quantity(-value if sign == "-" else value)
+    return _quantity(value)
 
 
 def is_quantity(text: str) -> bool:

@@ -10,9 +10,9 @@ import re
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
+from wharfinger.kube.names import is_label
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,251}[A-Za-z0-9])?")
-_NAMESPACE: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _MAX_SHOWN: Final = 80
 
 
@@ -32,7 +32,7 @@ def need_object_name(name: str, what: str) -> str:
 
 def need_namespace(name: str, what: str) -> str:
     """Return ``name`` if it can be the name of a namespace. Raises NameFormatError."""
-    if not _NAMESPACE.fullmatch(name):
+    if not is_label(name):
         raise NameFormatError(
             f"{what}: {name[:_MAX_SHOWN]!r} is not a name of a namespace: up to 63 lower-case letters, digits, '-', with a "
             "letter or digit at both ends"

@@ -10,10 +10,8 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_list, find_object, find_str
+from wharfinger.kube.names import is_key_part, is_subdomain
 
-_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_PREFIX: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
-_MAX_PREFIX: Final = 253
 _FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.\[\]'-]*")
 _ESCAPED: Final = re.compile(r"[\\,=]")
 
@@ -53,9 +51,9 @@ def _label_term(expression: JsonValue) -> str:
 
 def _key(key: str) -> str:
     prefix, slash, name = key.rpartition("/")
-    if slash and (len(prefix) > _MAX_PREFIX or not _PREFIX.fullmatch(prefix)):
+    if slash and not is_subdomain(prefix):
         raise SelectorError(f"{key[:80]!r} is not a label key: the part before the / must be a DNS name")
-    if not _NAME.fullmatch(name):
+    if not is_key_part(name):
         raise SelectorError(
             f"{key[:80]!r} is not a label key: 1 to 63 letters, digits, '-', '_', '.', with a letter or digit at both ends"
         )
@@ -63,7 +61,7 @@ def _key(key: str) -> str:
 
 
 def _value(value: str) -> str:
-    if value and not _NAME.fullmatch(value):
+    if value and not is_key_part(value):
         raise SelectorError(
             f"{value[:80]!r} is not a label value: up to 63 letters, digits, '-', '_', '.', with a letter or digit at both ends"
         )

@@ -14,6 +14,7 @@ from wharfinger.hooks.config.problems import Problems
 from wharfinger.hooks.config.selectors import label_selector
 from wharfinger.hooks.config.shapes import whole
 from wharfinger.hooks.config.snapshots import Snapshots
+from wharfinger.kube.names import is_subdomain
 
 VALIDATING: Final = "kubernetesValidating"
 MUTATING: Final = "kubernetesMutating"
@@ -21,8 +22,6 @@ CONVERSION: Final = "kubernetesCustomResourceConversion"
 DEFAULT_TIMEOUT_S: Final = 10
 _TIMEOUTS_S: Final = range(1, 31)
 _SEGMENTS: Final = 3
-_MAX_NAME: Final = 253
-_DNS_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _VERSION: Final = re.compile(r"(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/)?[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
 
 
@@ -111,7 +110,7 @@ def _conversion(item: JsonValue, snapshots: Snapshots, problems: Problems) -> Co
 def _faults(binding: AdmissionBinding) -> Iterator[str]:
     """Yield what the API server would refuse, each with its field."""
     name = binding.name
-    if len(name) > _MAX_NAME or name.count(".") < _SEGMENTS - 1 or not _DNS_NAME.fullmatch(name):
+    if name.count(".") < _SEGMENTS - 1 or not is_subdomain(name):
         yield (
             f"name is invalid: {name[:80]!r} is not fully qualified: it takes at least three segments of lower-case letters, "
             "digits and '-' with dots between them, such as pods.example.com"

@@ -9,20 +9,17 @@ reading keeps names as they are written, and `resolved` turns them into the sche
 Contradicting requirements on one package are refused, so that the scheduler never has to choose.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from wharfinger.formats.json.value import ShapeError
 from wharfinger.formats.version_constraint import VersionConstraint, both
+from wharfinger.kube.names import is_label, is_subdomain
 from wharfinger.packages.files.strict_fields import at
 
 MAX_INSTANCE: Final = 53
 """Characters of the name of an application's instance, which is also its release's name."""
-
-_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
-_INSTANCE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +94,12 @@ NO_REQUIREMENTS: Final = Requirements()
 
 def is_package_name(name: str) -> bool:
     """Return whether the name can be that of a package or of a namespace: a DNS label."""
-    return _NAME.match(name) is not None
+    return is_label(name)
 
 
 def is_instance_name(name: str) -> bool:
     """Return whether the name can be that of an application's instance: DNS labels with dots between them."""
-    return len(name) <= MAX_INSTANCE and _INSTANCE.match(name) is not None
+    return is_subdomain(name, MAX_INSTANCE)
 
 
 def package_of(name: str, namespace: str) -> str:

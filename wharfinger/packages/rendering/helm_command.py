@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from wharfinger.formats.json.value import JsonObject, find
+from wharfinger.kube.names import is_label, is_subdomain
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.renderer import RenderRequest
 
@@ -23,8 +24,6 @@ MAX_API_BYTES: Final = 512 * 1024
 FLAG_BYTES: Final = 96 * 1024
 """Bytes of one flag; Linux accepts 128 KiB in one argument."""
 
-_RELEASE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
-_NAMESPACE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 _KUBE_VERSION: Final = re.compile(r"v?\d{1,4}(?:\.\d{1,4}){1,2}(?:[-+][0-9A-Za-z.+-]{1,100})?\Z")
 _API_VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9./-]{0,300}\Z")
 
@@ -37,11 +36,11 @@ def template_arguments(request: RenderRequest) -> list[str]:
 
     Raises RenderError; it refuses whatever could be read as another flag.
     """
-    if not _RELEASE.match(request.release) or len(request.release) > 53:
+    if not is_subdomain(request.release, 53):
         raise RenderError(
             f"{request.release[:100]!r} cannot be a release name: lower-case, digits, '-', at most 53 characters"
         )
-    if not _NAMESPACE.match(request.namespace):
+    if not is_label(request.namespace):
         raise RenderError(f"{request.namespace[:100]!r} cannot be a namespace")
     if not _KUBE_VERSION.match(request.kube_version):
         raise RenderError(f"{request.kube_version[:100]!r} is no version of Kubernetes, such as v1.37.0")

@@ -14,13 +14,14 @@ Each named quantity is replaced; every other part of the object stays as the cha
 workload changes nothing, and is reported by name: a chart may well render other workloads with other settings. Pure.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, as_object, checksum, find, type_name
+from wharfinger.formats.quantity import parse_quantity
+from wharfinger.kube.names import is_label, is_qualified_name, is_subdomain
 from wharfinger.packages.files.strict_fields import at, closed_object, items, number, text
 from wharfinger.packages.rendering.renderer import Rendered
 from wharfinger.packages.rendering.rewriting import rewritten
@@ -40,15 +41,8 @@ _CRON_POD_SPEC: Final = ("spec", "jobTemplate", "spec", "template", "spec")
 _CONTAINER_LISTS: Final = ("containers", "initContainers")
 _AMOUNTS: Final = ("requests", "limits")
 
-_OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?\Z")
-_CONTAINER_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
-_RESOURCE_NAME: Final = re.compile(
-    r"(?:[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-._A-Za-z0-9]{0,61}[A-Za-z0-9])?\Z"
-)
-# Kubernetes' resource.Quantity, not below zero.
-_QUANTITY: Final = re.compile(
-    r"\+?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eE][+-]?[0-9]{1,3}|[numkMGTPE]|[KMGTPE]i)?\Z"
-)
+_MAX_QUANTITY: Final = 80
+"""The most characters of a quantity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +205,7 @@ def _read_workload(value: JsonValue, where: str) -> WorkloadOverride:
     kind = text(entry, "kind", where)
     if kind not in _GROUPS:
         raise ShapeError(f"{at(where, 'kind')}: {kind[:60]!r} is none of {', '.join(_GROUPS)}")
-    name = _name(entry, where, _OBJECT_NAME)
+    name = _name(entry, where, is_subdomain)
     replicas = number(entry, "replicas", where, most=MAX_REPLICAS)
     if replicas is not None and kind not in _SCALED:
         raise ShapeError(f"{at(where, 'replicas')}: a {kind} has none; only {' and '.join(_SCALED)} have")
@@ -235,7 +229,7 @@ def _read_workload(value: JsonValue, where: str) -> WorkloadOverride:
 
 def _read_container(value: JsonValue, where: str) -> ContainerOverride:
     entry = closed_object(as_object(value, where), where, ("name", "resources"))
-    name = _name(entry, where, _CONTAINER_NAME)
+    name = _name(entry, where, is_label)
     path = at(where, "resources")
     said = closed_object(entry.get("resources"), path, _AMOUNTS)
     resources: JsonObject = {}
@@ -256,21 +250,22 @@ def _quantities(value: JsonValue, where: str) -> JsonObject:
         raise ShapeError(f"{where}: expected at most {MAX_QUANTITIES} quantities, found {len(amounts)}")
     found: JsonObject = {}
     for name, amount in amounts.items():
-        if not _RESOURCE_NAME.match(name):
+        if not is_qualified_name(name):
             raise ShapeError(f"{at(where, name)}: not the name of a resource, such as cpu or example.com/device")
         # bool is an int in Python, but YAML's `yes` is no quantity.
         written = str(amount) if isinstance(amount, str | int | float) and not isinstance(amount, bool) else ""
-        if not _QUANTITY.match(written):
+        parsed = parse_quantity(written) if len(written) <= _MAX_QUANTITY else None
+        if parsed is None or parsed < 0:
             raise ShapeError(f"{at(where, name)}: expected a quantity such as 100m, 0.5 or 1Gi, found {_shown(amount)}")
         found[name] = written
     return found
 
 
-def _name(entry: JsonObject, where: str, pattern: re.Pattern[str]) -> str:
+def _name(entry: JsonObject, where: str, is_name: Callable[[str], bool]) -> str:
     name = text(entry, "name", where)
     if not name:
         raise ShapeError(f"{at(where, 'name')}: required")
-    if not pattern.match(name):
+    if not is_name(name):
         raise ShapeError(f"{at(where, 'name')}: {name[:60]!r} is no name: lower-case letters, digits and '-'")
     return name
 

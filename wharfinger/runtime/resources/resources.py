@@ -4,7 +4,6 @@ An API server validates them against the CRDs, but an older CRD, a webhook or a 
 through: each reader here checks what it needs, and a :class:`SpecError` names the field and what was expected.
 """
 
-import re
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,6 +20,7 @@ from wharfinger.formats.json.value import (
     need_str,
     type_name,
 )
+from wharfinger.kube.names import is_subdomain
 from wharfinger.kube.resource import ObjectKey, ResourceType
 from wharfinger.packages.definition.depends_on import read_depends_on
 from wharfinger.packages.definition.requirements import DependsOn
@@ -55,7 +55,6 @@ PACKAGE_REPOSITORY: Final = ResourceType(GROUP, VERSION, "PackageRepository", "p
 SECRET: Final = ResourceType("", "v1", "Secret", "secrets", namespaced=True)
 CONFIG_MAP: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 
-_OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?\Z")
 _SOURCE_KINDS: Final = {"Secret": SECRET, "ConfigMap": CONFIG_MAP}
 
 
@@ -165,7 +164,7 @@ def read_module(obj: JsonObject, *, enabled_by_default: bool | None = True) -> P
 
 def is_object_name(text: str) -> bool:
     """Return whether a text is a valid object name (RFC 1123, a DNS subdomain)."""
-    return _OBJECT_NAME.match(text) is not None
+    return is_subdomain(text)
 
 
 def is_deleting(obj: JsonObject) -> bool:

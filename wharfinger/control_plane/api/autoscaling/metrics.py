@@ -9,7 +9,7 @@ from wharfinger.control_plane.objects.names import dns_label_problems
 from wharfinger.control_plane.wire.field_errors import each, forbidden, invalid, not_supported, required
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object
-from wharfinger.kube.quantities import parse_quantity
+from wharfinger.formats.quantity import parse_quantity
 
 _SOURCES: Final = {
     "Object": "object",

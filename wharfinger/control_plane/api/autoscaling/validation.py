@@ -8,7 +8,7 @@ from wharfinger.control_plane.objects.lenient_fields import part, parts
 from wharfinger.control_plane.wire.field_errors import forbidden, invalid, not_supported, required
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object
-from wharfinger.kube.quantities import parse_quantity
+from wharfinger.formats.quantity import parse_quantity
 
 _MAX_PERIOD: Final = 1800
 _MAX_WINDOW: Final = 3600

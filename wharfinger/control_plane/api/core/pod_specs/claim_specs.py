@@ -9,7 +9,8 @@ from wharfinger.control_plane.objects.names import namespace_name_problems, subd
 from wharfinger.control_plane.wire.field_errors import each, forbidden, invalid, not_supported, required
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, find
-from wharfinger.kube.quantities import is_whole, parse_quantity
+from wharfinger.formats.quantity import parse_quantity
+from wharfinger.kube.quantities import is_whole
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES: Final = ("Block", "Filesystem")

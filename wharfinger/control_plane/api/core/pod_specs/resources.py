@@ -18,7 +18,8 @@ from wharfinger.control_plane.wire.field_errors import (
 )
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue
-from wharfinger.kube.quantities import amount, canonical_quantity, is_whole, parse_quantity, whole
+from wharfinger.formats.quantity import parse_quantity
+from wharfinger.kube.quantities import amount, canonical_quantity, is_whole, whole
 from wharfinger.kube.selectors import key_problems
 
 PAGES: Final = "hugepages-"
