@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.pointers import pointer_of, pointer_steps
 from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, encode_json
 from wharfinger.kube.json_patch import (
     MAX_COPIED,
@@ -13,8 +14,6 @@ from wharfinger.kube.json_patch import (
     JsonPatchFailedError,
     apply_json_patch,
     list_index,
-    pointer_of,
-    pointer_steps,
     value_at,
 )
 

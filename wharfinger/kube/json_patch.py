@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.pointers import pointer_of, pointer_steps
 from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, ShapeError, as_object, find_str
 
 MAX_OPERATIONS: Final = 10_000
@@ -65,16 +66,6 @@ def apply_json_patch(document: JsonValue, patch: Sequence[JsonValue]) -> JsonVal
             missing = isinstance(error, _Refused) and error.missing
             raise JsonPatchFailedError(f"{_called(index, item)}: {error}", index=index, missing=missing) from error
     return work.root
-
-
-def pointer_steps(pointer: str) -> tuple[str, ...]:
-    """Return the steps of a JSON pointer (RFC 6901) that begins with ``/``; () for the whole document, ``""``."""
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
-
-
-def pointer_of(path: Sequence[str]) -> str:
-    """Return the JSON pointer with these steps."""
-    return "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
 def list_index(step: str, most: int) -> int | None:

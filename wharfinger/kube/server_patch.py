@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.pointers import pointer_steps
 from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, encode_json
 
 MAX_OPERATIONS: Final = 10_000
@@ -113,7 +114,7 @@ class _Work:
         steps = path.split("/")
         if len(steps) < 2 or len(steps) > MAX_DEPTH:
             raise OperationError(f"doc is missing path: {path[:200]}")
-        *way, last = (step.replace("~1", "/").replace("~0", "~") for step in steps[1:])
+        *way, last = pointer_steps(path)
         here = self.root
         for step in way:
             self._walk(here)

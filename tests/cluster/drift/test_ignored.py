@@ -4,7 +4,8 @@ import pytest
 
 from wharfinger.cluster.drift.ignored import BUILT_IN, is_ignored
 from wharfinger.cluster.fields.owners import NOBODY, Writer
-from wharfinger.cluster.objects.drift_policy import IgnoreRule, read_drift_policy, segments_of
+from wharfinger.cluster.objects.drift_policy import IgnoreRule, read_drift_policy
+from wharfinger.formats.json.pointers import pointer_steps
 from wharfinger.formats.json.value import JsonObject
 
 HPA = Writer("kube-controller-manager", "scale")
@@ -83,7 +84,7 @@ def kind(api_version: str, name: str) -> JsonObject:
     ],
 )
 def test_what_is_ignored_for_everybody(obj: JsonObject, pointer: str, writer: Writer, *, ignored: bool) -> None:
-    assert is_ignored(segments_of(pointer), writer, obj, BUILT_IN) is ignored
+    assert is_ignored(pointer_steps(pointer), writer, obj, BUILT_IN) is ignored
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_what_is_ignored_for_everybody(obj: JsonObject, pointer: str, writer: Wr
     ],
 )
 def test_what_a_pointer_takes(path: str, pointer: str, *, ignored: bool) -> None:
-    assert is_ignored(segments_of(pointer), ED, kind("v1", "ConfigMap"), [IgnoreRule((path,))]) is ignored
+    assert is_ignored(pointer_steps(pointer), ED, kind("v1", "ConfigMap"), [IgnoreRule((path,))]) is ignored
 
 
 def test_the_library_is_written_as_anybody_may_write_rules() -> None:

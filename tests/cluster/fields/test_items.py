@@ -6,15 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.cluster.fields.items import (
-    ABSENT,
-    keys_of,
-    leaf_values,
-    match_items,
-    pointer_text,
-    segments_at,
-    value_at,
-)
+from wharfinger.cluster.fields.items import ABSENT, keys_of, leaf_values, match_items, segments_at, value_at
+from wharfinger.formats.json.pointers import pointer_of
 from wharfinger.formats.json.value import JsonValue
 from wharfinger.kube.field_sets import FieldPath, FieldSet
 
@@ -92,4 +85,4 @@ def test_pointers_have_the_indexes_of_what_is_wanted(path: FieldPath, pointer: s
     wanted: JsonValue = {"ports": [{"port": 80, "protocol": "UDP"}, {"port": 80, "name": "x"}]}
     live: JsonValue = {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 1}, {"port": 9}]}
 
-    assert pointer_text(segments_at(path, wanted, live)) == pointer
+    assert pointer_of(segments_at(path, wanted, live)) == pointer

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.cluster.fields.items import pointer_text
 from wharfinger.cluster.objects.drift_policy import (
     MAX_PATHS,
     MAX_RULES,
@@ -13,9 +12,9 @@ from wharfinger.cluster.objects.drift_policy import (
     DriftPolicyError,
     IgnoreRule,
     read_drift_policy,
-    segments_of,
 )
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.pointers import pointer_of, pointer_steps
 from wharfinger.formats.json.value import JsonObject, JsonValue
 
 DEPLOYMENT: JsonObject = {
@@ -124,7 +123,7 @@ def test_whose_writes_a_rule_takes(rule: IgnoreRule, manager: str, subresource: 
 
 @given(st.lists(st.text()))
 def test_pointers_round_trip(segments: list[str]) -> None:
-    assert segments_of(pointer_text(segments)) == tuple(segments)
+    assert pointer_steps(pointer_of(segments)) == tuple(segments)
 
 
 @given(

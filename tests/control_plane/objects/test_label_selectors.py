@@ -64,3 +64,25 @@ def test_shown_as_go_prints() -> None:
     assert template_labels({"template": 1}) == {}
     assert is_empty({})
     assert not is_empty(None)
+
+
+WEB: JsonObject = {"app": "web", "tier": "front"}
+
+
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        (None, False),
+        ({}, True),
+        ({"matchLabels": {"app": "web"}}, True),
+        ({"matchLabels": {"app": "db"}}, False),
+        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "db"]}]}, True),
+        ({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}, False),
+        ({"matchExpressions": [{"key": "gone", "operator": "NotIn", "values": ["web"]}]}, True),
+        ({"matchExpressions": [{"key": "tier", "operator": "Exists"}]}, True),
+        ({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}, False),
+        ({"matchExpressions": [{"key": "tier", "operator": "Wrong"}]}, False),
+    ],
+)
+def test_what_controllers_select(selector: JsonValue, found: bool) -> None:
+    assert selects(selector, WEB) is found

@@ -24,11 +24,12 @@ from typing import Final
 from wharfinger.cluster.drift.field_removal import without_fields
 from wharfinger.cluster.drift.ignored import is_ignored
 from wharfinger.cluster.fields.coverage import says_something, uncovered
-from wharfinger.cluster.fields.items import Absent, pointer_text, segments_at, value_at
+from wharfinger.cluster.fields.items import Absent, segments_at, value_at
 from wharfinger.cluster.fields.owners import NOBODY, FieldOwners, Writer, read_owners, text_at
 from wharfinger.cluster.objects.applied_objects import STRING_DATA, Applied
 from wharfinger.cluster.objects.desired import Identity
-from wharfinger.cluster.objects.drift_policy import IgnoreRule, segments_of
+from wharfinger.cluster.objects.drift_policy import IgnoreRule
+from wharfinger.formats.json.pointers import pointer_of, pointer_steps
 from wharfinger.formats.json.value import JsonObject, find, find_object
 from wharfinger.formats.listing import listed
 from wharfinger.kube.field_sets import EMPTY, FieldPath
@@ -93,7 +94,7 @@ def find_drift(
     for path, writer in _topmost({path: _writer(path, owners, manager) for path in paths}):
         segments = segments_at(path, desired, live)
         if not is_ignored(segments, writer, desired, ignore):
-            fields.append(DriftedField(pointer_text(segments), writer.manager))
+            fields.append(DriftedField(pointer_of(segments), writer.manager))
     return Drift(identity_of_object(desired), missing=False, fields=tuple(fields)) if fields else None
 
 
@@ -116,7 +117,7 @@ def without_ignored(
             if rule.takes_writer(writer.manager, writer.subresource):
                 others = others.union(fields)
         for path in rule.paths if others else ():
-            desired = without_fields(desired, segments_of(path), others)
+            desired = without_fields(desired, pointer_steps(path), others)
     if own_updates and (taken := owners.own_updates.difference(owners.own)):
         desired = without_fields(desired, (), taken)
     return desired

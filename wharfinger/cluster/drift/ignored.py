@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from wharfinger.cluster.fields.owners import Writer
-from wharfinger.cluster.objects.drift_policy import ANY, IgnoreRule, segments_of
+from wharfinger.cluster.objects.drift_policy import ANY, IgnoreRule
+from wharfinger.formats.json.pointers import pointer_steps
 from wharfinger.formats.json.value import JsonObject
 
 PEOPLE: Final = "kubectl.*|k9s|lens.*|headlamp.*|dashboard.*|Mozilla"
@@ -45,7 +46,7 @@ def is_ignored(segments: Sequence[str], writer: Writer, obj: JsonObject, rules: 
     """Return whether a rule leaves the field of the object (segments of its pointer) to the writer."""
     return any(
         rule.takes_writer(writer.manager, writer.subresource)
-        and any(_is_below(segments, segments_of(path)) for path in rule.paths)
+        and any(_is_below(segments, pointer_steps(path)) for path in rule.paths)
         and rule.takes_object(obj)
         for rule in rules
     )

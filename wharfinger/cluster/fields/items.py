@@ -126,8 +126,3 @@ def segments_at(path: FieldPath, *documents: Maybe) -> tuple[str, ...]:
             segments.append(next((str(index) for index in found if index is not None), element))
         places = [value_at((element,), place) for place in places]
     return tuple(segments)
-
-
-def pointer_text(segments: Sequence[str]) -> str:
-    """Return the RFC 6901 pointer of segments: ``("a/b", "0")`` → ``/a~1b/0``."""
-    return "".join(f"/{segment.replace('~', '~0').replace('/', '~1')}" for segment in segments)

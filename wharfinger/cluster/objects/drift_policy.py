@@ -113,11 +113,6 @@ def read_drift_policy(value: JsonValue, what: str) -> DriftPolicy:
     )
 
 
-def segments_of(pointer: str) -> tuple[str, ...]:
-    """Return the segments of an RFC 6901 pointer, unescaped: ``/a~1b/0`` → ``("a/b", "0")``; "" → ()."""
-    return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
-
-
 def fits(pattern: str, text: str) -> bool:
     """Return whether a pattern (:func:`~wharfinger.formats.schemas.patterns.read_pattern`) matches the whole text."""
     return matcher(_whole(pattern)).is_valid(text)

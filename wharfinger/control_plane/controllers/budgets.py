@@ -16,10 +16,10 @@ from wharfinger.control_plane.controllers.framework.objects import (
     key_of,
     labels_of,
     replicas_of,
-    selects,
 )
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.workloads.rolling import share
+from wharfinger.control_plane.objects.label_selectors import selects
 from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
 

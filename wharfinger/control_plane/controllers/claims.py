@@ -20,12 +20,12 @@ from wharfinger.control_plane.controllers.framework.objects import (
     key_of,
     labels_of,
     name_of,
-    selects,
     uid_of,
     with_fields,
 )
 from wharfinger.control_plane.controllers.framework.simulation_annotations import read_knobs
 from wharfinger.control_plane.controllers.framework.state import ClusterState
+from wharfinger.control_plane.objects.label_selectors import selects
 from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
 from wharfinger.formats.quantity import parse_quantity

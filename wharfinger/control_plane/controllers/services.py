@@ -21,12 +21,12 @@ from wharfinger.control_plane.controllers.framework.objects import (
     labels_of,
     name_of,
     owner_reference,
-    selects,
     uid_of,
     with_fields,
 )
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.kubelet.pods import BARE_S
+from wharfinger.control_plane.objects.label_selectors import selects
 from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_list, find_object, find_str
 

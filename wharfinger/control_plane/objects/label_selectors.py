@@ -67,7 +67,7 @@ def is_empty(selector: JsonValue) -> bool:
 
 
 def selects(selector: JsonValue, labels: Labels) -> bool:
-    """Return whether a readable selector matches labels; None matches none."""
+    """Return whether a selector matches labels; None matches none, nor does an unknown operator."""
     if not isinstance(selector, dict):
         return False
     held = labels_of(labels)
@@ -86,8 +86,10 @@ def _holds(term: JsonObject, labels: dict[str, str]) -> bool:
             return value not in _values(term)
         case "Exists":
             return value is not None
-        case _:
+        case "DoesNotExist":
             return value is None
+        case _:
+            return False
 
 
 def shown_selector(selector: JsonValue) -> JsonValue:

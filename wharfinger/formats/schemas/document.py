@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from urllib.parse import unquote
 
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.pointers import pointer_steps
 from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, canonical_json, type_name
 
 MAX_NODES: Final = 200_000
@@ -224,8 +225,7 @@ class _Expansion:
 
     def pointed(self, reference: str, here: ValuePath, shown: str) -> JsonValue:
         found: JsonValue = self.root
-        for step in unquote(reference[1:]).split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
+        for name in pointer_steps(unquote(reference[1:])):
             if isinstance(found, dict) and name in found:
                 found = found[name]
             elif isinstance(found, list) and name.isascii() and name.isdigit() and int(name[:9]) < len(found):

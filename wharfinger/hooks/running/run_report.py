@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.pointers import pointer_steps
 from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json, decode_json, find_str, to_json
 from wharfinger.formats.yaml.writer import write_yaml
 from wharfinger.hooks.running.runner import HookOutcome, HookRun
 from wharfinger.hooks.running.values_patch import ValuesPatchError, apply_values_patch
 from wharfinger.hooks.watching.json_stream import MAX_BYTES
-from wharfinger.kube.json_patch import pointer_steps
 
 GLOBAL: Final = "global"
 ADMISSION: Final = ("ADMISSION_RESPONSE_PATH", "VALIDATING_RESPONSE_PATH")

@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.pointers import pointer_of, pointer_steps
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find_str, need_str, to_json, type_name
-from wharfinger.kube.json_patch import apply_json_patch, list_index, pointer_of, pointer_steps, value_at
+from wharfinger.kube.json_patch import apply_json_patch, list_index, value_at
 
 MAX_STORED: Final = 10_000
 MAX_IN_LIST: Final = 100

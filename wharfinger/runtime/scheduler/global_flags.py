@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from wharfinger.formats.json.pointers import pointer_steps
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_str
 from wharfinger.hooks.running.values_patch import FLAG_SUFFIX
-from wharfinger.kube.json_patch import pointer_steps
 from wharfinger.runtime.resources.identity import GLOBAL
 
 _VALUES: Final[dict[JsonValue, bool]] = {True: True, False: False, "true": True, "false": False}

@@ -1,7 +1,5 @@
 """What controllers ask of any object."""
 
-import pytest
-
 from wharfinger.control_plane.controllers.framework.objects import (
     annotation,
     condition_of,
@@ -11,31 +9,9 @@ from wharfinger.control_plane.controllers.framework.objects import (
     is_true,
     owner_reference,
     replicas_of,
-    selects,
     with_fields,
 )
-from wharfinger.formats.json.value import JsonObject, JsonValue
-
-LABELS: JsonObject = {"app": "web", "tier": "front"}
-
-
-@pytest.mark.parametrize(
-    ("selector", "found"),
-    [
-        (None, False),
-        ({}, True),
-        ({"matchLabels": {"app": "web"}}, True),
-        ({"matchLabels": {"app": "db"}}, False),
-        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "db"]}]}, True),
-        ({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}, False),
-        ({"matchExpressions": [{"key": "gone", "operator": "NotIn", "values": ["web"]}]}, True),
-        ({"matchExpressions": [{"key": "tier", "operator": "Exists"}]}, True),
-        ({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}, False),
-        ({"matchExpressions": [{"key": "tier", "operator": "Wrong"}]}, False),
-    ],
-)
-def test_selectors(selector: JsonValue, found: bool) -> None:
-    assert selects(selector, LABELS) is found
+from wharfinger.formats.json.value import JsonObject
 
 
 def test_owners() -> None:

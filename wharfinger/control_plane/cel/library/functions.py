@@ -10,6 +10,7 @@ from wharfinger.control_plane.cel.library.texts import TEXTS
 from wharfinger.control_plane.cel.library.times import TIMES
 from wharfinger.control_plane.cel.values import operations
 from wharfinger.control_plane.cel.values.values import NONE, CelError, CelMap, Function, Implementation, Optional, Value
+from wharfinger.formats.json.pointers import pointer_of
 
 
 def _unequal(one: Value, other: Value) -> Value:
@@ -79,7 +80,7 @@ def _escaped_key(key: Value) -> Value:
     """Return a key in the escaped form of paths in JSON patches."""
     if not isinstance(key, str):
         raise CelError(operations.NO_OVERLOAD)
-    return key.replace("~", "~0").replace("/", "~1")
+    return pointer_of((key,))[1:]
 
 
 _STANDARD: Final[Mapping[str, Implementation]] = {

@@ -1,6 +1,5 @@
 """Helpers of controllers for any object: its owners, whether it is being deleted, whether a selector matches it."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from wharfinger.control_plane.storage.interface import Collection, Key
@@ -131,28 +130,3 @@ def is_true(obj: JsonValue, kind: str) -> bool:
 def is_over(pod: JsonValue) -> bool:
     """Return whether a Pod has ended."""
     return find_str(pod, "status", "phase") in OVER
-
-
-def selects(selector: JsonValue, labels: Mapping[str, JsonValue]) -> bool:
-    """Return whether a label selector (``matchLabels``, ``matchExpressions``) matches; an absent one never does."""
-    if not isinstance(selector, dict):
-        return False
-    wanted = find_object(selector, "matchLabels")
-    if any(labels.get(name) != value for name, value in wanted.items()):
-        return False
-    return all(_holds(expression, labels) for expression in find_list(selector, "matchExpressions"))
-
-
-def _holds(expression: JsonValue, labels: Mapping[str, JsonValue]) -> bool:
-    name, values = find_str(expression, "key"), find_list(expression, "values")
-    match find_str(expression, "operator"):
-        case "In":
-            return name in labels and labels[name] in values
-        case "NotIn":
-            return name not in labels or labels[name] not in values
-        case "Exists":
-            return name in labels
-        case "DoesNotExist":
-            return name not in labels
-        case _:
-            return False

@@ -11,7 +11,7 @@ from typing import Final
 from wharfinger.control_plane.access.role_rules import rules_of
 from wharfinger.control_plane.backend import Backend
 from wharfinger.control_plane.catalog.catalog import Served
-from wharfinger.control_plane.controllers.framework.objects import selects
+from wharfinger.control_plane.objects.label_selectors import selects
 from wharfinger.control_plane.storage.interface import Change, Collection
 from wharfinger.control_plane.verbs.options import WriteOptions
 from wharfinger.control_plane.verbs.patching import PatchType, patch

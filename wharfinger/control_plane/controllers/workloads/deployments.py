@@ -23,7 +23,6 @@ from wharfinger.control_plane.controllers.framework.objects import (
     name_of,
     owner_reference,
     replicas_of,
-    selects,
     with_fields,
 )
 from wharfinger.control_plane.controllers.framework.state import ClusterState
@@ -35,6 +34,7 @@ from wharfinger.control_plane.controllers.workloads.deployment_status import (
     status_of,
 )
 from wharfinger.control_plane.controllers.workloads.template_hash import template_hash
+from wharfinger.control_plane.objects.label_selectors import selects
 from wharfinger.control_plane.storage.interface import Change, Key
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
 

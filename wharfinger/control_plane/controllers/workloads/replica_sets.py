@@ -24,11 +24,11 @@ from wharfinger.control_plane.controllers.framework.objects import (
     name_of,
     owner_reference,
     replicas_of,
-    selects,
     with_fields,
 )
 from wharfinger.control_plane.controllers.framework.state import ClusterState
 from wharfinger.control_plane.controllers.workloads.pod_making import created_pod
+from wharfinger.control_plane.objects.label_selectors import selects
 from wharfinger.control_plane.storage.interface import Change, Collection, Key
 from wharfinger.control_plane.wire.status import StatusError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
