@@ -61,14 +61,14 @@ class Backend:
         """The number of writes that had to be undone."""
 
     def observe(self, observer: Callable[[Change], None]) -> None:
-        """Have every change told to ``observer``, in order, before the verb that made it returns.
+        """Report every change to ``observer``, in order, before the verb that made it returns.
 
-        Where it cannot be committed, ``observer`` is told what undoing it changes.
+        If a change cannot be committed, ``observer`` also receives the changes that undo it.
         """
         self._observers.append(observer)
 
     def herald(self, herald: Callable[[Change], None]) -> None:
-        """Have every change told to ``herald``, in order, once it is committed."""
+        """Report every change to ``herald``, in order, once it is committed."""
         self._heralds.append(herald)
 
     @property

@@ -1,4 +1,6 @@
-"""The command that serves the control plane. What serves is imported when it is asked to serve: ``--help`` stays quick."""
+"""The command that serves the control plane. The server's modules are imported only when it serves, so that ``--help``
+stays quick.
+"""
 
 import argparse
 import logging
@@ -162,7 +164,7 @@ def _serve(run: "Callable[[Storage | None], None]", data: Path | None) -> int:
         with nullcontext() if data is None else open_sqlite_storage(data) as storage:
             run(storage)
             for number in before:
-                # It has been told: to be told again while it closes the file is no reason to die over it.
+                # It is stopping already: a second signal while it closes the file must not kill it.
                 signal.signal(number, signal.SIG_IGN)
     except StorageError as error:
         return _fail(str(error))

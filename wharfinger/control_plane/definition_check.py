@@ -16,9 +16,10 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def refused_fields(document: JsonObject) -> list[tuple[str, str]]:
-    """Return what the server would refuse of a new definition: fields, each with a sentence; ``spec`` where it is none at all.
+    """Return what the server would refuse of a new definition: fields, each with a sentence; ``spec`` for a document that
+    is no definition.
 
-    Fields that the server would leave out are not told. Of ``status`` nothing is: the server writes it, from the spec.
+    Fields that the server would remove are not reported. Neither is ``status``, which the server writes from the spec.
     """
     served = _served()
     try:

@@ -1,4 +1,4 @@
-"""The control plane as a process: listen, say where, serve until told to stop."""
+"""The control plane as a process: it listens, prints its address, and serves until it is stopped."""
 
 import gc
 import ipaddress
@@ -62,7 +62,7 @@ def parse_address(text: str) -> Address:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Faults on purpose; the same seed and requests bring the same ones."""
+    """Intended faults; the same seed and requests cause the same ones."""
 
     rules: tuple[Rule, ...] = ()
     seed: int = 0
@@ -72,7 +72,7 @@ NO_FAULTS: Final = Faults()
 
 
 class ControlPlaneStartError(Exception):
-    """The control plane cannot be served as asked: the port or the kubeconfig is not to be had."""
+    """The control plane cannot be served: the port is taken, or the kubeconfig cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,7 @@ class Run:
     async def pump(self, fd: int, take: Callable[[bytes], None]) -> None:
         """Drain one pipe to its end, whatever becomes of the bytes: a child that cannot write cannot clean up.
 
-        A child that writes faster than its output can be looked at waits, and not all others: half of the time is theirs.
+        A child that writes faster than its output can be processed waits, so that other tasks get half of the time.
         """
         while chunk := await read_some(fd, PUMPED_BYTES):
             begun = trio.current_time()

@@ -104,9 +104,9 @@ class AppliedObjects:
         self._listener = listener
 
     def record(self, identity: Identity, answer: JsonObject, *, partial: bool = False) -> None:
-        """Keep what the server answered to an apply, or an object that was read and found as wanted.
+        """Keep the server's answer to an apply, or an object that was read and found as wanted.
 
-        ``partial``: not all of what is wanted was applied, so what the object lacks is still drift.
+        ``partial``: not all wanted fields were applied, so fields that the object lacks are still drift.
         """
         applied = applied_of(answer, self.manager)
         self._applied[identity] = replace(applied, partial=True) if partial else applied

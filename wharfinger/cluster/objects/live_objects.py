@@ -146,7 +146,7 @@ class LiveObjects:
         )
 
     async def run(self) -> None:
-        """Find out what is no longer served, until cancelled. In a task of :func:`open_live_objects`."""
+        """Find the kinds that are no longer served, until cancelled. In a task of :func:`open_live_objects`."""
         while True:
             await trio.sleep(CHECK_S)
             for resource in tuple(self._followed):

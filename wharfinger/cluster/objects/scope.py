@@ -1,10 +1,10 @@
 """The scope of a release: the whole cluster, or only its own namespace.
 
 The release of an Application is confined to its namespace unless a label of the namespace or an option of the daemon allows
-more. A confined release may hold
-objects of namespaced kinds in its namespace, and nothing else: no object of a cluster-scoped kind, no object of another
-namespace, no definition in ``crds/``, no such hook. The scope of a kind comes from discovery, because a manifest cannot be
-trusted to state it. A kind that discovery does not know is judged when it is known: no object of it can be written before.
+more. A confined release may hold objects of namespaced kinds in its namespace, and nothing else: no object of a
+cluster-scoped kind, no object of another namespace, no definition in ``crds/``, no such hook. The scope of a kind comes from
+discovery, because a manifest cannot be trusted to state it. A kind that discovery does not know is judged when it is known:
+no object of it can be written before.
 
 The scope is enforced twice. `check_scope` checks a whole request before its first write, so that nothing is half done.
 `check_key` checks every single apply, whatever the row was made from (a record in the namespace, say, which a tenant can

@@ -49,7 +49,9 @@ class ChunkStore:
                     del self._in_use[place]
 
     async def write(self, chunks: Sequence[JsonObject]) -> None:
-        """Create them. One that is there is what a killed process left of the same: its name is its content."""
+        """Create the chunks. One that exists was written by a killed process for the same record: its name is the digest of
+        its content.
+        """
 
         async def create(chunk: JsonObject) -> None:
             with suppress(ConflictError):
@@ -99,7 +101,7 @@ class ChunkStore:
         await each(names, delete, limit=AT_ONCE)
 
     async def collect(self) -> tuple[str, ...]:
-        """Delete what no head names, in all namespaces; ``namespace/name`` of what was deleted."""
+        """Delete the chunks that no head names, in all namespaces; return their ``namespace/name``."""
         resource = await self._client.resource_type("v1", "Secret")
         listed = await self._client.list(
             resource, label_selector=f"owner={CHUNK_OWNER}", field_selector=f"type={CHUNK_TYPE}"

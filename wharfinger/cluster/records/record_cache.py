@@ -1,6 +1,6 @@
-"""Records as they were last read or written, so that a history that did not change is not read again.
+"""A cache of records as they were last read or written, so that a history that did not change is not read again.
 
-Bounded by what the records hold: the release that was not asked for for longest is forgotten.
+Its size is bounded by the content of the records: the release that was not used for the longest time is forgotten.
 """
 
 from collections import OrderedDict

@@ -1,14 +1,13 @@
-"""A Helm release record, as Helm keeps it: a Secret per revision, so that ``helm list``, ``history``, ``get``, ``status``,
+"""A Helm release record in Helm's own form: a Secret per revision, so that ``helm list``, ``history``, ``get``, ``status``,
 ``rollback`` and ``uninstall`` see what is installed here.
 
 Facts of the format (Helm 3 and 4): the Secret is ``sh.helm.release.v1.<name>.v<revision>`` of type ``helm.sh/release.v1``
 with the labels ``owner=helm``, ``name``, ``status``, ``version`` and a time stamp; its one datum ``release`` is base64 of
 gzip of JSON (and base64 once more, as all Secret data). Records written before Helm compressed are plain JSON inside.
 
-A record that Helm wrote is kept whole: a :class:`Release` is a view on its document, and changing the status changes the
-status and nothing else (the chart's templates stay in it, so a person's ``helm rollback`` still works).
-
-What does not fit is cut: :mod:`~wharfinger.cluster.records.release_chunks`. Pure; every size is bounded.
+A record that Helm wrote is kept whole: a :class:`Release` is a view of its document, and a change of the status changes
+nothing else (the chart's templates stay in it, so a user's ``helm rollback`` still works). A record that does not fit into a
+Secret is cut: :mod:`~wharfinger.cluster.records.release_chunks`. Pure; every size is bounded.
 """
 
 import base64

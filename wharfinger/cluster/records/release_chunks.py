@@ -1,17 +1,19 @@
-"""A release record that is too large for a Secret: a head that Helm can read, and chunks beside it with what was cut out of it.
+"""A release record that is too large for a Secret: a head that Helm can read, and chunks beside it with what was cut out of
+it.
 
-What is cut, until the head fits: the notes with what the chart came with (then Helm can still do everything with it); the
-manifest; the hooks; the values. The notes of the head say so. In the place of a manifest stands an object that no server takes,
-for its name is not one, and so says what cannot be done: an empty manifest would let ``helm rollback`` delete everything. The
-same object is a hook before an uninstall, which would otherwise delete the record and leave the objects.
+These parts are cut, in this order, until the head fits: the notes together with the chart's files (then Helm can still do
+everything with the record); the manifest; the hooks; the values. The notes of the head say so. A cut manifest is replaced by
+one object with an invalid name, which no server accepts and which names what cannot be done: an empty manifest would let
+``helm rollback`` delete everything. The same object is a hook before an uninstall, which would otherwise delete the record
+and leave the objects.
 
 The index of the chunks (their digests, in order) is an annotation in the chart's metadata, inside the record: Helm keeps
-that when it writes a record of ours anew, and drops annotations of the Secret. It counts for the revision that it names only:
-a rollback by Helm copies the chart, and with it the index, into a revision of its own.
+that when it writes a record of ours anew, and drops annotations of the Secret. The index is valid only for the revision that
+it names: a rollback by Helm copies the chart, and with it the index, into a revision of its own.
 
 Chunks are named by their content and never changed; a new status writes the head alone. They are written before the head,
-and the head made their owner after: a head is there only with all its chunks, and what is left of a crash is a chunk that no
-head names. Pure; every size is bounded.
+and the head is made their owner afterwards: a head exists only with all its chunks, and a crash can only leave chunks that
+no head names. Pure; every size is bounded.
 """
 
 import base64
@@ -97,7 +99,9 @@ class ChunkIndex:
 
 @dataclass(frozen=True, slots=True)
 class PackedRelease:
-    """``head`` is the Secret that Helm reads, ``cut`` what it says, ``chunks`` the Secrets beside it (mostly none)."""
+    """A packed record. ``head`` is the Secret that Helm reads, ``cut`` its document, ``chunks`` are the Secrets beside it
+    (mostly none).
+    """
 
     head: JsonObject
     cut: JsonObject

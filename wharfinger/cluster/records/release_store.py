@@ -243,7 +243,7 @@ class ReleaseStore:
             await self.remove(old)
 
     async def remove(self, stored: Stored) -> None:
-        """Delete a record, then its chunks; what is gone already is fine."""
+        """Delete a record, then its chunks; those that are gone already are ignored."""
         release = stored.release
         resource = await self._client.resource_type("v1", "Secret")
         key = ObjectKey(resource, release.namespace, release.secret_name)

@@ -284,7 +284,7 @@ class ReleaseEngine:
             self._health.set_rules(owner, ())
 
     def interrupt(self, cause: str) -> None:
-        """End all waits, now and from now on: operations that wait raise WaitInterruptedError, writes come to their end."""
+        """End all waits, now and from now on: operations that wait raise WaitInterruptedError, writes are completed."""
         self._tools.interruption.interrupt(cause)
 
     def rest(self, owner: Owner) -> None:

@@ -1,8 +1,8 @@
-"""Objects that a package's hooks made: marked when they are made, so that they can be collected when the package goes.
+"""Objects that a package's hooks created: marked, so that they can be collected when the package is removed.
 
-Pure. They are part of no release: neither drift nor health looks at them, and a hook may do with them as it likes. A mark is a
-label that a list can select, the release's name, and an annotation, its namespace, which a label may be too short for. What was
-there before a hook wrote it is not made by it, and stays unmarked.
+Pure. They are part of no release: drift and health ignore them, and a hook may change them freely. A mark is a label that a
+list can select, with the release's name, and an annotation with its namespace, for which a label may be too short. An object
+that existed before a hook wrote it was not created by the hook, and is not marked.
 """
 
 from dataclasses import dataclass

@@ -1,13 +1,13 @@
-"""Helm's hooks: objects of a chart that are made at a point of a release's life, awaited, and taken away.
+"""Helm's hooks: objects of a chart that are created at a point of a release's life, awaited, and deleted.
 
 Semantics are Helm's. A hook is for the events in ``helm.sh/hook``; those of one event run one after another, by
-``helm.sh/hook-weight``, then kind and name. A Job or a Pod is waited for until it succeeded; anything else is done when it
-is made. ``helm.sh/hook-delete-policy`` says when it goes: before the next one of its name is made (the default), after all
-of the event succeeded, or after it failed; a CustomResourceDefinition never, as all objects of its kind would go with it. Where a
-hook fails, those that succeeded before it go as if all had, or the next attempt would find them in its way. Hooks belong to no
-release: they are neither pruned nor uninstalled.
+``helm.sh/hook-weight``, then kind and name. A Job or a Pod is waited for until it succeeded; any other object is done when
+it is created. ``helm.sh/hook-delete-policy`` says when it is deleted: before the next one of its name is created (the
+default), after all hooks of the event succeeded, or after it failed; a CustomResourceDefinition never, as all objects of its
+kind would be deleted with it. If a hook fails, those that succeeded before it are deleted as if all had succeeded, or they
+would block the next attempt. Hooks belong to no release: they are neither pruned nor uninstalled.
 
-They are in the record, so a person's ``helm uninstall``, ``rollback`` and ``test`` run them, too.
+They are in the record, so a user's ``helm uninstall``, ``rollback`` and ``test`` run them, too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -198,7 +198,7 @@ class HookRunner:
             raise HookFailedError(f"{event} {hook} failed: {state.message}")
 
     async def _create(self, hook: Hook, event: HookEvent, key: ObjectKey) -> None:
-        """Make it. What an attempt that was never answered made is taken for what the next one finds."""
+        """Create the object. If an earlier attempt without an answer created it, the next attempt accepts it."""
         unanswered = False
 
         async def create() -> None:

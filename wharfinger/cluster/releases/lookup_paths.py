@@ -23,7 +23,7 @@ _SUBRESOURCES_OF_NAMESPACES: Final = frozenset({"status", "finalize"})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A path that may be asked for. ``is_index``: one of the two documents that may come in the aggregated form."""
+    """A path that may be requested. ``is_index``: one of the two documents that have an aggregated form."""
 
     path: str
     params: Mapping[str, str]
@@ -42,7 +42,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NotAllowed:
-    """A path that may not be asked for. ``place``: what lies there, where a chart could look it up; None elsewhere."""
+    """A path that may not be requested. ``place``: the objects at that path, if a chart could look them up; None otherwise."""
 
     place: Place | None = None
 

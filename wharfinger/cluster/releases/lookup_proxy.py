@@ -48,7 +48,7 @@ _BEGINNING: Final = 512
 
 
 class Look:
-    """One run's look into the cluster. Made by `LookupAccess.open`."""
+    """The access of one run of Helm to the cluster. Made by `LookupAccess.open`."""
 
     def __init__(self, session: HttpSession, client: ClusterClient, namespace: str | None, port: int) -> None:
         """Private to `LookupAccess`, which listens on ``port``."""
@@ -120,7 +120,7 @@ class Look:
 
 
 class LookupAccess:
-    """The cluster that charts may look into. Made by `open_lookup_access`."""
+    """The cluster that charts may read. Made by `open_lookup_access`."""
 
     def __init__(self, session: HttpSession, nursery: trio.Nursery) -> None:
         self._session = session
@@ -155,7 +155,7 @@ async def _serve(
 async def open_lookup_access(
     connection: Connection, *, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[LookupAccess]:
-    """Keep a session for looks while the body runs. With ``transport`` nothing is opened (in-memory servers, tests)."""
+    """Keep a session for lookups while the body runs. With ``transport`` nothing is opened (in-memory servers, tests)."""
     async with open_session(connection, OPTIONS, transport) as session, trio.open_nursery() as nursery:
         yield LookupAccess(session, nursery)
         nursery.cancel_scope.cancel()

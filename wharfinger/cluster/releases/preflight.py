@@ -28,7 +28,7 @@ NAMED: Final = 5
 
 
 class UnsafeDefinitionError(ReleaseError):
-    """A CustomResourceDefinition would break what is stored under the one that is there."""
+    """A changed CustomResourceDefinition would make stored objects invalid."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class RecordKeeper:
                 return await trio.to_thread.run_sync(parse, abandon_on_cancel=True)
             return parse()
         except FormatError as error:
-            raise ReleaseError(f"{error}; what it installed cannot be told, look at `helm get manifest`") from error
+            raise ReleaseError(f"{error}; its objects are not known; check `helm get manifest`") from error
 
     async def possible_objects(self, history: Sequence[Stored]) -> list[JsonObject]:
         """Return the objects that may be in the cluster: those of the last deployed revision and of every attempt after it."""
@@ -177,7 +177,7 @@ def recorded_hooks(release: Release) -> list[Hook]:
     try:
         return hooks_of(release)
     except FormatError as error:
-        raise ReleaseError(f"{error}; its hooks cannot be told, look at `helm get hooks`") from error
+        raise ReleaseError(f"{error}; its hooks are not known; check `helm get hooks`") from error
 
 
 def _why(error: BaseException) -> str:

@@ -91,9 +91,10 @@ class ReleaseResult:
 
 @dataclass(frozen=True, slots=True)
 class UninstallResult:
-    """``found`` is False where there was no record: what was deleted or kept then was found by its label.
+    """The result of an uninstall.
 
-    ``kept`` are objects that stay, each with the reason.
+    ``found`` is False if there was no record: then objects were found by the release's label. ``kept`` are objects that are
+    kept, each with the reason.
     """
 
     found: bool

@@ -108,16 +108,17 @@ class ReleaseRows:
         )
 
     def fill(self, rows: Iterable[DesiredObject]) -> None:
-        """Rows as a record has them, taken for done: what is wanted, of which nothing else is known."""
+        """Insert the rows of a record, and assume that they are done, because nothing else is known of them."""
         missing = [row for row in rows if row.identity not in self._table.snapshot()]
         self._assume(missing, {})
 
     async def remove(
         self, rows: Sequence[DesiredObject], farewell: Farewell, progress: Progress
     ) -> dict[ObjectKey, str]:
-        """Delete the objects that are doomed, the last wave first, and forget the others; what was deleted, with UIDs.
+        """Delete the objects that are doomed, the last wave first, and forget the others; return the deleted ones, with
+        UIDs.
 
-        What was absent is looked at once more where an apply of ours may have made it meanwhile: after that apply.
+        An object that was absent is read once more if an apply of ours may have created it meanwhile: after that apply.
         """
         going = [row for row in rows if row.identity in farewell.doomed or self._may_come(row, farewell)]
         here = {row.identity for row in going}
@@ -144,7 +145,7 @@ class ReleaseRows:
         return deleted
 
     def forget(self, rows: Iterable[DesiredObject]) -> None:
-        """Take rows away; their objects stay as they are, those whose deletion is still to be done, too."""
+        """Remove rows and keep their objects, also those whose deletion is still to be done."""
         snapshot = self._table.snapshot()
         rows = tuple(rows)
         for row in rows:
@@ -155,7 +156,7 @@ class ReleaseRows:
         self._delete(there)
 
     def forget_unfinished(self, owner: Owner, leaving: Iterable[DesiredObject] = ()) -> None:
-        """Take away what is not done, deletions of what was ``leaving`` among it."""
+        """Remove the rows that are not done, including deletions of objects that were ``leaving``."""
         snapshot = self._table.snapshot()
         unfinished = [row for row in self.of(owner) if not self._is_kind(row.identity, Kind.DONE, Kind.REFRESHING)]
         self.forget([*unfinished, *(row for row in leaving if row.identity not in snapshot)])

@@ -1,13 +1,13 @@
-"""Take one release away: hooks, custom resources, everything else in reverse waves, hooks, records.
+"""The uninstall of one release: hooks, custom resources, all other objects in reverse waves, hooks, records.
 
-Custom resources go first, and are waited for, while what clears their finalizers is still running. What may stay stays
-(:mod:`wharfinger.cluster.apply.removal`). In a namespace that is being deleted everything goes by itself: nothing in it is
-deleted or waited for, and no hook can run there. With ``orphan`` only the records go, and our label: the objects stay as they
-are.
+Custom resources are deleted first, and waited for, while the controllers that clear their finalizers are still running. Some
+objects are kept (:mod:`wharfinger.cluster.apply.removal`). In a namespace that is being deleted the server deletes all
+objects: none of them is deleted or waited for here, and no hook can run there. With ``orphan`` only the records and our
+label are removed: the objects are kept as they are.
 
-Interrupted anywhere, the next uninstall finds the record "uninstalling", and does what is left to do. Where there is no
-record, what the release has is found by its label (:mod:`wharfinger.cluster.apply.left_objects`): the records go with the
-namespace, objects elsewhere do not.
+If an uninstall is interrupted, the next one finds the record "uninstalling", and continues. If there is no record, the
+release's objects are found by its label (:mod:`wharfinger.cluster.apply.left_objects`), because the records are deleted with
+their namespace, and objects elsewhere are not.
 """
 
 import logging
@@ -82,7 +82,7 @@ class Uninstall:
         return result
 
     async def _without_record(self) -> UninstallResult:
-        """Its records are gone, or there never was one. What its label is on goes, or stays, as if a record had it."""
+        """Uninstall a release without records: delete or keep the objects with its label, as if a record had them."""
         known = self._tools.rows.of(self._owner)
         going = await namespace_goes(self._tools.client, self._owner.namespace)
         if not (going or known or self._applied):
@@ -127,7 +127,7 @@ class Uninstall:
         return UninstallResult(found=True, deleted=tuple(deleted), kept=kept)
 
     async def _hooks(self, last: Release) -> list[Hook]:
-        """Return the hooks of a record, without those that a confined release may not run: they do not hold a removal up."""
+        """Return the hooks of a record, without those that a confined release may not run: they do not delay a removal."""
         hooks, owner = recorded_hooks(last), self._owner
         if not self._tools.confined(owner):
             return hooks
@@ -143,7 +143,9 @@ class Uninstall:
         return [hook for hook, out in zip(hooks, outside, strict=True) if not out]
 
     async def _await_gone(self, deleted: Mapping[ObjectKey, str]) -> None:
-        """Most are gone when the delete is answered, which one look tells; the others are waited for."""
+        """Wait until the objects are gone. Most are gone when the delete is answered; one read finds these, the others are
+        waited for.
+        """
         still: dict[ObjectKey, str] = {}
 
         async def look(key: ObjectKey) -> None:

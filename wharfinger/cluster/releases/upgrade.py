@@ -1,9 +1,9 @@
 """One upgrade, or install, of one release, step by step.
 
-Look (everything that can be known) → pending record → definitions → hooks → waves → what left goes → hooks → deployed
-record. Nothing is written before the look is over; whatever happens after it, the record says how it ended, and rows that
-are not done are forgotten. The same manifest, values and chart make no new revision: the objects are looked at all the same,
-and what is not as wanted is repaired.
+Checks (all that can be known) → pending record → definitions → hooks → waves → removal of what left the manifest → hooks →
+deployed record. Nothing is written before the checks are over; whatever happens afterwards, the record says how it ended,
+and rows that are not done are forgotten. The same manifest, values and chart make no new revision: the objects are checked
+nevertheless, and those that differ are repaired.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -265,7 +265,7 @@ class Upgrade:
 async def apply_early(
     tools: Tools, owner: Owner, objects: Sequence[JsonObject], drift: DriftPolicy
 ) -> tuple[ObjectKey, ...]:
-    """Bring objects of a release that is going to have them in its manifest. Nothing is written before all were looked at."""
+    """Apply objects of a release that is going to have them in its manifest. Nothing is written before all were checked."""
     flat = flattened(objects)
     if tools.confined(owner):
         await check_scope(tools.client, owner, flat)

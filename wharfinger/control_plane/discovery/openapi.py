@@ -32,7 +32,7 @@ class Document:
 
 
 class OpenApi:
-    """The documents of what a catalog serves; each is made when it is asked for, and kept while the catalog stays."""
+    """The OpenAPI documents of a catalog; each is made when it is requested, and kept while the catalog does not change."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

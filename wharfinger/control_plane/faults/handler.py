@@ -1,7 +1,7 @@
-"""Does to requests what the plan says, in front of the control plane's own handler.
+"""A handler in front of the control plane's own one, which applies the faults of the plan to requests.
 
-The order is that of a network and a server: a partition holds everything up, then latency, then what is dropped or refused
-before anything is done, then the request itself (perhaps on an older state), then what becomes of the answer.
+The order is that of a network and a server: a partition delays everything, then come latency, requests that are dropped or
+refused before anything is done, the request itself (perhaps on an older state), and faults of the answer.
 """
 
 import logging

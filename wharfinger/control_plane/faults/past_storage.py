@@ -1,6 +1,6 @@
-"""A storage as it was some revisions ago, to be read: for stale reads.
+"""A read-only view of a storage some revisions ago, for stale reads.
 
-As far as the history goes: what is older than it is read as of its beginning. Nothing is written through it.
+Revisions that are older than the history are read as of its beginning. Nothing is written through it.
 """
 
 from collections.abc import Iterator, Sequence

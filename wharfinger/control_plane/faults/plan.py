@@ -16,7 +16,7 @@ class PlanState:
 
 
 def first_state(rules: Sequence[Rule]) -> PlanState:
-    """Nothing was asked yet."""
+    """Return the state before the first request."""
     return PlanState((0,) * len(rules), (0,) * len(rules))
 
 

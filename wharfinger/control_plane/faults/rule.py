@@ -15,7 +15,7 @@ WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollect
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """The request waits so long before it is looked at."""
+    """A delay before the request is processed."""
 
     delay_s: float
 

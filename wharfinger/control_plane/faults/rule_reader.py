@@ -70,11 +70,11 @@ _REASONS: Final = {
 
 
 class FaultRuleError(FormatError):
-    """A rule cannot be read; the message names it, what is wrong, and what may be written."""
+    """A rule cannot be read; the message names the rule, the error, and what is allowed."""
 
 
 def read_rules(source: str) -> tuple[Rule, ...]:
-    """Rules of a file, where there is one of that name, or of the line itself. Raises FaultRuleError, OSError."""
+    """Read the rules of a file, if there is one of that name, or of the line itself. Raises FaultRuleError, OSError."""
     path = Path(source)
     if "=" not in source and path.suffix in {".yaml", ".yml", ".json"}:
         data = path.read_bytes()[: MAX_BYTES + 1]

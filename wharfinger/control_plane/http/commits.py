@@ -1,7 +1,7 @@
-"""One wait for the disk for all requests of one moment: an answer goes out after the commit of what it speaks of.
+"""One wait for the disk for all requests of one moment: an answer is sent after the commit of the state that it shows.
 
-The first that has to wait lets every other task that is ready take its turn, then commits what all of them wrote. Reads wait
-too where something is uncommitted: they may have seen it.
+The first request that has to wait lets every other task that is ready run, then commits what all of them wrote. Reads wait
+too while something is uncommitted, because they may have seen it.
 """
 
 import trio

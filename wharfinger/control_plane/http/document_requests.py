@@ -60,7 +60,7 @@ class Documents:
         return self._backend.catalog
 
     def answer(self, route: Route, request: Request) -> Response:
-        """Answer a request. Raises StatusError, and NotServedError for what is nowhere."""
+        """Answer a request. Raises StatusError, and NotServedError for an unknown path."""
         found = self._by_any_method(route, request)
         if found is not None:
             return found

@@ -1,4 +1,4 @@
-"""The control plane as an HTTP handler: routes, who asks, and every answer's form."""
+"""The control plane as an HTTP handler: routes, authentication, and the form of every answer."""
 
 import logging
 import re

@@ -179,7 +179,7 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def handle_resource(backend: Backend, user: User, route: ResourceRoute, request: Request) -> Answer | WatchAnswer:
-    """Answer a request for a resource. Raises StatusError, and NotServedError for what is no resource."""
+    """Answer a request for a resource. Raises StatusError, and NotServedError for an unknown resource."""
     served = backend.catalog.find(route.group, route.version, route.plural)
     if served is None:
         raise nothing_there(route.group)
@@ -356,9 +356,9 @@ def _list(call: _Call, options: ListOptions) -> Answer:
 
 
 def _delete_collection(call: _Call) -> Answer:
-    """Delete what a selection meets, or a page of it; the answer is the list as it was before.
+    """Delete the objects that a selection matches, or a page of them; the answer is the list as it was before.
 
-    Without a limit it goes through pages of any size, and pages are of the very revision that is asked for.
+    Without a limit it deletes page after page; a page is read at exactly the requested revision.
     """
     call.represented(_VIEWS)
     chosen = call.list_options({name: values for name, values in call.request.query.items() if name != "watch"})

@@ -183,7 +183,7 @@ class ListTypes:
         return here
 
     def of(self, value: JsonValue) -> "ListTypes":
-        """Itself, or where it is UNKNOWN what the value's form says."""
+        """Return the relation itself; for UNKNOWN, the one that follows from the value's form."""
         if self.relation is not Relation.UNKNOWN:
             return self
         if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""The form a built-in object has once an API server written in Go has read it: what is printed, left out, rewritten.
+"""The form of a built-in object after an API server in Go has read it: which fields are printed, left out, or rewritten.
 
-Reading JSON into Go structs and printing it again is not nothing. Fields that no struct declares are gone, nulls and
-empty values of optional fields are left out, structs held by value are printed even when empty, and quantities come out
-canonical. Objects are kept in this form, so that comparing them finds changes of meaning only.
+Reading JSON into Go structs and printing it again changes it. Fields that no struct declares are removed, nulls and empty
+values of optional fields are left out, structs held by value are printed even when empty, and quantities become canonical.
+Objects are kept in this form, so that comparing them finds changes of meaning only.
 
 Sources: ``encoding/json``'s omitempty, ``list_types.json`` (what a struct prints when zero), and the canonical form of
 ``resource.Quantity``.

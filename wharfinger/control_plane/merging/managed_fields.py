@@ -1,14 +1,14 @@
-"""``metadata.managedFields``: who set which fields of an object, and keeping that true across updates (KEP-555).
+"""``metadata.managedFields``: the managers of each field of an object, kept up to date across writes (KEP-555).
 
-Every writer is a *manager*; what it owns is one entry per manager, operation, apiVersion and subresource (an entry
-made by ``Apply`` is the same whatever version it was made with). An Update owns what it changed, and takes it from
-everybody else; a field that was removed has no owner. Two rules keep entries bounded and honest: fields that the
-server alone decides are never tracked, and at most MAX_UPDATE_ENTRIES entries of Updates are kept, the oldest of which
-melt into one named ``ancient-changes``.
+Every writer is a *manager*; the fields that it owns are one entry per manager, operation, apiVersion and subresource (an
+entry made by ``Apply`` is the same whatever version it was made with). An Update owns what it changed, and takes it from all
+other managers; a field that was removed has no owner. Two rules keep entries bounded and accurate: fields that the server
+alone decides are never tracked, and at most MAX_UPDATE_ENTRIES entries of Updates are kept, the oldest of which are merged
+into one named ``ancient-changes``.
 
-The API server compares objects as the client asked for them with defaults filled in: before the strategies of a kind
-allocate addresses or set a first status. Callers pass ``after`` at that point, with what the endpoint does not let change
-(status on the main resource, spec on ``/status``) already as it was.
+The API server compares objects as the client sent them, with defaults filled in: before the strategies of a kind allocate
+addresses or set a first status. Callers pass ``after`` at that point, in which the parts that the endpoint may not change
+(status on the main resource, spec on ``/status``) are the old ones already.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
-"""The lists that strategic merge patches merge: what their items are told apart by, and the order they come to stand in.
+"""The lists that strategic merge patches merge: the keys that identify their items, and the order of the result.
 
-Items named by a patch (or by its ``$setElementOrder``) stand in its order, all others in the one they had, each before the named
-ones it stood before. What is wrong with a list is said in the words of Go, whose types the messages name.
+Items named by a patch (or by its ``$setElementOrder``) are in its order, all others in their old order, each before the
+named items that it preceded. Errors of a list have the words of Go, whose types the messages name.
 
 Source: the design proposal on order in strategic merge patches, and apimachinery's ``strategicpatch``.
 """

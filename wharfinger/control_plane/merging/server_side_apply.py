@@ -217,7 +217,9 @@ def _merge_values(live: JsonValue, intent: JsonValue, lists: ListTypes) -> JsonV
 
 
 def _merge_lists(live: list[JsonValue], intent: list[JsonValue], lists: ListTypes) -> list[JsonValue]:
-    """Items by key: those in both follow the intent's order, live-only ones stay before what they stood before."""
+    """Return the items by key: those in both lists follow the intent's order, live-only ones stay before the items that
+    they preceded.
+    """
     lefts = [(item_element(item, lists), item) for item in live]
     rights = {element: items[-1] for element, items in by_element(intent, lists).items()}
     first_left: dict[str, JsonValue] = {}

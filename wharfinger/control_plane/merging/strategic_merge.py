@@ -71,7 +71,7 @@ def _merge_objects(target: JsonObject, patch: JsonObject, lists: ListTypes) -> J
 
 
 def _retain(target: JsonObject, patch: JsonObject) -> None:
-    """Leave only what ``$retainKeys`` names, where the patch has it."""
+    """Keep only the members that ``$retainKeys`` names, if the patch has it."""
     if RETAIN_KEYS not in patch:
         return
     retain = patch.pop(RETAIN_KEYS)

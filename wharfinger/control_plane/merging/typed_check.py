@@ -65,7 +65,7 @@ def _list_problems(value: list[JsonValue], lists: ListTypes, path: FieldPath) ->
 
 
 def _element_problem(item: JsonValue, lists: ListTypes) -> str:
-    """Why an item cannot be told apart from others."""
+    """Return why an item has no key; "" if it has one."""
     if lists.relation is Relation.KEYED:
         if item is None:
             return "associative list with keys may not have a null element"

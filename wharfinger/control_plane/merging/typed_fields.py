@@ -78,7 +78,7 @@ def item_element(item: JsonValue, lists: ListTypes) -> str:
 
 
 class KeylessItemError(FormatError):
-    """An item of a keyed list cannot be told apart from others: fields of such an object have no owner."""
+    """An item of a keyed list has no key: fields of such an object have no owner."""
 
 
 class Comparison(NamedTuple):

@@ -1,7 +1,7 @@
-"""Objects out of strategic merge patches, which go to Go's types without becoming JSON on the way.
+"""The reading of objects that come out of strategic merge patches, which reach Go's types without becoming JSON again.
 
-The kube-apiserver's converter (apimachinery's ``FromUnstructuredWithValidation``) is not its JSON decoder: members are looked at
-in the order of Go's fields, the first that does not fit ends it, and its words are others.
+The kube-apiserver's converter (apimachinery's ``FromUnstructuredWithValidation``) is not its JSON decoder: members are read
+in the order of Go's fields, the first that does not fit ends the reading, and the messages differ.
 """
 
 from base64 import b64encode

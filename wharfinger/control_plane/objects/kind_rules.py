@@ -26,11 +26,11 @@ def _silent(_new: JsonObject, _old: "JsonObject | None") -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """A kind's own rules, beside those of metadata, which all kinds share.
+    """The rules of one kind, in addition to those of metadata, which all kinds share.
 
-    ``create`` judges a new object, ``update`` (new, old) a changed one (and has to judge the new one as a whole where the
-    kind's strategy does), ``status`` (new, old) a write of its status; ``warnings`` (new, old or None) is what a client is
-    told of an object that is taken, ``status_warnings`` of a status; ``subresources`` are the other ways of changing it.
+    ``create`` validates a new object, ``update`` (new, old) a changed one (and has to validate the new one as a whole if the
+    kind's strategy does), ``status`` (new, old) a write of its status; ``warnings`` (new, old or None) are the warnings
+    about an accepted object, ``status_warnings`` about a status; ``subresources`` are further ways to change the object.
     """
 
     create: Create = _nothing

@@ -1,4 +1,4 @@
-"""Label selectors that stand in objects (``metav1.LabelSelector``): what is wrong with one, and what it selects."""
+"""Label selectors in objects (``metav1.LabelSelector``): their validation, and the labels that they match."""
 
 from collections.abc import Mapping
 from typing import Final, TypeAlias

@@ -31,7 +31,7 @@ def managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
 
 
 def is_sound(entry: JsonObject) -> bool:
-    """Return whether an entry is like most, which needs no look at its details."""
+    """Return whether an entry is like most, so that its details need no check."""
     manager, subresource = entry.get("manager"), entry.get("subresource")
     return (
         entry.get("operation") in ("Update", "Apply")

@@ -148,7 +148,7 @@ def metadata_rules(kind: Kind) -> MetadataRules:
 
 
 def created_errors(kind: Kind, obj: JsonObject, own: Callable[[], list[FieldError]]) -> list[FieldError]:
-    """Everything wrong with a new object; ``own`` gives what the kind's own rules find."""
+    """Return all errors of a new object; ``own`` returns those of the kind's own rules."""
     rules = metadata_rules(kind)
     shared = _shared_errors(_metadata(obj))
     errors: list[FieldError] = []
@@ -198,7 +198,7 @@ def core_meta_errors(
     name: NameRule = subdomain_name,
     finalizers: bool = True,
 ) -> list[FieldError]:
-    """``ValidateObjectMeta`` as built-in kinds' own rules call it; ``old`` is the stored object, where that is known."""
+    """``ValidateObjectMeta`` as the rules of built-in kinds call it; ``old`` is the stored object, if it is known."""
     if old is not None and is_as_stored(obj, old):
         return []
     return _judged(obj, namespaced=namespaced, name_rule=name, finalizers=finalizers)

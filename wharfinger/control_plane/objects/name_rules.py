@@ -33,7 +33,7 @@ def label_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
 
 
 def segment_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
-    """``IsPathSegmentName``: what the store asks of all names, and RBAC asks no more."""
+    """``IsPathSegmentName``: the rule of the store for all names, and the only one for kinds of RBAC."""
     if name in {".", ".."} and not prefix:
         return [f"may not be '{name}'"]
     return [f"may not contain '{char}'" for char in "/%" if char in name]

@@ -56,11 +56,12 @@ def _new_is_fine(_new: JsonObject, _old: JsonObject, _view: ClusterView) -> list
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """``create`` (obj, view) and ``update`` (new, old, view) give the object as it goes on to validation and storage.
+    """The strategy of one kind, which prepares objects for storage.
 
-    They may raise StatusError (a port that is taken), and do not alter what they are given. ``update`` is for the main
-    resource; ``status`` for the status subresource, ``subresources`` for those that are other ways of changing it.
-    ``create_errors`` and ``status_errors`` find what is wrong with it because of what else there is, said before all else.
+    ``create`` (obj, view) and ``update`` (new, old, view) return the object for validation and storage. They may raise
+    StatusError (a port that is taken), and do not alter their arguments. ``update`` is for the main resource; ``status`` for
+    the status subresource, ``subresources`` for further ways to change the object. ``create_errors`` and ``status_errors``
+    return errors that depend on other objects; these are reported before all others.
     """
 
     create: Prepare = _as_it_is

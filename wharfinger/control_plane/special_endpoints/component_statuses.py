@@ -1,4 +1,4 @@
-"""Component statuses (deprecated since v1.19): what a server says of those beside it, of which there are none here."""
+"""Component statuses (deprecated since v1.19): the state of the components beside the server, of which there are none here."""
 
 from typing import Final
 

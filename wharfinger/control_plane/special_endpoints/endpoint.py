@@ -1,9 +1,9 @@
-"""Requests that are not answered by storage alone: reviews, bindings, evictions, logs, tokens, proxies.
+"""Requests that storage alone cannot answer: reviews, bindings, evictions, logs, tokens, proxies.
 
-The seam: an area writes ``answer(asked) -> document``, puts it into a table by what is asked (``SubjectAccessReview.
-authorization.k8s.io`` for a kind that is virtual, ``Pod/eviction`` for a subresource), and
-:mod:`~wharfinger.control_plane.special_endpoints.table` merges the tables. Routes, methods, options, body and the form of the
-answer are :mod:`~wharfinger.control_plane.http.object_requests`' business.
+The seam: a module writes ``answer(asked) -> document``, puts it into a table under the kind
+(``SubjectAccessReview.authorization.k8s.io`` for a virtual kind, ``Pod/eviction`` for a subresource), and
+:mod:`~wharfinger.control_plane.special_endpoints.table` merges the tables. Routes, methods, options, body and the form of
+the answer are handled by :mod:`~wharfinger.control_plane.http.object_requests`.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
-"""Putting Pods on nodes, and off them: the subresources ``binding`` and ``eviction``.
+"""The subresources ``binding`` and ``eviction``, which put Pods on nodes and take them off.
 
-An eviction is a delete that asks the Pod's disruption budget first (``pkg/registry/core/pod/storage/eviction.go``): what the
-budget does not allow is answered with 429, to be tried again.
+An eviction is a delete that first checks the Pod's disruption budget (``pkg/registry/core/pod/storage/eviction.go``): one
+that the budget does not allow is answered with 429, to be retried.
 """
 
 from dataclasses import replace

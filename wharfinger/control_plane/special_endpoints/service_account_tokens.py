@@ -52,7 +52,7 @@ _CREDENTIAL: Final = "authentication.kubernetes.io/credential-id"
 
 
 class TokenError(Exception):
-    """A token is not to be believed; the message says why, as a review tells it."""
+    """A token is invalid; the message says why, in the words of a review."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 class CompactedError(Exception):
-    """The changes after that revision are no longer known; ``oldest`` is the oldest revision that can be asked for."""
+    """The changes after that revision are no longer known; ``oldest`` is the oldest revision whose changes are."""
 
     def __init__(self, asked: int, oldest: int) -> None:
         super().__init__(f"revision {asked} is compacted; the oldest kept is {oldest}")
@@ -85,7 +85,7 @@ class Storage(Protocol):
 
     @property
     def committed(self) -> int:
-        """The revision of the latest write that is kept for good."""
+        """The revision of the latest write that is committed."""
         ...
 
     @property

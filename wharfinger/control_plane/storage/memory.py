@@ -157,7 +157,7 @@ class MemoryStorage:
         """Nothing: there is nothing that outlives the process."""
 
     def undo(self, changes: Sequence[Change], revision: int) -> Sequence[Change]:
-        """Take back the latest ``changes``, oldest first; what that comes to, one change for each object at most."""
+        """Undo the latest ``changes``, oldest first; return the resulting changes, at most one for each object."""
         first = {change.key: change.before for change in reversed(changes)}
         last = {change.key: change for change in changes}
         self._revision = revision

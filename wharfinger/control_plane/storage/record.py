@@ -1,8 +1,8 @@
-"""One state of one object as the storage keeps it: JSON bytes, decoded when it is read.
+"""One state of one stored object: JSON bytes, decoded when it is read.
 
-A tree of Python objects takes four times the room of its JSON and has the garbage collector walk it; bytes do neither, and a
-list, a watch or a get of what is stored writes them out as they are. What was decoded lately stays decoded within a bound
-(:class:`Warmth`), since an object that was just written is usually looked at once more.
+A tree of Python objects takes four times the memory of its JSON and costs time in the garbage collector; bytes do neither,
+and lists, watches and gets send them as they are. What was decoded lately stays decoded within a limit (:class:`Warmth`),
+since an object that was just written is usually read once more.
 """
 
 from collections import deque
@@ -33,7 +33,7 @@ class Key(msgspec.Struct, frozen=True, order=True, gc=False):
 
     @property
     def place(self) -> str:
-        """``namespace/name``: where the object stands in a list of its collection."""
+        """Return ``namespace/name``, by which a collection is sorted."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -111,7 +111,7 @@ _Slice: TypeAlias = "slice[int | None, int | None, int | None]"
 
 
 class Objects(Sequence[JsonObject]):
-    """The objects of records, each decoded when it is looked at. Equal to any sequence of equal objects."""
+    """The objects of records, each decoded when it is read. Equal to any sequence of equal objects."""
 
     __slots__ = ("records",)
 

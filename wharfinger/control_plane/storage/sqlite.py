@@ -1,20 +1,21 @@
-"""Storage in a file, for a control plane whose state outlives its process: everything in memory, every answer after SQLite.
+"""Storage in a file, for a control plane whose state outlives its process: all state in memory, every answer after a commit
+to SQLite.
 
-A write is made in memory at once and waits there for :meth:`SqliteStorage.commit`, which writes all that waits in one
-transaction; only then may anybody be told. So what a client was told is in the file, whatever kills the process, and
-requests that come at the same time share one wait for the disk (``docs/decisions/0016-storage-of-the-control-plane.md``).
-Reads never touch the file. History is not kept: after a start all older revisions are compacted, watches of before are
-answered 410, and clients list again.
+A write is made in memory at once and waits there for :meth:`SqliteStorage.commit`, which writes all waiting changes in one
+transaction; only then may a client see them. So what a client saw is in the file, whatever kills the process, and requests
+that come at the same time share one wait for the disk (``docs/decisions/0016-storage-of-the-control-plane.md``). Reads never
+access the file. History is not kept: after a start all older revisions are compacted, older watches are answered 410, and
+clients list again.
 
 Invariants:
 
-* What is in the file is what memory held at one revision: whole writes, in their order, none in between missing.
-* The revision is written in the same transaction as the changes that took it, so it never goes back.
-* Where a commit fails, memory is taken back to what the file has, before anybody hears of more.
+* The file has the content that memory had at one revision: whole writes, in their order, none missing in between.
+* The revision is written in the same transaction as the changes that made it, so it never decreases.
+* If a commit fails, memory is reset to the content of the file, before any client sees more.
 * The file belongs to one process: SQLite's exclusive locking mode, which the kernel lifts when that process ends.
 
 The journal is a WAL with ``synchronous = FULL``: a commit waits for the disk, so that an answer outlives a power cut too.
-Revisions would go back otherwise, and a client that saw a later one would wait for what never comes.
+Otherwise revisions could decrease, and a client that saw a later one would wait for changes that never come.
 
 The file's format: SQLite, ``application_id`` 0x77686172 ("whar"), the format's version in ``user_version``; a table
 ``objects`` (key and JSON, as stamped) and a table ``counter`` of one row, the revision. Secrets are in it: it is made 0600.

@@ -1,8 +1,8 @@
-"""Create: from a client's object to a stored one.
+"""The verb create: from a client's object to a stored one.
 
-The order is the kube-apiserver's, because it shows: field managers own what the client wrote and what defaults filled in,
-not what the server prepares afterwards; an absent namespace is said before an invalid object, an invalid object before a
-name that is taken.
+The order is the kube-apiserver's, because clients can observe it: field managers own what the client wrote and what defaults
+filled in, not what the server prepares afterwards; an absent namespace is reported before an invalid object, an invalid
+object before a name that is taken.
 """
 
 from collections.abc import Sequence
@@ -72,8 +72,8 @@ def create_object(
 ) -> JsonObject:
     """Store a new object that has its name and namespace; ``applied`` ones bring their managed fields along.
 
-    One that is ``posted`` and says which version it is of is refused, at the very end. Others are updates of what is not
-    there: who sends them must be allowed to create, and more of the metadata that they give stays.
+    A ``posted`` object with a resourceVersion is refused, at the very end. All other objects come from updates of objects
+    that do not exist: their sender must be allowed to create, and more of their metadata is kept.
     """
     obj = with_metadata(obj, dict.fromkeys(SERVER_OWNED if posted else _NEW))
     if (served.version.status or served.kind.initial_status is not None) and not keeps_status(served.kind):

@@ -72,7 +72,7 @@ def _checked(served: Served, body: Body) -> JsonObject:
 
 
 def _metadata(value: JsonValue) -> tuple[JsonObject, tuple[str, ...]]:
-    """Metadata as its type has it, and what is unknown in it. Raises DecodingError."""
+    """Return metadata in the form of its type, and its unknown fields. Raises DecodingError."""
     if value is None:
         return {}, ()
     types: ListTypes = metadata_list_types()

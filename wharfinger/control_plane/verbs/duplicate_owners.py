@@ -1,4 +1,4 @@
-"""Owners named twice in ``metadata.ownerReferences``: one of them goes, and the client is told."""
+"""Owners that ``metadata.ownerReferences`` names twice: the duplicate is removed, and the client gets a warning."""
 
 from typing import Final
 

@@ -1,8 +1,9 @@
-"""Empty lists, maps and texts of a refused object, as they were sent: messages that show a value tell ``[]`` from nothing.
+"""Empty lists, maps and texts of a refused object, as they were sent: messages that show a value distinguish ``[]`` from
+nothing.
 
-What is empty and not printed is left out when a body is read (:mod:`~wharfinger.control_plane.kinds.typed_form`), which is
-what storage makes of it. An object that is refused never gets there, so its errors are found again on the object with what was
-sent empty put back. They are the same errors; only the values they show may be others.
+Empty values that are not printed are left out when a body is read (:mod:`~wharfinger.control_plane.kinds.typed_form`), as in
+storage. A refused object is never stored, so its errors are found again on the object with its empty values restored. They
+are the same errors; only the values that they show may differ.
 """
 
 from collections.abc import Callable

@@ -91,7 +91,7 @@ def _builtin_object(served: Served, body: Body) -> Decoded:
 
 
 def headed(served: Served, obj: JsonObject) -> JsonObject:
-    """Return the object with its kind and metadata first. An empty list of managed fields asks for none to be kept."""
+    """Return the object with its kind and metadata first. An empty list of managed fields means that none are to be kept."""
     rest = {name: item for name, item in obj.items() if name not in {"apiVersion", "kind", "metadata"}}
     metadata = find_object(obj, "metadata")
     if metadata.get("managedFields") == []:
@@ -144,7 +144,7 @@ def _named(wanted: str, value: JsonValue, body: Body) -> tuple[str, str]:
 
 
 def _of_another_kind(served: Served, group: str, version: str, kind: str, body: Body) -> status.StatusError:
-    """400 of an object of a kind that is known or not; a known one is read as what it is first."""
+    """Return the 400 for an object of another kind; an object of a known kind is first read as that kind."""
     wanted = served.kind.kind
     api_version = f"{group}/{version}" if group else version
     package = served.kind.group.partition(".")[0] or "core"

@@ -224,9 +224,9 @@ def _optional(value: JsonObject, *path: str) -> str | None:
 def parse_list_options(
     query: Query, *, watch: bool = False, judge: Callable[[str], object] | None = None
 ) -> ListOptions:
-    """Options of a list or, with ``watch`` or by its parameter, of a watch. Raises StatusError.
+    """Return the options of a list or, with ``watch`` or by its parameter, of a watch. Raises StatusError.
 
-    ``judge`` refuses fields that cannot be selected by: after what is no selector, and before what is no version.
+    ``judge`` refuses fields that cannot be selected by: after an invalid selector, and before an invalid version.
     """
     asked = _flag(query, "watch")  # where only the path says so, the rules of lists hold
     limit, timeout = _integer(query, "limit"), _integer(query, "timeoutSeconds")
@@ -256,7 +256,7 @@ def parse_list_options(
 
 
 def _check_selectors(labels: str, fields: str) -> None:
-    """Refuse what is no selector. Raises StatusError (400)."""
+    """Refuse an invalid selector. Raises StatusError (400)."""
     try:
         parse_label_selector(labels)
         parse_field_selector(fields, lambda _path: True)

@@ -88,7 +88,7 @@ class Page:
 
     @property
     def items(self) -> tuple[JsonObject, ...]:
-        """The objects as they were asked for."""
+        """Return the objects in the requested form."""
         return tuple(presented(self.served, record.passing()) for record in self.records)
 
     @property

@@ -97,7 +97,7 @@ def replace(
 
 
 def _check_target(backend: Backend, served: Served, namespace: str, name: str, obj: JsonObject) -> None:
-    """All that is asked of an update before its object is judged. Raises StatusError."""
+    """Check an update before its object is validated. Raises StatusError."""
     obj = check_name(check_namespace(served, obj, namespace), name)
     old = backend.get(served, namespace, name)
     if old is None:
@@ -339,7 +339,7 @@ def status_keeps(kind: Kind) -> tuple[str, ...]:
 
 
 def _given(kind: Kind, metadata: JsonObject, subresource: str) -> JsonObject:
-    """Metadata that a client gave, without what is lost before anybody judges it."""
+    """Return the metadata that a client sent, without the parts that are dropped before any validation."""
     if subresource != "status":
         return metadata
     if keeps_all(kind):

@@ -1,11 +1,11 @@
-"""Watches: which events a change makes for one watcher (pure), and the stream that waits for changes.
+"""Watches: the events that a change makes for one watcher (pure), and the stream that waits for changes.
 
-A stream keeps no queue: it remembers the revision it has told, and asks the storage for what came after. So a slow client
-costs no memory; one that falls behind the storage's history is told 410 and lists again.
+A stream keeps no queue: it remembers the revision up to which it has sent events, and asks the storage for later ones. So a
+slow client costs no memory; one that falls behind the storage's history gets a 410 and lists again.
 
-What came meanwhile goes out in one chunk, and streams that ask for the same thing share its bytes, which are those of the
-storage. Where many streams follow a collection that changes all the time, each lets a moment pass between two chunks
-(``Bells.pace_s``): fifty streams that are woken for every write would leave no time for the writes.
+Changes that came meanwhile are sent in one chunk, and streams for the same events share its bytes, which are those of the
+storage. If many streams follow a collection that changes all the time, each pauses between two chunks (``Bells.pace_s``):
+fifty streams that are woken for every write would leave no time for the writes.
 """
 
 from collections import OrderedDict, defaultdict
@@ -41,7 +41,7 @@ Render = Callable[[str, JsonObject], bytes]
 
 
 class UnshowableError(Exception):
-    """An event cannot be shown in the form that was asked for; the watch ends there."""
+    """An event cannot be shown in the requested form; the watch ends there."""
 
 
 class Bells:
@@ -65,9 +65,11 @@ class Bells:
         return min(self.pace_s * self.watches[collection], MAX_PACE_S) if self.pace_s else 0.0
 
     def moment(self, collection: Collection, storage: Storage) -> tuple[int, float]:
-        """Up to where the streams of a collection tell now, and when they look again if there is more.
+        """Return the revision up to which the streams of a collection send events, and the time at which they continue if
+        there are more.
 
-        Those of a busy one look at the same moments, and each as far as the first of them, so that they share what they send.
+        The streams of a busy collection wake at the same moments, and each goes as far as the first of them, so that they
+        share their bytes.
         """
         pace, committed = self.pace(collection), storage.committed
         if not pace:
@@ -152,7 +154,7 @@ def bookmark(served: Served, revision: int, *, initial_end: bool = False) -> Jso
 
 
 class _Stream:
-    """One watch as it goes on: what it has told, and how it says it."""
+    """One watch: its progress, and the form of its events."""
 
     def __init__(self, backend: Backend, bells: Bells, watch: Watch, render: Render) -> None:
         self._storage = backend.storage

@@ -36,7 +36,7 @@ class DecodingError(FormatError):
 
 
 class Decoded(msgspec.Struct, frozen=True):
-    """An object as its kind has it, and what a strict decoder objects to (``unknown field "spec.foo"``), in order."""
+    """An object in the form of its kind, and the objections of a strict decoder (``unknown field "spec.foo"``), in order."""
 
     obj: JsonObject
     strict: tuple[str, ...]
@@ -71,7 +71,7 @@ def go_type_of(value: JsonValue) -> str:
 
 
 class _Decoder:
-    """One reading of a body: where it is, and what was found wrong."""
+    """The state of reading one body: the present path, and the errors so far."""
 
     def __init__(self, holders: Sequence[tuple[ListTypes, str]] = (), inside: int = 0) -> None:
         self.saved = ""

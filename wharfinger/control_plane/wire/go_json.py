@@ -1,7 +1,7 @@
-"""JSON looked at closely, for what is said of it: where the text is broken, which members stand twice, how numbers are spelled.
+"""A slow reader of JSON for error messages: where the text is broken, which members occur twice, how numbers are spelled.
 
-Bodies are read fast; only where something is wrong with one is it read again here, in the order of its text, so that the
-complaint is the kube-apiserver's (encoding/json and sigs.k8s.io/json).
+Bodies are read fast; only a body with an error is read again here, in the order of its text, so that the message is the
+kube-apiserver's (encoding/json and sigs.k8s.io/json).
 """
 
 import json

@@ -121,7 +121,7 @@ def _clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def _preference(clause: tuple[str, Mapping[str, str]]) -> tuple[float, bool, bool]:
-    """Sorts clauses: by weight, and what is named before what is not."""
+    """Return the sort key of a clause: its weight, and named types before wildcards."""
     media, parameters = clause
     try:
         weight = float(parameters.get("q", "1"))

@@ -19,7 +19,7 @@ _KIND_FINDER: Final = (
 
 
 class RefusedError(status.StatusError):
-    """400 of a body; ``why`` is the decoder's own complaint, without what it was about."""
+    """The 400 for a body; ``why`` is the decoder's own message, without the kind."""
 
     def __init__(self, message: str, why: str) -> None:
         super().__init__(400, "BadRequest", message)
@@ -35,12 +35,12 @@ class WrongKindError(status.StatusError):
 
 
 def refused(kind: str, version: str, why: str, wanted: str = "") -> RefusedError:
-    """400 of a body that says its kind; ``wanted`` is what it should have been, where that is another."""
+    """Return the 400 for a body with a kind; ``wanted`` is the expected kind, if it is another."""
     return RefusedError(f'{kind} in version "{version}" cannot be handled as a {wanted or kind}: {why}', why)
 
 
 def unrecognized(kind: str, complaint: str, body: Body) -> RefusedError:
-    """400 of a body that does not even say what it is."""
+    """Return the 400 for a body without a kind."""
     said = f"the object provided is unrecognized (must be of type {kind}): {complaint} ({body.summary})"
     return RefusedError(said, complaint)
 
@@ -53,7 +53,7 @@ def unreadable(kind: str, complaint: str, body: Body) -> RefusedError:
 
 
 def kind_complaint(value: JsonValue) -> str:
-    """Why a body does not even say what it is, or ""."""
+    """Return why a body has no kind, or ""."""
     prefix = "couldn't get version/kind; json parse error: json: cannot unmarshal"
     if value is None:
         return ""

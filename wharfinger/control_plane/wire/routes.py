@@ -1,7 +1,7 @@
-"""Paths of a Kubernetes API, parsed: from ``/apis/apps/v1/namespaces/a/deployments/b/scale`` to what is asked for.
+"""The paths of a Kubernetes API, parsed: from ``/apis/apps/v1/namespaces/a/deployments/b/scale`` to a route.
 
-Pure: nothing here knows which kinds exist, so ``/api/v1/namespaces/a/b`` is the subresource ``b`` of a namespace unless
-``b`` stands in the place of a namespaced resource; the grammar alone decides (a namespace's known subresources are named
+Pure: this module does not know which kinds exist, so ``/api/v1/namespaces/a/b`` is the subresource ``b`` of a namespace
+unless ``b`` is in the place of a namespaced resource; the grammar alone decides (a namespace's known subresources are named
 here, as in the kube-apiserver's RequestInfo).
 """
 
@@ -102,7 +102,7 @@ class ResourceRoute(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class BrokenRoute:
-    """A path that stops at ``watch``: what is watched cannot be told."""
+    """A path that ends at ``watch``, without a resource to watch."""
 
 
 @dataclass(frozen=True, slots=True)

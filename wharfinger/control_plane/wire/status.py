@@ -202,20 +202,20 @@ def not_acceptable(offered: Sequence[str]) -> StatusError:
 
 
 def only_accepted(offered: Sequence[str]) -> StatusError:
-    """406 of a media type that there is, but not in the form that is asked for."""
+    """Return the 406 for a known media type in a form that is not offered."""
     message = f"only the following media types are accepted: {', '.join(offered)}"
     return StatusError(406, "NotAcceptable", message)
 
 
 def not_one_object(kind: Kind) -> StatusError:
-    """406 of a list that is asked for as the metadata of one object; says which type of Go's a list has there."""
+    """Return the 406 for a list that is requested as the metadata of one object; the message names Go's type of the list."""
     name = "unstructured.UnstructuredList" if kind.custom else _go_name(kind, kind.list_kind)
     message = f"you requested PartialObjectMetadata, but the requested object is a list (*{name})"
     return StatusError(406, "NotAcceptable", message)
 
 
 def not_a_list(kind: Kind) -> StatusError:
-    """406 of one object that is asked for as a list of metadata."""
+    """Return the 406 for one object that is requested as a list of metadata."""
     name = "unstructured.Unstructured" if kind.custom else _go_name(kind, kind.kind)
     message = f"you requested PartialObjectMetadataList, but the requested object is not a list (*{name})"
     return StatusError(406, "NotAcceptable", message)
@@ -235,7 +235,7 @@ def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
 
 
 def expired(message: str) -> StatusError:
-    """410: the revision asked for is no longer known."""
+    """Return the 410 for a revision that is no longer known."""
     return StatusError(410, "Expired", message)
 
 

@@ -52,7 +52,7 @@ class Emission:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """It is done. ``result`` is whatever others may look at; only a result that differs from the last one is news to them.
+    """The body is done. ``result`` is what other nodes may read; only one that differs from the last one is a change.
 
     A change of any id in ``reads`` runs it again. ``emissions`` are published with this outcome, all at once.
     """
