@@ -406,7 +406,7 @@ async def test_a_manifest_that_cannot_be_read_stops_the_upgrade(autojump_clock: 
         store = ReleaseStore(at.client, at.clock)
         record = foreign_record(at, 1, ReleaseStatus.DEPLOYED)
         await store.create(replace(record, document={**record.document, "manifest": "a: [" + "x" * 200_000}))
-        with pytest.raises(ReleaseError, match="look at `helm get manifest`"):
+        with pytest.raises(ReleaseError, match="check `helm get manifest`"):
             await at.engine.upgrade(request(config_map("a")))
 
 

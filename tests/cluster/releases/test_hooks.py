@@ -334,7 +334,7 @@ async def test_hooks_that_cannot_be_read(autojump_clock: MockClock) -> None:
         broken = replace(record, document={**record.document, "hooks": [{"manifest": "a: ["}]})
         await client.delete(secret)
         await ReleaseStore(client, utc_now).create(broken)
-        with pytest.raises(ReleaseError, match="look at `helm get hooks`"):
+        with pytest.raises(ReleaseError, match="check `helm get hooks`"):
             await engine.uninstall("web", "default")
 
 

@@ -159,9 +159,9 @@ async def test_what_cannot_be_read_is_told_with_a_way_on(autojump_clock: MockClo
         stored = await at.ours.begin(WANTED, None, [])
         for manifest in ("a: [", "a: [" + "x" * 200_000):
             broken = replace(stored.release, document={**stored.release.document, "manifest": manifest})
-            with pytest.raises(ReleaseError, match="look at `helm get manifest`"):
+            with pytest.raises(ReleaseError, match="check `helm get manifest`"):
                 await at.ours.objects_of(broken)
         hooked = replace(stored.release, document={**stored.release.document, "hooks": [{"manifest": "a: ["}]})
-        with pytest.raises(ReleaseError, match="look at `helm get hooks`"):
+        with pytest.raises(ReleaseError, match="check `helm get hooks`"):
             recorded_hooks(hooked)
         assert recorded_hooks(stored.release) == []
