@@ -45,7 +45,7 @@ IDENTITY: Final[dict[str, Coverage]] = {
         "an operation ends when somebody wants another, not by a clock: each request and each attempt has its own end",
         (
             _UPGRADE + "test_superseding_ends_at_once_and_the_next_goes_on",
-            _UPGRADE + "test_a_request_that_hangs_holds_nobody_who_comes_after",
+            _UPGRADE + "test_a_request_that_hangs_holds_no_one_who_comes_after",
             "tests/cluster/reconciler/test_weaknesses.py::test_6_an_operation_has_a_deadline",
         ),
     ),
@@ -106,7 +106,7 @@ REMOVAL: Final[dict[str, Coverage]] = {
         _CRDS + "test_conversion_webhooks_of_a_release_that_never_came_are_removed",
     ),
     "Cleanup deletes releases that nobody keeps": (
-        _REMOVAL + "test_the_engine_prunes_what_nobody_knows_of_any_more",
+        _REMOVAL + "test_the_engine_prunes_what_no_one_knows_of_any_more",
         _REMOVAL + "test_pruning_takes_only_what_is_ours_of_whole_releases",
         _KEPT + "test_nothing_is_pruned_before_all_that_is_expected_came",
     ),
@@ -133,7 +133,7 @@ VALUES: Final[dict[str, Coverage]] = {
 
 DRIFT: Final[dict[str, Coverage]] = {
     "looked after once applied": (
-        _MONITOR + "test_a_field_that_somebody_changes_is_taken_back",
+        _MONITOR + "test_a_field_that_another_process_changes_is_taken_back",
         _KEPT + "test_fields_that_others_change_are_taken_back_and_told",
     ),
     "period and jitter": _APART + "test_comparisons_of_many_daemons_do_not_fall_together",
@@ -158,11 +158,11 @@ DRIFT: Final[dict[str, Coverage]] = {
     ),
     "absent is told": (
         _MONITOR + "test_what_is_deleted_comes_back",
-        _KEEPING + "test_an_object_that_somebody_deletes_is_there_again",
+        _KEEPING + "test_an_object_that_another_process_deletes_is_there_again",
     ),
     "checked at once when asked": (
         _KEPT + "test_while_something_drifts_nothing_is_taken_for_unchanged",
-        _KEEPING + "test_a_forced_look_takes_back_what_a_person_did",
+        _KEEPING + "test_a_forced_look_takes_back_what_a_user_did",
     ),
 }
 

@@ -74,7 +74,7 @@ SCHEDULER: Final[dict[str, Coverage]] = {
     "RescheduleOnEnableRevertsEntireGraph": Elsewhere(
         "enabling a module cancels nobody's work (weakness 13); definitions are ensured before what uses them",
         (
-            _MACHINE + "test_enabling_a_module_cancels_nobodys_work",
+            _MACHINE + "test_enabling_a_module_cancels_no_ones_work",
             "tests/runtime/tasks/test_crd_tasks.py::test_a_package_may_use_kinds_of_another_that_it_does_not_name",
         ),
     ),
@@ -124,7 +124,7 @@ STORE: Final[dict[str, Coverage]] = {
     ),
     "partial download not published and retry works": (
         _FAULTS + "test_a_transfer_that_fails_leaves_nothing",
-        _STORE + "test_whoever_waits_takes_over_from_whoever_was_cancelled",
+        _STORE + "test_whatever_waits_takes_over_from_whatever_was_cancelled",
     ),
     "completed version reused with zero registry calls": (
         _STORE + "test_what_is_here_is_not_fetched_again",
@@ -217,7 +217,7 @@ STATUS: Final[dict[str, Coverage]] = {
     ),
     "waitingFor bookkeeping excluded": (
         _WORDS + "test_only_objects_of_the_release_are_waited_for_each_told_once",
-        _WORDS + "test_an_upgrade_that_has_nothing_to_do_waits_for_nobody",
+        _WORDS + "test_an_upgrade_that_has_nothing_to_do_waits_for_no_one",
     ),
     "condition rules": (
         "tests/runtime/status/test_conditions.py::test_every_failure_in_every_phase",
@@ -290,7 +290,7 @@ SETTINGS: Final[dict[str, Coverage]] = {
     ),
     "immutable": "tests/formats/schemas/test_immutable.py::test_changes",
     "grants": Elsewhere("there are no projects with a catalogue of what their packages may use"),
-    "conversions": "tests/packages/definition/test_conversions.py::test_settings_are_brought_to_the_newest",
+    "conversions": "tests/packages/definition/test_conversions.py::test_settings_are_applied_to_the_newest",
 }
 
 _NO_VERSION_RESOURCES: Final = "there are no resources for versions of packages: a registry says what there is"
@@ -300,7 +300,7 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
         "tests/runtime/test_controller_modules.py::test_an_object_that_goes_before_anything_was_done_leaves_nothing",
         _RUNTIME + "test_an_object_that_vanishes_is_removed_by_what_is_known_of_it",
     ),
-    "package-not-found": _SPEC_CONTROLLER + "test_a_package_that_nobody_pushed_is_said_and_another_one_is_switched_to",
+    "package-not-found": _SPEC_CONTROLLER + "test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_to",
     "version-not-found": _RUNTIME + "test_a_missing_version_is_said_and_the_old_one_stays",
     "version-is-draft": Elsewhere(_NO_VERSION_RESOURCES),
     "repository-not-found": _RUNTIME + "test_a_missing_repository_is_said_and_its_arrival_wakes",
@@ -316,11 +316,11 @@ APPLICATIONS: Final[dict[str, Coverage]] = {
         _SPEC_CONTROLLER + "test_versions_are_switched_up_and_down",
         _RUNTIME + "test_every_status_that_is_written_of_an_update_is_true",
     ),
-    "package-switch": _SPEC_CONTROLLER + "test_a_package_that_nobody_pushed_is_said_and_another_one_is_switched_to",
+    "package-switch": _SPEC_CONTROLLER + "test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_to",
     "stale-owner-references": Elsewhere(_NO_VERSION_RESOURCES + "; so nothing owns an Application"),
     "registry-spec-changed": (
         _SPEC_CONTROLLER + "test_a_repository_that_is_corrected_wakes_who_failed_for_it",
-        "tests/runtime/test_controller_inputs.py::test_a_new_password_alone_disturbs_nobody_who_runs",
+        "tests/runtime/test_controller_inputs.py::test_a_new_password_alone_disturbs_no_one_who_runs",
     ),
     "maintenance-mode": "tests/runtime/core/test_operations.py::test_under_maintenance_what_people_change_is_left_to_them",
     "update-settings": _RUNTIME + "test_new_settings_are_applied_without_a_download",

@@ -168,7 +168,7 @@ MUST_REPRODUCE: Final[dict[str, Coverage]] = {
     "round-size boundary": _SERVICE + "test_a_round_takes_so_many_changes",
     "prune never before init": (
         _SCRIPTS + "test_pruning",
-        _SERVICE + "test_a_prune_waits_for_whoever_begins_to_fill_the_table_again",
+        _SERVICE + "test_a_prune_waits_for_whatever_begins_to_fill_the_table_again",
     ),
     "watch-after-commit ordering": (
         _TABLE + "test_who_is_woken_sees_the_new_root",

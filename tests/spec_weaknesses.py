@@ -18,7 +18,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     1: (
         "a bounded channel that is sent on while a lock is held",
         (
-            "tests/runtime/test_spec_scheduler.py::test_however_much_is_ordered_at_once_nobody_waits_for_room",
+            "tests/runtime/test_spec_scheduler.py::test_however_much_is_ordered_at_once_no_one_waits_for_room",
             "tests/runtime/test_spec_scheduler.py::test_what_is_ordered_at_once_is_all_performed",
             "tests/runtime/test_spec_scheduler.py::test_a_reschedule_while_its_run_ends_is_not_completed_by_it",
         ),
@@ -28,7 +28,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         (
             "tests/runtime/test_spec_scheduler.py::test_a_reschedule_while_its_run_ends_is_not_completed_by_it",
             "tests/runtime/scheduler/test_machine.py::test_a_run_that_was_superseded_completes_nothing",
-            "tests/queue/test_service.py::test_nobody_is_told_when_the_scope_is_cancelled_by_the_last_thing_a_run_does",
+            "tests/queue/test_service.py::test_no_one_is_told_when_the_scope_is_cancelled_by_the_last_thing_a_run_does",
         ),
     ),
     3: (
@@ -103,7 +103,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     ),
     13: (
         "enabling a module cancels all work",
-        "tests/runtime/scheduler/test_machine.py::test_enabling_a_module_cancels_nobodys_work",
+        "tests/runtime/scheduler/test_machine.py::test_enabling_a_module_cancels_no_ones_work",
     ),
     14: (
         "of several unmet dependencies a random one is told",
@@ -116,9 +116,9 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
     15: (
         "drift is absence only, one list that fails makes all unknown, looking holds every package, pauses are lost",
         (
-            "tests/cluster/drift/test_monitor.py::test_a_field_that_somebody_changes_is_taken_back",
+            "tests/cluster/drift/test_monitor.py::test_a_field_that_another_process_changes_is_taken_back",
             "tests/cluster/test_drift_random.py::test_exactly_what_others_changed_is_found",
-            "tests/runtime/test_kept.py::test_what_somebody_changes_is_taken_back_or_told",
+            "tests/runtime/test_kept.py::test_what_another_process_changes_is_taken_back_or_told",
             _APART + "test_a_kind_that_cannot_be_listed_makes_no_other_one_unknown",
             _APART + "test_while_a_call_hangs_everything_else_goes_on",
             _APART + "test_a_pause_outlives_the_rows_that_it_began_with",

@@ -216,7 +216,7 @@ def test_a_stream_that_a_command_does_not_need_may_be_closed(closed: str) -> Non
 
 
 @pytest.mark.slow
-def test_an_answer_of_a_daemon_that_nobody_takes_is_one_line(tmp_path: Path) -> None:
+def test_an_answer_of_a_daemon_that_no_one_takes_is_one_line(tmp_path: Path) -> None:
     code = (
         "import trio, sys\nfrom pathlib import Path\nfrom tests.debug.support.canned import CannedInspector\n"
         "from wharfinger.debug.server.server import open_debug_server\n"

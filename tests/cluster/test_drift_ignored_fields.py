@@ -45,7 +45,7 @@ async def test_replicas_that_a_machine_has_are_left_to_it() -> None:
     assert spec_of(rest).keys() == spec_of(yaml_object(DEPLOYMENT)).keys() - {"replicas"}
 
 
-async def test_replicas_that_nobody_else_has_are_ours() -> None:
+async def test_replicas_that_no_other_has_are_ours() -> None:
     desired = yaml_object(DEPLOYMENT)
 
     assert await left_out(patch("ed", {"metadata": {"labels": {"x": "1"}}}), BUILT_IN[0]) == desired

@@ -67,7 +67,7 @@ async def test_what_was_applied_is_there_next_time_and_clients_find_it_where_it_
         assert await client.get(key("kept")) == kept
 
 
-async def test_a_port_that_somebody_else_has_by_now_is_not_asked_for(tmp_path: Path, ledger: ProcessLedger) -> None:
+async def test_a_port_that_another_writer_has_by_now_is_not_asked_for(tmp_path: Path, ledger: ProcessLedger) -> None:
     async with open_embedded(tmp_path, ledger) as kubeconfig:
         before = load_connection(kubeconfig).server
     with socket.create_server(("127.0.0.1", int(before.rpartition(":")[2]))):

@@ -114,7 +114,7 @@ async def test_helm_sees_our_releases(helm: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("helm", HELMS)
-async def test_a_person_rolls_back_and_the_engine_goes_on_from_there(helm: str, tmp_path: Path) -> None:
+async def test_a_user_rolls_back_and_the_engine_goes_on_from_there(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.engine.upgrade(request(config_map("a", v="1"), config_map("b")))
         await at.engine.upgrade(request(config_map("a", v="2")))
@@ -130,7 +130,7 @@ async def test_a_person_rolls_back_and_the_engine_goes_on_from_there(helm: str, 
 
 
 @pytest.mark.parametrize("helm", HELMS)
-async def test_a_person_uninstalls(helm: str, tmp_path: Path) -> None:
+async def test_a_user_uninstalls(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.engine.upgrade(request(config_map("a"), deployment("web")))
         await at.run(helm, "uninstall", "web")
@@ -231,7 +231,7 @@ async def test_a_field_that_helm_wrote_goes_when_it_leaves_the_chart(helm: str, 
 
 
 @pytest.mark.parametrize("helm", HELMS)
-async def test_a_persons_upgrade_is_noticed_and_not_fought(helm: str, tmp_path: Path) -> None:
+async def test_a_users_upgrade_is_noticed_and_not_fought(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         told = Told()
         at.engine.listen(told)

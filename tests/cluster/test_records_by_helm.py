@@ -183,7 +183,7 @@ async def test_helm_shows_everything(helm: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("helm", HELMS)
-async def test_what_a_person_does_is_told(helm: str, tmp_path: Path) -> None:
+async def test_what_a_user_does_is_told(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.install(record(1, "one", status=ReleaseStatus.SUPERSEDED), record(2, "two"))
         await at.run(helm, "upgrade", "web", at.chart("three"))
@@ -244,7 +244,7 @@ async def test_a_record_beyond_what_a_secret_holds(helm: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("helm", HELMS)
-async def test_a_person_goes_back_from_a_large_record_to_a_small_one(helm: str, tmp_path: Path) -> None:
+async def test_a_user_goes_back_from_a_large_record_to_a_small_one(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         large = record(2, "two", size=3 * 1024 * 1024)
         await at.install(record(1, "one", status=ReleaseStatus.SUPERSEDED), large)
@@ -269,7 +269,7 @@ async def test_a_person_goes_back_from_a_large_record_to_a_small_one(helm: str, 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("helm", HELMS)
-async def test_a_person_upgrades_a_large_record(helm: str, tmp_path: Path) -> None:
+async def test_a_user_upgrades_a_large_record(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
         await at.install(record(1, "one", size=3 * 1024 * 1024))
         await at.run(helm, "upgrade", "web", at.chart("three"))

@@ -33,7 +33,7 @@ async def test_only_objects_of_the_release_are_waited_for_each_told_once(autojum
     assert any(names == ["ConfigMap a"] for names in told), "b came before, and is not waited for any more"
 
 
-async def test_an_upgrade_that_has_nothing_to_do_waits_for_nobody(autojump_clock: MockClock) -> None:
+async def test_an_upgrade_that_has_nothing_to_do_waits_for_no_one(autojump_clock: MockClock) -> None:
     told: list[Laggards] = []
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a")))

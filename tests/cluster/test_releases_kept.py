@@ -105,7 +105,7 @@ async def test_while_something_drifts_nothing_is_taken_for_unchanged(autojump_cl
 # -- other people's revisions
 
 
-async def test_a_revision_of_a_person_is_told_and_his_objects_are_left_alone(autojump_clock: MockClock) -> None:
+async def test_a_revision_of_a_user_is_told_and_its_objects_are_left_alone(autojump_clock: MockClock) -> None:
     async with bench() as at:
         told = Told(at.engine)
         wanted = request(config_map("a", v="1"))
@@ -125,7 +125,7 @@ async def test_a_revision_of_a_person_is_told_and_his_objects_are_left_alone(aut
         assert (await at.client.get(key("a")))["data"] == {"v": "1"}
 
 
-async def test_a_release_that_a_person_has_last_is_not_restored(autojump_clock: MockClock) -> None:
+async def test_a_release_that_a_user_has_last_is_not_restored(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await persons_revision(at, 1)
         await trio.sleep(1)

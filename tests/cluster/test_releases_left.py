@@ -125,7 +125,7 @@ async def test_what_is_made_again_while_it_is_judged_goes_too(
         assert at.engine.statistics().reconciler.keys.rows == (0 if uninstall else 1)
 
 
-async def test_what_somebody_else_makes_while_it_is_judged_stays(autojump_clock: MockClock) -> None:
+async def test_what_another_writer_makes_while_it_is_judged_stays(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("c")))
         at.engine.rest(OWNER)  # or it is repaired, and ours then
@@ -173,7 +173,7 @@ async def test_a_release_that_was_taken_away_rests_no_more(autojump_clock: MockC
         assert (await at.client.get(key("a")))["data"] == {"v": "1"}
 
 
-async def test_a_release_that_cannot_be_restored_holds_nobody_up(autojump_clock: MockClock) -> None:
+async def test_a_release_that_cannot_be_restored_holds_no_one_up(autojump_clock: MockClock) -> None:
     """It is not whole, so nothing of it is pruned; but others are, and compared."""
     async with bench() as at:
         at.engine.expect([OWNER])

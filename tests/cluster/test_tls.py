@@ -127,7 +127,7 @@ async def test_unusable_proxies() -> None:
         await version(Connection("http://127.0.0.1:1", proxy="gopher://user:secret@127.0.0.1:1"))
 
 
-async def test_a_port_where_nobody_listens() -> None:
+async def test_a_port_where_no_one_listens() -> None:
     async with open_client(Connection("http://127.0.0.1:1")) as client:
         with pytest.raises(
             ClusterError, match=r"read the server's version: no answer from http://127\.0\.0\.1:1: "

@@ -152,7 +152,7 @@ async def test_what_goes_wrong_otherwise_is_not_hidden(tmp_path: Path) -> None:
         await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, simulate=False)
 
 
-async def test_a_second_signal_waits_for_nobody(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
+async def test_a_second_signal_waits_for_no_one(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
     """Time stands still: without the second signal the unfinished request would hold the process for ever."""
     ready = trio.Event()
 

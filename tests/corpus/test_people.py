@@ -37,7 +37,7 @@ CHARTS = [name for name in NAMES if name not in NOT_ROLLED_BACK] if FULL else ["
 @pytest.mark.parametrize("helm", ["helm", "helm3"])
 @pytest.mark.parametrize("name", CHARTS)
 @plainly
-async def test_a_person_rolls_back_and_upgrades(name: str, helm: str, tmp_path: Path) -> None:
+async def test_a_user_rolls_back_and_upgrades(name: str, helm: str, tmp_path: Path) -> None:
     one, two = unpack(name, tmp_path / "charts")
     differences: list[str] = []
     async with open_server(tmp_path / "server") as server, open_engine(server.client) as engine:
@@ -78,7 +78,7 @@ async def test_a_person_rolls_back_and_upgrades(name: str, helm: str, tmp_path: 
 
 
 @plainly
-async def test_what_a_person_did_is_not_fought(charts: Charts, autojump_clock: MockClock) -> None:
+async def test_what_a_user_did_is_not_fought(charts: Charts, autojump_clock: MockClock) -> None:
     _, two = charts("assorted")
     async with simulate("assorted") as at:
         await at.bring(two)

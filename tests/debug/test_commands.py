@@ -522,7 +522,7 @@ async def test_validate_needs_a_file_of_settings(text: str | None, says: str, tm
     assert err.count("\n") == 1
 
 
-async def test_validate_for_nobody(tmp_path: Path) -> None:
+async def test_validate_for_no_one(tmp_path: Path) -> None:
     (tmp_path / "settings").touch()
     line = f"validate prod/shop --settings {tmp_path / 'settings'}"
     code, out, err = await run_against(CannedInspector(), line, tmp_path / "s")
@@ -562,7 +562,7 @@ async def test_why_for_programs(output: str, tmp_path: Path) -> None:
     assert yaml.safe_load(out) == record_to_json(WHY)
 
 
-async def test_why_obeys_nobody(tmp_path: Path) -> None:
+async def test_why_obeys_no_one(tmp_path: Path) -> None:
     hostile = replace(WHY, remedy=HOSTILE, also=(HOSTILE,), causes=(replace(WHY.causes[0], message=HOSTILE),))
     inspector = CannedInspector(explanations={"prod.shop": hostile})
     for output in ("text", "json", "yaml"):

@@ -38,7 +38,7 @@ def test_statuses_without_a_body(status: int) -> None:
     assert set(headers_of(response_head(Response(status), close=False))) == {"date"}
 
 
-def test_a_status_nobody_named() -> None:
+def test_a_status_no_one_named() -> None:
     assert response_head(Response(299), close=False).reason == b""
 
 

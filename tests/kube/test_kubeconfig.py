@@ -15,7 +15,7 @@ def test_an_empty_one_and_one_of_ours_may_be(content: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", ['{"current-context": "work"}', "not: json", "{"])
-def test_one_of_somebody_else_may_not(content: str, tmp_path: Path) -> None:
+def test_one_of_another_writer_may_not(content: str, tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(content)
     with pytest.raises(ValueError, match="was not written by a control plane; remove it, or choose another path"):

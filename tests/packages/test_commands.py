@@ -326,7 +326,7 @@ def test_check_needs_settings_in_the_file(
     assert says in err
 
 
-def test_check_where_nobody_can_tell_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_where_no_one_can_tell_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write(tmp_path / "web", {**FILES, "openapi/conversions/v2.yaml": "{version: 2, conversions: [.dying]}"})
     assert run("check", str(folder)) == 1
     assert "its worker died; this may pass by itself, try again" in capsys.readouterr().err

@@ -54,7 +54,7 @@ async def test_what_is_no_chart_is_not_installed(archive: bytes, tmp_path: Path)
         assert listing(tmp_path)["trees"] == listing(tmp_path)["tmp"] == []
 
 
-async def test_images_that_cannot_be_brought_or_unpacked(tmp_path: Path) -> None:
+async def test_images_that_cannot_be_applied_or_unpacked(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     limits = StoreLimits(archive=ArchiveLimits(max_entries=2))
     refused = await put_image(registry, packed({"a": b""}), media_type="application/vnd.oci.image.layer.v1.tar+zstd")

@@ -176,7 +176,7 @@ async def test_whether_a_chart_looks_is_remembered_by_its_digest(
         assert await world.renderer.identity(asked(folder)) is not None  # forgotten, and looked at again
 
 
-async def test_install_and_upgrade_are_told_apart(program: str, tmp_path: Path) -> None:
+async def test_install_and_upgrade_are_distinguished(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with open_world(program, tmp_path) as world:
         for is_upgrade in (False, True):
@@ -203,7 +203,7 @@ async def test_what_is_in_the_cluster_already_is_no_matter_of_a_render(program: 
         assert (await report_of(world, asked(folder)))["found"] == "null"
 
 
-async def test_crds_hooks_and_notes_are_told_apart_there_too(program: str, tmp_path: Path) -> None:
+async def test_crds_hooks_and_notes_are_distinguished_there_too(program: str, tmp_path: Path) -> None:
     files = {
         "templates/report.yaml": REPORT % LOOK,
         "templates/NOTES.txt": 'notes {{ (lookup "v1" "ConfigMap" "default" "seen").data.a }}',

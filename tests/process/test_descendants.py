@@ -47,7 +47,7 @@ def test_group_session_and_token_belong_to_a_held_leader() -> None:
     assert numbers(belonging(everyone, HELD)) == [101, 102, 103]
 
 
-def test_everything_that_runs_as_the_runs_own_user_belongs_to_it_and_root_is_nobodys_own() -> None:
+def test_everything_that_runs_as_the_runs_own_user_belongs_to_it_and_root_is_no_ones_own() -> None:
     alone, strange, of_root = (replace(seen(200 + uid, pgid=9, sid=9), uid=uid) for uid in (77, 78, 0))
     everyone = [alone, strange, of_root, MEMBER]
 
@@ -79,7 +79,7 @@ def test_a_reused_number_proves_nothing() -> None:
     assert numbers(belonging([reused, MEMBER, JOB, DAEMON], FOREIGN)) == [103]
 
 
-def test_somebody_with_the_token_proves_the_session() -> None:
+def test_another_process_with_the_token_proves_the_session() -> None:
     witness = seen(106, pgid=106, sid=LEADER, tokens="mine")
 
     assert numbers(belonging([MEMBER, JOB, witness], FOREIGN)) == [101, 102, 106]
@@ -113,7 +113,7 @@ def test_without_a_number_only_the_token_counts() -> None:
     ),
     st.booleans(),
 )
-def test_nobody_is_taken_without_a_sign(everyone: list[Seen], held: bool) -> None:
+def test_no_one_is_taken_without_a_sign(everyone: list[Seen], held: bool) -> None:
     mark = Mark("mine", LEADER, BORN, held=held)
     for one in belonging(everyone, mark):
         assert one.stat.start_ticks >= BORN
@@ -212,7 +212,7 @@ def test_a_birth_moves_the_last_number(tag: str) -> None:
 
 
 @pytest.mark.parametrize("pid", [2**22 + 1, 999_999_999])
-def test_numbers_that_nobody_has(pid: int) -> None:
+def test_numbers_that_no_one_has(pid: int) -> None:
     assert read_stat(pid) is None
     assert look(pid) is None
 
@@ -222,7 +222,7 @@ def young(pid: int) -> Mark:
     return Mark("mine", pid, int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")), held=True)
 
 
-def test_nobody_of_young_leaders_has_a_number_below_theirs() -> None:
+def test_no_one_of_young_leaders_has_a_number_below_theirs() -> None:
     assert numbers_before([young(120), young(100)], b"130") == 99
 
 
@@ -237,7 +237,7 @@ def test_nobody_of_young_leaders_has_a_number_below_theirs() -> None:
         ([young(100)], b""),
     ],
 )
-def test_otherwise_everybody_is_looked_at(marks: list[Mark], born: bytes) -> None:
+def test_otherwise_all_of_them_is_looked_at(marks: list[Mark], born: bytes) -> None:
     assert numbers_before(marks, born) == 0
 
 

@@ -179,7 +179,7 @@ class World:
 
 
 @given(st.data())
-def test_every_possible_story_ends_with_everybody_dead(data: st.DataObject) -> None:
+def test_every_possible_story_ends_with_all_of_them_dead(data: st.DataObject) -> None:
     world = World()
     told: list[Event] = []
     while not isinstance(world.state, Ended | Stuck):

@@ -208,7 +208,7 @@ def test_what_cannot_be_migrated_is_set_aside(path: Path) -> None:
     assert rows_of(path, replace(older([("a", 1), ("b", "two")]), keep_sound=True)) == (("a", 1),)
 
 
-def test_nobody_writes_between_the_reading_of_an_old_table_and_the_writing_of_the_new_one(path: Path) -> None:
+def test_no_one_writes_between_the_reading_of_an_old_table_and_the_writing_of_the_new_one(path: Path) -> None:
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
 
         def migrating(database: sqlite3.Connection) -> Iterable[Row]:

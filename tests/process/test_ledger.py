@@ -83,7 +83,7 @@ async def test_an_intent_without_a_pid_is_found_by_its_token(tag: str, tmp_path:
 
 
 @pytest.mark.parametrize("column", ["start_ticks", "boot_id"])
-async def test_somebody_who_has_the_number_now_is_left_alone(tag: str, tmp_path: Path, column: str) -> None:
+async def test_another_process_who_has_the_number_now_is_left_alone(tag: str, tmp_path: Path, column: str) -> None:
     """The number was given away again: another start time, or the machine has been started anew."""
     with subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag}, start_new_session=True) as stranger:
         killed_owner(tmp_path / "journal.db", "echo ready; sleep 0.2; echo more", tag)
@@ -219,7 +219,7 @@ async def test_what_a_daemon_of_the_first_version_left_is_killed(tag: str, tmp_p
         assert not is_alive(left.pid)
 
 
-async def test_a_row_that_was_altered_kills_nobody_and_the_others_are_kept(tag: str, tmp_path: Path) -> None:
+async def test_a_row_that_was_altered_kills_no_one_and_the_others_are_kept(tag: str, tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     with subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag}, start_new_session=True) as stranger:
         start = int(Path(f"/proc/{stranger.pid}/stat").read_text().rpartition(")")[2].split()[19])

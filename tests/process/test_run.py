@@ -84,7 +84,7 @@ async def test_writing_and_reading_a_pipe(tag: str) -> None:
     assert got == sent
 
 
-async def test_writing_to_nobody(tag: str) -> None:
+async def test_writing_to_no_one(tag: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:

@@ -48,7 +48,7 @@ class Rounds:
     st.lists(st.none() | st.integers(0, 4), max_size=8),
     st.sets(st.integers(0, 7), max_size=3),
 )
-def test_everybody_gets_an_answer(arrivals: list[int], script: list[int | None], cancelled: set[int]) -> None:
+def test_all_of_them_gets_an_answer(arrivals: list[int], script: list[int | None], cancelled: set[int]) -> None:
     """``arrivals``: after how many turns of the loop each asks; ``cancelled``: who is cancelled one turn later."""
     rounds = Rounds(script)
     outcomes: dict[int, SweepResult | OSError | None] = {}

@@ -46,7 +46,7 @@ def wait_zombie(pid: int) -> None:
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
-def test_nobody_to_kill() -> None:
+def test_no_one_to_kill() -> None:
     assert sweep([], LONG) == SweepResult(0, 0)
     assert sweep([Mark("nobody has this token")], LONG) == SweepResult(0, 0)
 
@@ -145,7 +145,7 @@ def test_who_goes_on_having_children_is_ended_with_all_of_them(tag: str) -> None
         assert alive_with(tag) == []
 
 
-def test_without_descriptors_the_group_is_killed_and_nobody_is_called_dead(tag: str) -> None:
+def test_without_descriptors_the_group_is_killed_and_no_one_is_called_dead(tag: str) -> None:
     with leader("echo $$; exec sleep 1000", tag) as (mark, _):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
@@ -186,7 +186,7 @@ def test_what_else_goes_wrong_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> 
         sweep([Mark("token")], LONG)
 
 
-def test_when_time_is_over_whoever_was_not_seen_dead_is_left(tag: str) -> None:
+def test_when_time_is_over_whatever_was_not_seen_dead_is_left(tag: str) -> None:
     with leader("sleep 1000 & echo $!; wait", tag) as (mark, _):
         result = sweep([mark], 0.0)
         wait_zombie(mark.pid)

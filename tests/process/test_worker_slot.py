@@ -60,7 +60,7 @@ async def test_a_worker_that_dies_while_it_waits_is_given_nothing() -> None:
     assert receive.statistics().current_buffer_used == 1
 
 
-async def test_whoever_is_cancelled_shuts_its_request_down() -> None:
+async def test_whatever_is_cancelled_shuts_its_request_down() -> None:
     _send, receive = trio.open_memory_channel[Asked](5)
     job = Asked(b"one")
 

@@ -165,7 +165,7 @@ def test_tasks_of_a_lane_run_one_after_the_other_in_their_order() -> None:
     assert state.lanes == {}
 
 
-def test_a_task_nobody_asked_about_retires_and_the_next_starts_in_one_step() -> None:
+def test_a_task_no_one_asked_about_retires_and_the_next_starts_in_one_step() -> None:
     state, effects = after(task(1, tells=False), task(2, tells=False), Finished(1))
     assert (told(state), effects) == (["2 Running(2)"], (Retired(1), StartTask(2, 2)))
     state, effects = after(Finished(2), state=state)
@@ -237,7 +237,7 @@ def test_unique_counts_a_task_that_will_run_again(phase: str) -> None:
     assert step(state, task(3, name="task 1", unique=True)) == (state, (Dropped(3, DUPLICATE),))
 
 
-def test_a_duplicate_is_told_apart_from_a_full_queue() -> None:
+def test_a_duplicate_is_distinguished_from_a_full_queue() -> None:
     state, _ = after(task(1), task(2, name="sync"), task(3), task(4))
     assert step(state, task(5, name="sync", unique=True)) == (state, (Dropped(5, DUPLICATE),))
 

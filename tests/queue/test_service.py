@@ -155,7 +155,7 @@ async def test_a_run_that_ends_well_although_it_was_cancelled_is_not_a_success(a
     assert told == []
 
 
-async def test_nobody_is_told_when_the_scope_is_cancelled_by_the_last_thing_a_run_does(
+async def test_no_one_is_told_when_the_scope_is_cancelled_by_the_last_thing_a_run_does(
     autojump_clock: MockClock,
 ) -> None:
     diary, update = Diary(), scope()
@@ -257,7 +257,7 @@ async def test_a_queue_without_a_name_is_refused(autojump_clock: MockClock) -> N
             queues.enqueue(" ", Work("Download", Diary()), scope())
 
 
-async def test_work_runs_in_the_context_of_its_queue_not_of_whoever_enqueued(autojump_clock: MockClock) -> None:
+async def test_work_runs_in_the_context_of_its_queue_not_of_whatever_enqueued(autojump_clock: MockClock) -> None:
     request: ContextVar[str] = ContextVar("request", default="none")
     seen: list[tuple[str, str]] = []
 

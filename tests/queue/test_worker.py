@@ -71,7 +71,7 @@ async def test_all_who_wait_for_quiet_or_the_end_are_told(autojump_clock: MockCl
     assert sorted(diary.entries[-2:]) == [(7, "first"), (7, "second")]
 
 
-async def test_nobody_waits_for_ever_for_queues_that_were_cut_short(autojump_clock: MockClock) -> None:
+async def test_no_one_waits_for_ever_for_queues_that_were_cut_short(autojump_clock: MockClock) -> None:
     told: list[str] = []
 
     async def wait(what: str, wait_for: Callable[[], Awaitable[None]]) -> None:

@@ -134,7 +134,7 @@ async def test_a_registry_with_a_password(tmp_path: Path) -> None:
         assert PASSWORD not in await everything_said(world, "prod.shop")
 
 
-async def test_a_new_password_alone_disturbs_nobody_who_runs(tmp_path: Path) -> None:
+async def test_a_new_password_alone_disturbs_no_one_who_runs(tmp_path: Path) -> None:
     async with open_world(tmp_path, with_password=True) as world:
         await world.push("web", "1.0.0")
         await world.repository(credentials="login")

@@ -39,7 +39,7 @@ async def database_and_shop(world: World, folder: Path, constraint: str = ">=1.0
     await application(world, folder, "shop", mandatory("database", constraint))
 
 
-async def test_what_is_needed_is_not_removed_and_goes_by_itself_when_nobody_needs_it_any_more(tmp_path: Path) -> None:
+async def test_what_is_needed_is_not_removed_and_goes_by_itself_when_no_one_needs_it_any_more(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         await world.delete("", "database")
@@ -173,7 +173,7 @@ async def test_of_two_members_that_are_to_go_the_first_may_and_the_other_stays(t
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("change", ["removal", "disable", "version"])
-async def test_a_person_may_have_it_done_all_the_same(tmp_path: Path, change: str) -> None:
+async def test_a_user_may_have_it_done_all_the_same(tmp_path: Path, change: str) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         await push(world, package(tmp_path, "database", version="2.0.0"))
@@ -307,7 +307,7 @@ async def test_who_waits_first_goes_on_first(tmp_path: Path) -> None:
         assert went(tmp_path) == ["going-shop", "gone-shop", "going-house", "gone-house", "going-ground", "gone-ground"]
 
 
-async def test_what_nobody_needs_is_not_held(tmp_path: Path) -> None:
+async def test_what_no_one_needs_is_not_held(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await database_and_shop(world, tmp_path)
         await push(world, package(tmp_path, "shop", version="2.0.0"))
@@ -355,7 +355,7 @@ async def test_a_suspended_package_adopts_what_it_will_not_act_on(tmp_path: Path
         await world.until_state("", "database", "Ready")
 
 
-async def test_what_is_in_a_namespace_that_is_being_deleted_goes_whoever_needs_it(tmp_path: Path) -> None:
+async def test_what_is_in_a_namespace_that_is_being_deleted_goes_whatever_needs_it(tmp_path: Path) -> None:
     """The namespace takes its objects anyway, and would wait for a finalizer that does not go."""
     async with open_world(tmp_path) as world:
         await world.repository()

@@ -88,7 +88,7 @@ async def test_a_removal_tells_its_hooks_the_settings_also_after_a_restart(tmp_p
         assert (tmp_path / "notes").read_text() == "careful\n"
 
 
-async def test_a_removal_goes_on_without_hooks_where_a_person_says_so(tmp_path: Path) -> None:
+async def test_a_removal_goes_on_without_hooks_where_a_user_says_so(tmp_path: Path) -> None:
     hook = bash("{configVersion: v1, beforeDeleteHelm: 1}", "exit 1")
     async with open_world(tmp_path) as world:
         await world.repository()

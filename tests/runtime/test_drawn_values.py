@@ -207,7 +207,7 @@ async def helm_upgrade(world: World, revision: int, text: str) -> None:
     await world.client.create(to_secret(replace(ours, document=document, holder=""), NOW))
 
 
-async def test_a_persons_upgrade_hides_no_record_of_ours(tmp_path: Path) -> None:
+async def test_a_users_upgrade_hides_no_record_of_ours(tmp_path: Path) -> None:
     """It stays until something is asked for; then our own objects come back, with what was drawn for them."""
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -333,7 +333,7 @@ async def test_values_that_changed_are_not_what_an_older_daemon_applied(tmp_path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("helm", ["helm", "helm3"])
-def test_a_password_outlives_a_persons_upgrade(tmp_path: Path, helm: str) -> None:
+def test_a_password_outlives_a_users_upgrade(tmp_path: Path, helm: str) -> None:
     """What a real helm draws and records is left alone until it is to go; a later daemon still has what it drew itself."""
     packages = tmp_path / "packages"
     chart(packages / "web", "web", "1.0.0", FILES)

@@ -44,7 +44,7 @@ def history(kubectl: Kubectl) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_what_somebody_changes_is_taken_back_or_told(tmp_path: Path) -> None:
+def test_what_another_process_changes_is_taken_back_or_told(tmp_path: Path) -> None:
     with installing(tmp_path) as (_, kubectl):
         install(tmp_path, kubectl)
 
@@ -81,7 +81,7 @@ def warned_of(kubectl: Kubectl, count: int) -> list[str]:
 
 
 @pytest.mark.slow
-def test_what_a_person_does_with_helm_is_told_and_left_until_the_package_changes(tmp_path: Path) -> None:
+def test_what_a_user_does_with_helm_is_told_and_left_until_the_package_changes(tmp_path: Path) -> None:
     with installing(tmp_path) as (_, kubectl):
         install(tmp_path, kubectl)
         change(kubectl, APP, '{"spec": {"settings": {"text": "two"}}}')

@@ -56,7 +56,7 @@ def of_ham(world: World) -> tuple[str, bool]:
     return node.version if node is not None else "", world.runtime.scheduler.enabled("ham")
 
 
-async def test_nobody_is_paused_for_an_update_that_would_close_a_cycle(tmp_path: Path) -> None:
+async def test_no_one_is_paused_for_an_update_that_would_close_a_cycle(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await breakfast(world, tmp_path)
         told = await world.until("", "ham", refused(world))
@@ -141,7 +141,7 @@ async def test_what_was_refused_runs_once_nothing_is_in_its_way(tmp_path: Path) 
         await world.until_object(ObjectKey(CRDS, "", "hams.example.com"), bool)
 
 
-async def test_what_was_taken_away_meanwhile_is_there_for_nobody(tmp_path: Path) -> None:
+async def test_what_was_taken_away_meanwhile_is_there_for_no_one(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await breakfast(world, tmp_path)
         await world.annotate("", "ham", IGNORE_DEPENDENTS, "true")

@@ -138,7 +138,7 @@ def test_a_start_that_finds_nothing_changed_changes_nothing(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_what_a_person_rolled_back_comes_again_as_it_was_drawn(tmp_path: Path) -> None:
+def test_what_a_user_rolled_back_comes_again_as_it_was_drawn(tmp_path: Path) -> None:
     """The last record of ours is then one that Helm has written anew, without annotations."""
     packages(tmp_path / "packages")
     counted_helm(tmp_path)

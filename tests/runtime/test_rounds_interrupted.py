@@ -89,7 +89,7 @@ async def test_after_a_restart_there_is_one_round(tmp_path: Path) -> None:
             )
 
 
-async def test_what_nobody_has_on_any_more_goes_after_a_restart(tmp_path: Path) -> None:
+async def test_what_no_one_has_on_any_more_goes_after_a_restart(tmp_path: Path) -> None:
     """That it was installed is no reason to keep it, once it is known what global hooks have said."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
     a_module(tmp_path, "gamma")
@@ -268,7 +268,7 @@ async def test_without_global_hooks_there_are_no_flags(tmp_path: Path) -> None:
         await notes.tell("all beforeAll -", "alpha beforeHelm -", "all afterAll -", "gamma beforeHelm -", apart="gamma")
 
 
-async def test_global_hooks_that_nobody_wants_hold_up_nobody(tmp_path: Path) -> None:
+async def test_global_hooks_that_no_one_wants_hold_up_no_one(tmp_path: Path) -> None:
     global_hooks(tmp_path, all="#!/bin/sh\necho 'configVersion: v1'\n")
     a_module(tmp_path, "alpha")
     async with open_world(tmp_path) as world:

@@ -78,7 +78,7 @@ async def test_a_dependency_of_another_version_is_said(tmp_path: Path) -> None:
         await world.until_state("prod", "shop", "Ready")
 
 
-async def test_a_cycle_names_everybody_in_it_and_disturbs_nobody_else(tmp_path: Path) -> None:
+async def test_a_cycle_names_all_of_them_in_it_and_disturbs_no_other(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
         await pushed(world, needing(tmp_path, "ham", "eggs >=1", kind="Module"))

@@ -142,7 +142,7 @@ async def test_a_no_once_all_is_loaded_takes_it_away(tmp_path: Path, how: str) -
             assert not await of_scripted(world)
 
 
-async def test_what_its_script_has_put_away_is_there_for_nobody_while_it_is_suspended(tmp_path: Path) -> None:
+async def test_what_its_script_has_put_away_is_there_for_no_one_while_it_is_suspended(tmp_path: Path) -> None:
     """Also for a process that starts, and asks no script of what is suspended."""
     rival = "noneOf: [{name: both, modules: [{name: scripted}]}]"
     async with open_ground(tmp_path) as ground:

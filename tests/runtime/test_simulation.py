@@ -174,7 +174,7 @@ def test_a_wish_during_a_removal_comes_true_afterwards() -> None:
     check_settled(model, V2)
 
 
-def test_a_removal_of_what_was_never_seen_is_brought_to_its_end() -> None:
+def test_a_removal_of_what_was_never_seen_is_applied_to_its_end() -> None:
     model = SimulatedPackage()
     model.present = True  # an earlier process installed it
     model.delete()

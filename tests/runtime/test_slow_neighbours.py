@@ -50,7 +50,7 @@ def wait_ready(kubectl: Kubectl, name: str, namespace: str = "default") -> None:
 
 @pytest.mark.slow
 @pytest.mark.unmeasured
-async def test_a_registry_that_drips_holds_up_nobody_else(tmp_path: Path) -> None:
+async def test_a_registry_that_drips_holds_up_no_other(tmp_path: Path) -> None:
     """Six packages of it, in one namespace: one from another registry and one from a folder, beside them, are Ready at once."""
     local = chart(tmp_path / "local" / "near", "near", "1.0.0").parent
     async with open_registry_server(tmp_path / "registry") as real:

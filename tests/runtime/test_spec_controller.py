@@ -28,7 +28,7 @@ async def until_version(world: World, name: str, version: str) -> JsonObject:
     return obj
 
 
-async def test_a_package_that_nobody_pushed_is_said_and_another_one_is_switched_to(tmp_path: Path) -> None:
+async def test_a_package_that_no_one_pushed_is_said_and_another_one_is_switched_to(tmp_path: Path) -> None:
     """package-not-found, package-switch: what the package before brought goes with it."""
     async with open_world(tmp_path) as world:
         await world.push(

@@ -20,7 +20,7 @@ def scheduled(effects: tuple[object, ...]) -> list[str]:
     return [effect.name for effect in effects if isinstance(effect, Schedule)]
 
 
-def test_however_much_is_ordered_at_once_nobody_waits_for_room() -> None:
+def test_however_much_is_ordered_at_once_no_one_waits_for_room() -> None:
     """The peer sends on a bounded channel while it holds its lock; here what is ordered is simply the answer."""
     scheduler = Scheduler()
     names = [f"p{number:04}" for number in range(MORE_THAN_ANY_CHANNEL)]

@@ -215,7 +215,7 @@ async def test_what_is_suspended_in_mid_run_is_there_for_others(tmp_path: Path) 
         await world.until_state("prod", "shop", "Ready")
 
 
-async def test_what_is_suspended_in_its_first_run_is_there_for_nobody(tmp_path: Path) -> None:
+async def test_what_is_suspended_in_its_first_run_is_there_for_no_one(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await base_that_runs(world, tmp_path)
         (tmp_path / "held").touch()

@@ -82,7 +82,7 @@ async def gone_meanwhile(client: HttpClusterClient, asked: ReleaseRequest) -> No
     await delete_namespace(client)
 
 
-async def test_what_a_namespace_left_when_nobody_looked_goes(autojump_clock: MockClock) -> None:
+async def test_what_a_namespace_left_when_no_one_looked_goes(autojump_clock: MockClock) -> None:
     async with cluster(simulate=True) as (client, _):
         await gone_meanwhile(client, wanted())
         assert await is_there(client, ADMIN)
@@ -118,7 +118,7 @@ async def test_records_that_went_before_the_uninstall_began(autojump_clock: Mock
         assert told(result)[0] == ["ClusterRole.rbac.authorization.k8s.io web-admin", "ConfigMap default/outside"]
 
 
-async def test_records_that_somebody_deleted(autojump_clock: MockClock) -> None:
+async def test_records_that_another_process_deleted(autojump_clock: MockClock) -> None:
     """The namespace stays: so what is in it has to go, too, and is waited for."""
     async with cluster(simulate=True) as (client, _):
         await make_namespace(client)

@@ -235,7 +235,7 @@ def as_metadata(obj: JsonObject) -> JsonObject:
     return metadata
 
 
-async def test_the_engine_prunes_what_nobody_knows_of_any_more(autojump_clock: MockClock) -> None:
+async def test_the_engine_prunes_what_no_one_knows_of_any_more(autojump_clock: MockClock) -> None:
     """Left by an attempt of which no record is left, say; found by its label, once all releases are known."""
     async with bench() as at:
         at.engine.expect([Owner("late", "default")])

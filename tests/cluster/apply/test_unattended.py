@@ -67,7 +67,7 @@ def test_one_that_only_a_change_helps_is_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("failures", [0, 1, 99])
-def test_what_somebody_waits_for_is_no_trouble(failures: int) -> None:
+def test_what_another_process_waits_for_is_no_trouble(failures: int) -> None:
     told = Told()
     told.attempted(failures, refreshing=False, permanent=True)
     assert told.troubles == []

@@ -130,7 +130,7 @@ async def test_as_long_as_it_is_gone_the_request_is_not_unchanged(autojump_clock
         assert told.drifts[-1] == []
 
 
-async def test_nobody_looks_where_nobody_is_to(autojump_clock: MockClock) -> None:
+async def test_no_one_looks_where_no_one_is_to(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         told = Told(at)
         await at.engine.ensure_crds("web", "default", [widget_crd()], drift=DriftPolicy(DriftMode.OFF))
@@ -142,7 +142,7 @@ async def test_nobody_looks_where_nobody_is_to(autojump_clock: MockClock) -> Non
         assert [drifts for drifts in told.drifts if drifts] == []
 
 
-async def test_who_rests_has_it_told_and_brought_back_when_it_is_over(autojump_clock: MockClock) -> None:
+async def test_who_rests_has_it_told_and_restored_when_it_is_over(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await trio.sleep(5)
@@ -174,7 +174,7 @@ async def test_of_what_is_kept_no_longer_nothing_comes_back(how: str, autojump_c
         assert not await is_there(at, WIDGETS)
 
 
-async def test_of_two_who_brought_it_the_other_still_keeps_it(autojump_clock: MockClock) -> None:
+async def test_of_two_who_applied_it_the_other_still_keeps_it(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
         await at.engine.ensure_crds("db", "default", [widget_crd()])
@@ -185,7 +185,7 @@ async def test_of_two_who_brought_it_the_other_still_keeps_it(autojump_clock: Mo
         assert await is_there(at, WIDGETS)
 
 
-async def test_what_somebody_has_put_there_meanwhile_is_his(autojump_clock: MockClock) -> None:
+async def test_what_another_process_has_put_there_meanwhile_is_its(autojump_clock: MockClock) -> None:
     """A newer one, say: it is not brought back to what it was."""
     newer = widget_crd()
     newer["metadata"] = {"name": "widgets.example.test", "labels": {"version": "newer"}}
@@ -237,7 +237,7 @@ def test_pauses() -> None:
     assert [pause_before(times) for times in (0, 1, 2, 3, 100)] == [0, 15, 30, 60, LAST_PAUSE_S]
 
 
-async def test_steps_of_a_release_keep_what_each_brought(autojump_clock: MockClock) -> None:
+async def test_steps_of_a_release_keep_what_each_applied(autojump_clock: MockClock) -> None:
     """The package's own definitions, and those of the charts in its chart."""
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])
@@ -306,7 +306,7 @@ async def test_one_that_waits_for_its_time_is_still_missing_after_an_upgrade(aut
 
 
 @pytest.mark.parametrize("moment", ["looking", "applying"])
-async def test_an_uninstall_while_it_is_brought_back_ends_nothing_else(autojump_clock: MockClock, moment: str) -> None:
+async def test_an_uninstall_while_it_is_restored_ends_nothing_else(autojump_clock: MockClock, moment: str) -> None:
     """As people clean up by hand: the definition, and then the package."""
     async with bench(simulate=True) as at:
         await at.engine.ensure_crds("web", "default", [widget_crd()])

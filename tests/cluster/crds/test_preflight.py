@@ -158,7 +158,7 @@ def test_conversion_between_versions_stays() -> None:
     assert rules(crd(*versions), crd(*versions, conversion=webhook)) == []
 
 
-def test_conversion_that_others_brought_need_not_be_mentioned() -> None:
+def test_conversion_that_others_applied_need_not_be_mentioned() -> None:
     versions = (version("v1", storage=True), version("v2"))
     live = owned_by("cert-manager", crd(*versions, conversion={"strategy": "Webhook"}))
     assert rules(live, crd(*versions)) == []

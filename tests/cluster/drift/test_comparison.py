@@ -250,7 +250,7 @@ async def test_the_book_of_managers_thrown_away() -> None:
         assert (await bench.found(desired, again), await bench.found(desired, None)) == (set(), set())
 
 
-async def test_lists_of_a_deployment_that_nobody_has_any_more_are_told_as_a_whole_without_a_baseline() -> None:
+async def test_lists_of_a_deployment_that_no_one_has_any_more_are_told_as_a_whole_without_a_baseline() -> None:
     desired = yaml_object(DEPLOYMENT)
     async with drift_bench() as bench:
         applied = await bench.apply(desired)
@@ -275,7 +275,7 @@ async def test_another_object_under_the_same_name_is_not_judged_by_what_was_answ
         assert await bench.found(desired, applied) == set()
 
 
-async def test_a_value_written_under_our_name_by_somebody_else() -> None:
+async def test_a_value_written_under_our_name_by_another_writer() -> None:
     """Its owner is the same, so only the baseline tells."""
     desired = yaml_object(DEPLOYMENT)
     theirs = copy.deepcopy(desired)
@@ -337,7 +337,7 @@ def test_an_object_whose_entry_of_ours_cannot_be_read_is_not_judged() -> None:
     assert without_ignored(desired, live, MANAGER, BUILT_IN) is desired
 
 
-def test_lists_of_which_nobody_can_tell_how_their_items_are_told_apart() -> None:
+def test_lists_of_which_no_one_can_tell_how_their_items_are_distinguished() -> None:
     """Of an item that no owner has, the element is what an owner of the others would call it."""
     desired: JsonObject = {
         "apiVersion": "x.test/v1",

@@ -131,7 +131,7 @@ def test_all_who_fight_are_named_up_to_a_number() -> None:
     assert len(fight.by) == MAX_WRITERS
 
 
-def test_a_fight_with_nobody_known() -> None:
+def test_a_fight_with_no_one_known() -> None:
     fight = Fight(WEB, (), 0, 5, 15)
 
     assert str(fight) == "Deployment.apps prod/web: changed again after 5 corrections; corrected every 15 s at most"

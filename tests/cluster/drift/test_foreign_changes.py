@@ -50,7 +50,7 @@ async def make_going(at: Bench) -> None:
 
 
 @pytest.mark.parametrize("stuck", [True, False])
-async def test_records_that_go_with_their_namespace_are_nobodys_doing(stuck: bool, autojump_clock: MockClock) -> None:
+async def test_records_that_go_with_their_namespace_are_no_ones_doing(stuck: bool, autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         told = Told(at)
         await make_going(at)
@@ -65,7 +65,7 @@ async def test_records_that_go_with_their_namespace_are_nobodys_doing(stuck: boo
         assert at.engine.statistics().left_alone == 1, "nothing is brought back into it"
 
 
-async def test_records_that_somebody_deleted_are_somebodys_doing(autojump_clock: MockClock) -> None:
+async def test_records_that_another_process_deleted_are_another_process_doing(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         told = Told(at)
         await at.engine.upgrade(request(config_map("a")))

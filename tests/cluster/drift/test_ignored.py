@@ -83,7 +83,7 @@ def kind(api_version: str, name: str) -> JsonObject:
         (kind("v1", "ConfigMap"), "/data/a", ED, False),
     ],
 )
-def test_what_is_ignored_for_everybody(obj: JsonObject, pointer: str, writer: Writer, *, ignored: bool) -> None:
+def test_what_is_ignored_for_all_of_them(obj: JsonObject, pointer: str, writer: Writer, *, ignored: bool) -> None:
     assert is_ignored(pointer_steps(pointer), writer, obj, BUILT_IN) is ignored
 
 

@@ -25,7 +25,9 @@ def config() -> JsonObject:
     return yaml_object(CONFIG)
 
 
-async def test_a_field_that_somebody_changes_is_taken_back(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_a_field_that_another_process_changes_is_taken_back(
+    autojump_clock: MockClock, config: JsonObject
+) -> None:
     async with drift_keeper() as keeper:
         await keeper.put(config)
         keeper.sent.requests.clear()
@@ -115,7 +117,7 @@ async def test_drift_that_is_only_told_of(autojump_clock: MockClock, config: Jso
         assert keeper.tellings[-1] == ""
 
 
-async def test_drift_that_nobody_looks_at(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_drift_that_no_one_looks_at(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper() as keeper:
         key = await keeper.put(config, DriftPolicy(DriftMode.OFF))
         keeper.sent.requests.clear()
@@ -336,7 +338,7 @@ async def test_a_row_that_is_removed_while_it_is_suspected(autojump_clock: MockC
         assert (keeper.tellings, keeper.corrected) == ([], [])
 
 
-async def test_an_object_of_nobody(autojump_clock: MockClock, config: JsonObject) -> None:
+async def test_an_object_of_no_one(autojump_clock: MockClock, config: JsonObject) -> None:
     async with drift_keeper() as keeper:
         await keeper.put(config)
         stranger = yaml_object(CONFIG.replace("name: c", f"name: d, labels: {{{RELEASE_LABEL}: web}}"))

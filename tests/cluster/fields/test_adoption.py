@@ -64,7 +64,7 @@ def test_others_stay_as_they_are() -> None:
     assert taken(entry("wharfinger", DATA_V)) is None
 
 
-def test_kubectl_apply_is_taken_over_once_and_is_a_persons_edit_after_that() -> None:
+def test_kubectl_apply_is_taken_over_once_and_is_a_users_edit_after_that() -> None:
     last_applied: JsonObject = {
         "f:metadata": {"f:annotations": {".": {}, "f:kubectl.kubernetes.io/last-applied-configuration": {}, "f:x": {}}}
     }

@@ -48,7 +48,7 @@ def test_what_is_all_ours() -> None:
     assert paths(without("f:map") | {"f:spec": {**SPEC, "f:map": {"f:b": {}}}}) == []
 
 
-def test_what_nobody_has() -> None:
+def test_what_no_one_has() -> None:
     assert paths(without("f:a", "f:map")) == [".spec.a", ".spec.map.b"]
     assert paths(without("f:ports")) == [".spec.ports"]
     assert ".metadata.labels.l" in paths({})

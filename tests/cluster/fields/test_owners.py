@@ -41,7 +41,7 @@ def test_the_latest_of_several_writers_is_named() -> None:
     assert owners.writer_of(("f:b", "f:c", "f:d")) == NOBODY
 
 
-def test_what_somebody_has_as_a_whole() -> None:
+def test_what_another_process_has_as_a_whole() -> None:
     owners = read_owners(live(entry("al", {"f:a": {}, "f:b": {".": {}, "f:c": {}}}), entry("ed", {"f:e": {}})), "us")
 
     assert owners is not None

@@ -349,7 +349,7 @@ async def test_a_kind_that_is_no_longer_served_holds_nothing_up(autojump_clock: 
         assert setup.take()[-1] == "web Current"
 
 
-async def test_a_kind_that_nobody_has_any_more_is_forgotten_and_looked_up_anew(autojump_clock: MockClock) -> None:
+async def test_a_kind_that_no_one_has_any_more_is_forgotten_and_looked_up_anew(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, health_setup(client) as setup:
         await setup.install(row(config_map("a")))
         await trio.sleep(1)

@@ -71,7 +71,7 @@ async def verdict(fencing: Fencing, theirs: Holder, version: str = "1") -> Verdi
     return await fencing.verdict(theirs, "record", version)
 
 
-async def test_a_person_is_waited_for_as_long_as_we_saw_nothing_happen(autojump_clock: MockClock) -> None:
+async def test_a_user_is_waited_for_as_long_as_we_saw_nothing_happen(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         fencing = Fencing(client, US)
         assert await verdict(fencing, NOBODY) == AtWork(

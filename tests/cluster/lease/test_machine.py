@@ -54,7 +54,7 @@ def test_where_there_is_none_it_is_made() -> None:
 
 
 @pytest.mark.parametrize("holder", ["", "us"])
-def test_one_that_nobody_holds_or_an_earlier_life_does_is_taken_at_once(holder: str) -> None:
+def test_one_that_no_one_holds_or_an_earlier_life_does_is_taken_at_once(holder: str) -> None:
     free = replace(THEIRS, holder=holder)
     _, effect = step(Waiting(), Read(free))
     assert effect == Write(Claim("us", 4, 15), free)

@@ -31,7 +31,7 @@ def test_what_is_written_is_read() -> None:
     assert read_lease(lease(spec)) == LeaseRecord("u", "7", "us", 4, 15, 1767225600000005)
 
 
-def test_a_renewal_keeps_when_it_was_acquired_and_giving_back_says_nobody() -> None:
+def test_a_renewal_keeps_when_it_was_acquired_and_giving_back_says_no_one() -> None:
     before = read_lease(lease(lease_spec(OURS, None, NOW)))
     assert "acquireTime" not in lease_spec(OURS, before, NOW)
     assert lease_spec(Claim("", 4, 15), before, NOW)["holderIdentity"] is None

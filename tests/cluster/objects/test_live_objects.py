@@ -110,7 +110,7 @@ async def test_who_loses_the_label_is_gone_and_who_gets_it_is_there(autojump_clo
         assert told.take() == ["a"]
 
 
-async def test_every_listener_is_told_and_after_a_release_nobody(autojump_clock: MockClock) -> None:
+async def test_every_listener_is_told_and_after_a_release_no_one(autojump_clock: MockClock) -> None:
     first, second = Told(), Told()
     async with memory_cluster() as client, live_objects(client, first) as live:
         looked_up: list[str | None] = []
@@ -165,7 +165,7 @@ async def test_after_a_broken_watch_only_the_difference_is_told(autojump_clock: 
         assert told.take() == ["a", "b", "a", "b", "-a"]
 
 
-async def test_what_cannot_be_read_is_counted_and_stops_nobody(autojump_clock: MockClock) -> None:
+async def test_what_cannot_be_read_is_counted_and_stops_no_one(autojump_clock: MockClock) -> None:
     deep: JsonObject = {"a": {}}
     for _ in range(400):
         deep = {"a": deep}

@@ -51,7 +51,7 @@ def test_objects_of_another_release_are_named_with_it() -> None:
         check_owner(KEY, owned(obj(), Owner("web", "other")), OWNER)
 
 
-def test_objects_of_nobody_say_how_to_give_them_away() -> None:
+def test_objects_of_no_one_say_how_to_give_them_away() -> None:
     with pytest.raises(
         ForeignObjectError, match=r"not part of any release; .* meta\.helm\.sh/release-name=web"
     ) as caught:

@@ -68,7 +68,7 @@ def test_a_key() -> None:
         check_key(cluster_wide, OWNER)
 
 
-async def test_a_kind_that_nobody_serves_is_not_judged(autojump_clock: MockClock) -> None:
+async def test_a_kind_that_no_one_serves_is_not_judged(autojump_clock: MockClock) -> None:
     odd: JsonObject = {"apiVersion": "none.example/v1", "kind": "None", "metadata": {"name": "a", "namespace": "far"}}
     async with cluster() as (client, _transport):
         await check_scope(client, OWNER, [odd])

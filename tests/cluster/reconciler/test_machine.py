@@ -183,7 +183,7 @@ def test_a_row_that_comes_again_while_its_delete_runs_is_updated_after_that(worl
     assert world.kind(1) is Kind.DONE
 
 
-def test_a_row_that_moves_to_another_owner_is_his_from_then_on(world: World) -> None:
+def test_a_row_that_moves_to_another_owner_is_its_from_then_on(world: World) -> None:
     put(world.table, 1, 2, 3)
     world.take_in()
     running, failing = world.take(), world.take()

@@ -47,7 +47,7 @@ def performer(target: Target) -> Performer[int, Row]:
     return Performer(target, batch, lambda _: nullcontext(), OPTIONS)
 
 
-async def test_it_is_somebodys_work() -> None:
+async def test_it_is_another_process_work() -> None:
     whose: list[str] = []
 
     @contextmanager
@@ -108,7 +108,7 @@ async def test_what_they_raise(raised: Exception, kind: type[ClusterError]) -> N
         assert str(error) == str(raised)
 
 
-async def test_what_nobody_expects_is_a_failure_that_names_it() -> None:
+async def test_what_no_one_expects_is_a_failure_that_names_it() -> None:
     target, table = Odd(), a_table()
     target.raises = KeyError("a bug")
     mine = performer(target)

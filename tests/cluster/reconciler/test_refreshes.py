@@ -32,7 +32,7 @@ def test_so_many_in_a_second_and_a_seconds_worth_after_a_rest() -> None:
     assert let_through(refreshes, 1000) == [8, 9, 10, 11, 12]
 
 
-def test_nobody_waits_nothing_is_planned() -> None:
+def test_no_one_waits_nothing_is_planned() -> None:
     refreshes = Refreshes[int, Row](0, 4)
     refreshes.done(a_record(1))
     assert (refreshes.next_at(), refreshes.oldest(1e9), let_through(refreshes, 0)) == (INFINITY, None, [])

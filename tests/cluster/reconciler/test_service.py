@@ -391,7 +391,7 @@ async def test_nothing_that_is_new_is_lost_to_a_prune(autojump_clock: Clock) -> 
         assert sorted(target.rows) == [1, 2]
 
 
-async def test_a_prune_waits_for_whoever_begins_to_fill_the_table_again(autojump_clock: Clock) -> None:
+async def test_a_prune_waits_for_whatever_begins_to_fill_the_table_again(autojump_clock: Clock) -> None:
     table, target = a_table(), Target()
     async with reconciling(table, target, replace(OPTIONS, prune_s=60)) as reconciler:
         await target.expect("prune(n=0)")

@@ -157,7 +157,7 @@ async def test_what_is_tried_again_takes_the_chunks_that_are_there() -> None:
         assert len(await at.secrets()) == 3
 
 
-async def test_a_revision_that_somebody_else_wrote_first() -> None:
+async def test_a_revision_that_another_writer_wrote_first() -> None:
     async with bench() as at:
         await at.after_restart().create(record(1, "small"))
         with pytest.raises(ReleaseBusyError, match="revision 1 was written by another process just now"):
@@ -166,7 +166,7 @@ async def test_a_revision_that_somebody_else_wrote_first() -> None:
         assert [one.manifest for one in await at.read()] == ["small"]
 
 
-async def test_chunks_of_somebody_at_work_are_left_alone(autojump_clock: MockClock) -> None:
+async def test_chunks_of_another_process_at_work_are_left_alone(autojump_clock: MockClock) -> None:
     async with bench() as at:
         for holder in (Holder("daemon-2", 9, US.lease), Holder("daemon-2"), NOBODY):
             for chunk in pack_release(large(holder=holder), NOW).chunks[:1]:

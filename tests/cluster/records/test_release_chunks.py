@@ -137,7 +137,7 @@ def test_what_helm_keeps_of_a_head_is_enough() -> None:
     assert find_str(whole.document, "info", "notes") == "Hello\n"
 
 
-def test_a_copy_that_helm_made_of_a_head_has_no_chunks_and_brought_nothing() -> None:
+def test_a_copy_that_helm_made_of_a_head_has_no_chunks_and_applied_nothing() -> None:
     head, *_ = opened(record(manifest=LARGE))
     copy = replace(head, document={**head.document, "version": 2})
     assert index_of(copy) is None

@@ -241,7 +241,7 @@ def test_who_uninstalled() -> None:
     assert ForeignChange(replace(head, holder=NOBODY, manager="Helm")).by == "a helm command (field manager Helm)"
 
 
-async def test_heads_that_nobody_opened_are_never_synced() -> None:
+async def test_heads_that_no_one_opened_are_never_synced() -> None:
     heads = ReleaseHeads(US)
     await heads.wait_synced()
     assert not heads.synced

@@ -347,7 +347,7 @@ async def test_another_daemon_that_holds_its_lease_and_then_is_killed(autojump_c
         assert "did not renew the Lease default/wharfinger for 15 seconds" in history[-1].release.description
 
 
-async def test_a_persons_helm(autojump_clock: MockClock) -> None:
+async def test_a_users_helm(autojump_clock: MockClock) -> None:
     async with watching() as at:
         await pending(at.ways.client, Holder(""))
         for _ in range(10):

@@ -150,7 +150,7 @@ async def test_a_mark_may_be_refused_once(autojump_clock: MockClock) -> None:
             assert (faults, record.labels, record.revision) == ([], {"mark": "one"}, 1)
 
 
-async def test_a_mark_makes_nothing_of_a_persons_revision(autojump_clock: MockClock) -> None:
+async def test_a_mark_makes_nothing_of_a_users_revision(autojump_clock: MockClock) -> None:
     async with bench() as at:
         wanted = request(config_map("a"))
         await at.engine.upgrade(wanted)
@@ -363,7 +363,7 @@ def foreign_record(at: Bench, revision: int, status: ReleaseStatus) -> Release:
     )
 
 
-async def test_a_person_at_work_is_waited_for_and_taken_for_dead_after_a_while(autojump_clock: MockClock) -> None:
+async def test_a_user_at_work_is_waited_for_and_taken_for_dead_after_a_while(autojump_clock: MockClock) -> None:
     async with bench() as at:
         store = ReleaseStore(at.client, at.clock)
         await store.create(foreign_record(at, 1, ReleaseStatus.PENDING_INSTALL))

@@ -362,7 +362,7 @@ async def test_every_request_of_a_hook_may_fail_once(lost: bool, autojump_clock:
             assert not await exists(client, "ConfigMap", "x"), made
 
 
-async def test_a_conflict_with_nobody_is_none(autojump_clock: MockClock) -> None:
+async def test_a_conflict_with_no_one_is_none(autojump_clock: MockClock) -> None:
     hooks = parse_hooks([hook("x", "test")])
     async with cluster() as (client, transport):
         answers = [httpx.Response(409, content=b"{}")]

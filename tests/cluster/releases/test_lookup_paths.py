@@ -71,7 +71,7 @@ def test_what_lies_outside_is_named(path: str) -> None:
 
 @pytest.mark.parametrize("namespace", [OWN, None])
 @pytest.mark.parametrize("path", NEVER)
-def test_what_nobody_may_read(path: str, namespace: str | None) -> None:
+def test_what_no_one_may_read(path: str, namespace: str | None) -> None:
     assert judge(path, {}, namespace) == NotAllowed()
 
 

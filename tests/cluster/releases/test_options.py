@@ -19,7 +19,7 @@ def test_defaults() -> None:
         pass
 
 
-async def test_work_is_somebodys(autojump_clock: MockClock) -> None:
+async def test_work_is_another_process(autojump_clock: MockClock) -> None:
     at_work: list[str] = []
 
     def during(owner: Owner) -> "Entering":

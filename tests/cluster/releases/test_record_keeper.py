@@ -72,7 +72,7 @@ async def test_a_life(autojump_clock: MockClock) -> None:
         assert await at.statuses() == []
 
 
-async def test_a_conflict_with_nobody_is_none(autojump_clock: MockClock) -> None:
+async def test_a_conflict_with_no_one_is_none(autojump_clock: MockClock) -> None:
     async with bench() as at:
         at.fail_once("POST", conflict())
         first = await at.ours.begin(WANTED, None, [])
@@ -96,7 +96,7 @@ async def test_a_conflict_with_our_own_unanswered_write_is_success(autojump_cloc
         assert len([one for one in at.transport.writes if one == "POST secrets"]) == 2
 
 
-async def test_a_conflict_with_somebody_is_one(autojump_clock: MockClock) -> None:
+async def test_a_conflict_with_another_process_is_one(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.theirs.begin(WANTED, None, [])
         with pytest.raises(ReleaseBusyError, match="revision 1 was written by another process"):
@@ -105,7 +105,7 @@ async def test_a_conflict_with_somebody_is_one(autojump_clock: MockClock) -> Non
             await at.ours.settled(OWNER)
 
 
-async def test_a_record_that_somebody_wrote_over_is_his(autojump_clock: MockClock) -> None:
+async def test_a_record_that_another_process_wrote_over_is_its(autojump_clock: MockClock) -> None:
     async with bench() as at:
         first = await at.ours.begin(WANTED, None, [])
         (theirs,) = await at.theirs.history(OWNER)

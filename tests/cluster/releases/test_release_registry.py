@@ -71,7 +71,7 @@ async def test_a_turn_ends_however_it_ends() -> None:
     assert not board.is_busy(WEB)
 
 
-def test_everybody_who_listens_is_told() -> None:
+def test_all_of_them_who_listens_is_told() -> None:
     board, one, other = EngineBoard(), Listener(), Listener()
     board.tell_health(WEB, Health())
     board.listeners = (one, other)

@@ -246,7 +246,7 @@ async def test_superseding_ends_at_once_and_the_next_goes_on(autojump_clock: Moc
         assert set(await at.config_maps()) == {"a", "c"}
 
 
-async def test_a_request_that_hangs_holds_nobody_who_comes_after(autojump_clock: MockClock) -> None:
+async def test_a_request_that_hangs_holds_no_one_who_comes_after(autojump_clock: MockClock) -> None:
     async with bench() as at:
         never = trio.Event()
         at.transport.fault = lambda asked: never if asked.method == "PATCH" else None
@@ -285,7 +285,7 @@ async def test_of_two_releases_that_want_one_object_at_a_time_one_gets_it(autoju
         ]
 
 
-async def test_what_somebody_took_is_left_to_him_where_the_policy_is_to_tell(autojump_clock: MockClock) -> None:
+async def test_what_another_process_took_is_left_to_him_where_the_policy_is_to_tell(autojump_clock: MockClock) -> None:
     async with bench() as at:
         warn = replace(request(config_map("a", v="1", w="1")), drift=DriftPolicy(DriftMode.WARN))
         await at.engine.upgrade(warn)

@@ -108,7 +108,7 @@ def test_several_read_at_their_own_pace() -> None:
         assert table.statistics().graves == 0
 
 
-def test_nothing_is_remembered_once_nobody_reads() -> None:
+def test_nothing_is_remembered_once_no_one_reads() -> None:
     table = a_table()
     with table.changes("reader") as stream:
         put(table, Row("a"))

@@ -3,7 +3,7 @@
 from wharfinger.cluster.tables.entry import FORGOTTEN, GRAVE, PRESENT, Entry, Version
 
 
-def test_entries_are_told_apart_by_row_and_revision() -> None:
+def test_entries_are_distinguished_by_row_and_revision() -> None:
     entry = Entry("row", 3)
     assert entry == Version("key", "row", 3, 1, PRESENT)
     assert entry != Entry("row", 4)

@@ -10,7 +10,7 @@ def test_all_are_of_one_kind() -> None:
     assert all(issubclass(kind, errors.TableError) for kind in kinds)
 
 
-def test_mistakes_of_the_caller_are_told_apart_from_what_happens_to_him() -> None:
+def test_mistakes_of_the_caller_are_distinguished_from_what_happens_to_him() -> None:
     happens = {
         errors.RowNotFoundError,
         errors.RevisionChangedError,

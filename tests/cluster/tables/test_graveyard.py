@@ -10,7 +10,7 @@ def grave(key: str, revision: int) -> Version[str, str]:
     return Version(key, "row", revision, 1, GRAVE)
 
 
-def test_nothing_is_kept_where_nobody_reads() -> None:
+def test_nothing_is_kept_where_no_one_reads() -> None:
     yard, one = Yard(), grave("a", 1)
     assert not yard.bury(one)
     assert (len(yard), one.ended) == (0, FORGOTTEN)

@@ -120,7 +120,7 @@ def test_a_watch_taken_within_a_transaction_is_told_of_it() -> None:
     assert [watch.fired for watch in watches] == [True, True, True]
 
 
-def test_what_nobody_watches_any_more_is_forgotten() -> None:
+def test_what_no_one_watches_any_more_is_forgotten() -> None:
     table = a_table()
     kept = table.watch_key("a")
     for number in range(100):

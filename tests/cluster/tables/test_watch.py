@@ -51,7 +51,7 @@ def test_only_the_table() -> None:
     assert (table.fired, key.fired) == (True, False)
 
 
-def test_a_watch_lives_as_long_as_somebody_has_it() -> None:
+def test_a_watch_lives_as_long_as_another_process_has_it() -> None:
     watches = Watches()
     kept = watches.value("tag", "a")
     watches.value("tag", "b")

@@ -197,7 +197,7 @@ async def test_who_comes_during_a_list_waits_for_the_next_one(autojump_clock: Mo
     assert script.asked == ["list limit", "list limit continue", "list limit", "watch 6"]
 
 
-async def test_who_comes_during_a_pause_gets_an_attempt_of_his_own_at_once(autojump_clock: MockClock) -> None:
+async def test_who_comes_during_a_pause_gets_an_attempt_of_its_own_at_once(autojump_clock: MockClock) -> None:
     script = WatchScript(
         [status_reply(403, "Forbidden", "not yet"), status_reply(403, "Forbidden", "still not"), page(version=5)]
     )
@@ -217,7 +217,7 @@ async def test_who_comes_during_a_pause_gets_an_attempt_of_his_own_at_once(autoj
             await one.wait_first_list()
 
 
-async def test_somebody_may_come_while_others_are_told(autojump_clock: MockClock) -> None:
+async def test_another_process_may_come_while_others_are_told(autojump_clock: MockClock) -> None:
     """Even between two lines that came together: the second one is then told by the list."""
     lines = event("ADDED", obj("a", 6)) + event("ADDED", obj("b", 7))
     script = WatchScript([page(version=5), page(obj("a", 6), obj("b", 7), version=7)], [Reply(200, [lines, Hang()])])
@@ -239,7 +239,7 @@ async def test_somebody_may_come_while_others_are_told(autojump_clock: MockClock
 # -- subscribers that leave
 
 
-async def test_somebody_may_come_in_the_instant_in_which_an_event_does() -> None:
+async def test_another_process_may_come_in_the_instant_in_which_an_event_does() -> None:
     """The watch has the event already and is to end, and what reads it is not where it can be cancelled (as a socket is)."""
     comes = trio.Event()
     client = Immediate(comes)

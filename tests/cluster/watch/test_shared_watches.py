@@ -15,7 +15,7 @@ from wharfinger.cluster.api.raw_object import RawChange
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
 
 
-async def test_everybody_is_told_everything_over_one_watch(autojump_clock: MockClock) -> None:
+async def test_all_of_them_is_told_everything_over_one_watch(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_shared_watches(client) as watches:
         await client.create(config_map("a"))
         first, second = Told(), Told()
@@ -142,7 +142,7 @@ async def test_one_that_raises_ends_the_block_after_the_others_were_told(autojum
     assert told.take() == ["ADDED a"]
 
 
-async def test_a_stream_runs_in_nobodys_context(autojump_clock: MockClock) -> None:
+async def test_a_stream_runs_in_no_ones_context(autojump_clock: MockClock) -> None:
     package = ContextVar("package", default="")
     seen: list[str] = []
 

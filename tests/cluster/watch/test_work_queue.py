@@ -80,7 +80,7 @@ async def test_of_several_times_the_earliest_counts(autojump_clock: trio.testing
     assert waited.cancelled_caught
 
 
-async def test_an_earlier_time_wakes_whoever_waits_for_a_later_one(autojump_clock: trio.testing.MockClock) -> None:
+async def test_an_earlier_time_wakes_whatever_waits_for_a_later_one(autojump_clock: trio.testing.MockClock) -> None:
     queue = WorkKeys()
     queue.add_later("a", 60)
     async with trio.open_nursery() as nursery:

@@ -16,7 +16,7 @@ from wharfinger.control_plane.access.certificates import (
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def test_an_authority_is_kept_and_its_key_is_nobodys_else(tmp_path: Path) -> None:
+def test_an_authority_is_kept_and_its_key_is_no_ones_else(tmp_path: Path) -> None:
     folder = tmp_path / "tls"
     first = kept_authority(folder, NOW)
 

@@ -41,7 +41,7 @@ def test_without_headers_one_is_oneself() -> None:
     assert impersonated(View(), ADMINISTRATOR, {"accept": "x"}, ASKED) is ADMINISTRATOR
 
 
-def test_groups_alone_are_nobody() -> None:
+def test_groups_alone_are_no_one() -> None:
     with pytest.raises(StatusError, match="without impersonating a user"):
         impersonated(View(), ADMINISTRATOR, {"impersonate-group": "a"}, ASKED)
 

@@ -117,7 +117,7 @@ def test_pods_and_jobs(plane: Served) -> None:
 
 
 @pytest.mark.skipif(not FULL, reason="waits: with the full figures")
-def test_a_node_that_somebody_makes(plane: Served, tmp_path: Path) -> None:
+def test_a_node_that_another_process_makes(plane: Served, tmp_path: Path) -> None:
     assert kubectl(plane, "get", "nodes") == []
     manifest = tmp_path / "node.json"
     manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one"}}))

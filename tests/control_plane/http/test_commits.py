@@ -92,7 +92,7 @@ async def test_what_cannot_be_kept_is_answered_so_and_undone(rig: Rig) -> None:
         assert b'"name":"c"' in await anext(events)
 
 
-async def test_a_commit_of_somebody_else_that_fails_is_heard_of(rig: Rig) -> None:
+async def test_a_commit_of_another_writer_that_fails_is_heard_of(rig: Rig) -> None:
     backend = rig.plane.backend
     commits = Commits(backend)
     rig.fill_the_disk()

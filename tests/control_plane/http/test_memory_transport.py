@@ -128,7 +128,7 @@ async def test_a_stream_whose_reader_is_cancelled_ends(autojump_clock: trio.test
     assert producer.log == ["opened", "closed"]
 
 
-async def test_a_stream_nobody_reads_is_never_opened() -> None:
+async def test_a_stream_no_one_reads_is_never_opened() -> None:
     producer = _Producer()
     async with client(producer) as http, http.stream("GET", "/"):
         pass

@@ -79,7 +79,7 @@ async def test_an_apply_that_creates_is_201_and_yaml() -> None:
     assert first.body == second.body
 
 
-async def test_the_user_agent_manages_what_nobody_else_does() -> None:
+async def test_the_user_agent_manages_what_no_other_does() -> None:
     plane = new_plane()
     created = await send(plane, "POST", MAPS, BODY, user_agent="kubectl/v1 (linux)")
     assert find(created.body, "metadata", "managedFields", 0, "manager") == "kubectl"

@@ -39,7 +39,7 @@ def test_structs_held_by_pointer_stay_when_empty() -> None:
     assert pod["spec"] == {"containers": None, "securityContext": {}, "volumes": [{"name": "v", "emptyDir": {}}]}
 
 
-def test_fields_nobody_declares_go() -> None:
+def test_fields_no_one_declares_go() -> None:
     assert form("ConfigMap", {"metadata": {"nom": "c"}, "dat": {}}) == {"metadata": {}}
 
 

@@ -115,7 +115,7 @@ def test_a_field_belongs_to_who_changed_it_last() -> None:
     assert times_of(two) == {"one": "2026-01-02T03:04:05Z", "two": "2026-01-02T03:05:05Z"}
 
 
-def test_a_field_that_goes_belongs_to_nobody_and_no_time_moves() -> None:
+def test_a_field_that_goes_belongs_to_no_one_and_no_time_moves() -> None:
     one = write(None, config_map(a="1", b="1"), "one")
     gone = write(one, with_data(one, b="1"), "two", LATER)
     assert fields_of(gone) == {"one": {"f:data": {".": {}, "f:b": {}}}}

@@ -351,7 +351,7 @@ def test_an_unforced_apply_conflicts_exactly_where_force_would_take(
 
 
 @given(history=HISTORIES)
-def test_what_everybody_let_go_is_gone(history: list[tuple[str, JsonObject]]) -> None:
+def test_what_all_of_them_let_go_is_gone(history: list[tuple[str, JsonObject]]) -> None:
     live = _live(history)
     for manager in ("one", "two", "three"):
         live = go(live, _thing({}), manager, force=True, lists=SCHEMA)

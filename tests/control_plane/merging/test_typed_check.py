@@ -51,7 +51,7 @@ def test_pods(spec: JsonObject, problem: str) -> None:
         ({"map": ["x"]}, "may not have non-map elements"),
     ],
 )
-def test_lists_whose_items_are_told_apart(obj: JsonObject, words: str) -> None:
+def test_lists_whose_items_are_distinguished(obj: JsonObject, words: str) -> None:
     assert words in next(type_problems(obj, SETS))
 
 

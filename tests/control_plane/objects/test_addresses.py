@@ -42,7 +42,7 @@ def test_old_fields_for_addresses(value: str, said: str | None) -> None:
         ("x", "must be a valid IP address"),
     ],
 )
-def test_addresses_that_nobody_reaches(value: str, said: str) -> None:
+def test_addresses_that_no_one_reaches(value: str, said: str) -> None:
     assert [said in error.message for error in endpoint_ip_errors("f", value)] == ([True] if said else [])
 
 

@@ -260,7 +260,7 @@ async def test_a_daemon_that_cannot_render(response: Response, why: str, tmp_pat
 
 
 @pytest.mark.parametrize("question", ["daemon", "packages", "queues", "scheduler", "statistics", "why"])
-async def test_shapes_nobody_understands(question: str, tmp_path: Path) -> None:
+async def test_shapes_no_one_understands(question: str, tmp_path: Path) -> None:
     async def handler(_request: Request) -> Response:
         return Response(200, b'{"name": 5, "apps": 5, "queues": 5, "nodes": 5, "version": 5}')
 

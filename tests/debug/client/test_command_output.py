@@ -72,7 +72,7 @@ async def test_a_package_that_is_no_node_yet_is_known_all_the_same() -> None:
         await scheduler_text(CannedInspector((replace(loading, message=""),), nodes=()), "quota", "yaml", None)
 
 
-async def test_nobody_is_told_to_ask_what_was_asked() -> None:
+async def test_no_one_is_told_to_ask_what_was_asked() -> None:
     """Not even where the package has come in between the two questions."""
 
     class Late(CannedInspector):

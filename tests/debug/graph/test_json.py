@@ -43,7 +43,7 @@ def test_the_documented_shape() -> None:
     ]
 
 
-def test_all_of_them_are_around_nobody() -> None:
+def test_all_of_them_are_around_no_one() -> None:
     shape = graph_to_json(GRAPH)
     assert "focus" not in shape
     assert {find_str(node, "name"): find_str(node, "state") for node in find_list(shape, "nodes")} == {

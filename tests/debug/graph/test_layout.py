@@ -57,7 +57,7 @@ def test_small_parts_fill_up_beside_a_large_one() -> None:
     check(layout)
 
 
-def test_a_graph_where_everybody_names_everybody() -> None:
+def test_a_graph_where_all_of_them_names_all_of_them() -> None:
     count = 60
     drawn = [Edge(at, before) for at in range(count) for before in range(at)]
     layout = lay_out([Size(100, 44)] * count, drawn)

@@ -113,7 +113,7 @@ def test_a_cycle_is_gone_around_once() -> None:
     assert names(around(make_graph(ring, []), "n0")) == [f"n{at}" for at in range(5)]
 
 
-def test_nobody() -> None:
+def test_no_one() -> None:
     assert make_graph([], []) == Graph((), ())
 
 

@@ -99,7 +99,7 @@ def test_what_is_no_debug_socket_is_refused(prepare: str, why: str) -> None:
     "environment",
     [{}, {"LISTEN_FDS": "1"}, {"LISTEN_FDS": "1", "LISTEN_PID": "1"}, {"LISTEN_PID": "x", "LISTEN_FDNAMES": "debug"}],
 )
-def test_meant_for_somebody_else(environment: dict[str, str]) -> None:
+def test_meant_for_another_writer(environment: dict[str, str]) -> None:
     assert inherited_listener(environment) is None
     assert environment == {}  # our children are not meant either
 

@@ -70,7 +70,7 @@ async def test_what_scrapers_get() -> None:
         assert (await client.get("/healthz")).text == "ok\n"
 
 
-async def test_nobody_gets_anything_else() -> None:
+async def test_no_one_gets_anything_else() -> None:
     async with scraper(CannedInspector()) as client:
         for path in (
             *(path for path in ROUTES if path not in {"/metrics", "/metrics/hooks", "/healthz"}),
@@ -206,7 +206,7 @@ def test_what_is_no_address(text: str, why: str) -> None:
     assert len(str(caught.value)) < 300
 
 
-async def test_where_nobody_can_listen() -> None:
+async def test_where_no_one_can_listen() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(MetricsAddressError, match=f"on 127.0.0.1:{port}: .*in use"):

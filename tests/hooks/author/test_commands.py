@@ -231,7 +231,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
     assert "usage: wharfinger hook" in capsys.readouterr().err
 
 
-def test_a_log_that_nobody_reads_does_not_stop_the_hook(tmp_path: Path) -> None:
+def test_a_log_that_no_one_reads_does_not_stop_the_hook(tmp_path: Path) -> None:
     hook = bash(tmp_path, 'for i in $(seq 20000); do echo $i; done; echo \'{"name":"a","add":1}\' >"$METRICS_PATH"')
     command = [sys.executable, "-m", "wharfinger", "hook", "run", str(hook), "-o", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:

@@ -93,7 +93,7 @@ def test_settings_are_checked_and_rendered_with(tmp_path: Path, capsys: pytest.C
         ), found
 
 
-def test_nothing_is_run_where_nobody_wants_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_run_where_no_one_wants_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     note = tmp_path / "note"
     files = {"templates/page.yaml": "{{ fail `no` }}", "hooks/a.sh": f"#!/bin/bash\ntouch {note}\n"}
     assert lint(capsys, package(tmp_path, files), "--no-hooks", "--no-templates") == (0, [])

@@ -143,7 +143,7 @@ def test_a_hook_that_does_not_answer_is_told_by_its_file(tmp_path: Path, capsys:
     )
 
 
-def test_hooks_in_one_executable_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hooks_in_one_executable_are_distinguished(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = package(
         tmp_path, {"package.yaml": "name: web\nversion: 1.0.0\nbatchHooks: [hooks/main]\n", "hooks/x.md": ""}
     )

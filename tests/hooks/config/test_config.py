@@ -119,7 +119,7 @@ def test_orders_of_global_hooks(prefix: str) -> None:
     assert (read("onStartup: 1").before_all, read("onStartup: 1").after_all) == (None, None)
 
 
-def test_nobody_waits_in_vain_for_the_main_queue() -> None:
+def test_no_one_waits_in_vain_for_the_main_queue() -> None:
     assert kubernetes(waitForSynchronization=False).wait_for_synchronization
     assert not kubernetes(waitForSynchronization=False, queue="own").wait_for_synchronization
     assert kubernetes(waitForSynchronization=True, queue="own").wait_for_synchronization

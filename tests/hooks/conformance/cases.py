@@ -100,7 +100,7 @@ CASES: Final[dict[int, Case]] = {
         "converge sequence",
         _module(14, "converge", part="runtime"),
         (
-            "tests/runtime/core/test_global_rounds.py::test_hooks_run_around_everybody_and_see_the_global_values",
+            "tests/runtime/core/test_global_rounds.py::test_hooks_run_around_all_of_them_and_see_the_global_values",
             "tests/runtime/core/test_global_rounds.py::test_after_all_hooks_that_never_settle_are_named",
             "tests/runtime/test_rounds_interrupted.py::test_after_a_restart_there_is_one_round",
         ),

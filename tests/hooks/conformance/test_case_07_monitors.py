@@ -187,7 +187,7 @@ async def test_without_a_filter_every_update_is_a_change(autojump_clock: MockClo
         ("[]", []),
     ],
 )
-async def test_types_of_events_that_nobody_asked_for(
+async def test_types_of_events_that_no_one_asked_for(
     verbs: str, expected: list[str], autojump_clock: MockClock
 ) -> None:
     async with memory_cluster() as client, following(client, watching(f"{VALUE}, executeHookOnEvent: {verbs}")) as told:

@@ -95,7 +95,7 @@ async def test_a_user_whose_processes_do_not_die_is_an_error_and_tried_again(mon
 
 
 @AS_ROOT
-def test_files_of_a_user_are_removed_where_anybody_may_write_and_nobody_elses(tmp_path: Path) -> None:
+def test_files_of_a_user_are_removed_where_anybody_may_write_and_no_one_elses(tmp_path: Path) -> None:
     uid = users().first
     deep = tmp_path / "deep" / "er"
     deep.mkdir(parents=True)

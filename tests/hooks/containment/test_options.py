@@ -80,14 +80,16 @@ def test_users_need_root(monkeypatch: pytest.MonkeyPatch) -> None:
         containment_of(parse("--hook-users=400000-400003"))
 
 
-def test_users_must_be_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users_must_be_no_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     somebody = next(entry for entry in pwd.getpwall() if entry.pw_uid > 0)
     with pytest.raises(ContainmentError, match=f"{somebody.pw_uid} is {somebody.pw_name}"):
         containment_of(parse(f"--hook-users={somebody.pw_uid}-{somebody.pw_uid}"))
 
 
-def test_groups_and_users_of_containers_are_somebodys_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_and_users_of_containers_are_another_process_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run's group has its user's number; and all that runs as one of the users is killed, rootless containers as well."""
     monkeypatch.setattr("os.geteuid", lambda: 0)
     table = tmp_path / "subuid"

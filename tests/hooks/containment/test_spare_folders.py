@@ -54,7 +54,7 @@ def test_a_folder_with_attributes_is_not_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["filled", "gone", "a link", "opened"])
-def test_a_spare_that_somebody_touched_is_not_handed_out(tmp_path: Path, what: str) -> None:
+def test_a_spare_that_another_process_touched_is_not_handed_out(tmp_path: Path, what: str) -> None:
     spares = SpareFolders(tmp_path)
     spares.keep(made(tmp_path / "f"))
     (spare,) = tmp_path.iterdir()

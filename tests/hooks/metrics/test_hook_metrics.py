@@ -310,7 +310,7 @@ def test_pieces_of_bytes_alone_are_refused() -> None:
             read_metric_operations(read_metrics(b'{"name":"a","set":' + piece, hook="h"), hook="h")
 
 
-def test_nobody_has_the_series_of_another_by_labelling_its_own_so() -> None:
+def test_no_one_has_the_series_of_another_by_labelling_its_own_so() -> None:
     """A Module's hook may label with any namespace, a global one with any module: what is another's then is refused."""
     metrics = HookMetrics()
     published = {"name": "depth", "action": "set", "value": 1}

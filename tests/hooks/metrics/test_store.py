@@ -171,7 +171,7 @@ def test_what_is_refused_changes_nothing(first: Publication, second: Publication
     scraped(store)
 
 
-def test_a_name_is_free_again_once_nobody_uses_it() -> None:
+def test_a_name_is_free_again_once_no_one_uses_it() -> None:
     store = MetricStore(LIMITS)
     publish(store, Observe("g", "a", {}, 1, (1,)), package="one", module="one")
     publish(store, Observe("g", "a", {}, 1, (2,)), package="two", module="two")

@@ -156,7 +156,7 @@ async def test_a_hook_that_prints_without_end_is_ended(hooks: Path) -> None:
     assert not error.transient
 
 
-async def test_a_hook_that_somebody_killed_may_be_tried_again(hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_a_hook_that_another_process_killed_may_be_tried_again(hooks: Path, reader: ProcessConfigReader) -> None:
     bash(hooks, "kill -KILL $$")
     error = await refused(hooks, reader)
     assert "killed by SIGKILL" in str(error)
@@ -218,7 +218,7 @@ async def test_a_hook_that_is_asked_gets_no_credential_and_no_cluster(
 QUICK = Limits(wall_s=60.0, stdout_bytes=1000, term_grace_s=0.05, drain_s=0.05)
 
 
-async def test_nobody_is_asked_behind_one_that_failed(hooks: Path, tmp_path: Path) -> None:
+async def test_no_one_is_asked_behind_one_that_failed(hooks: Path, tmp_path: Path) -> None:
     go_on = tmp_path / "go-on"
     os.mkfifo(go_on)
     bash(hooks, f"read -r <{go_on}; exit 4", name="0.sh")
@@ -367,7 +367,7 @@ WEBHOOKS = """echo '{"configVersion":"v1","kubernetesValidating":[{"name":"a.b.c
 "kubernetesCustomResourceConversion":[{"name":"c","crdName":"x","conversions":[{"fromVersion":"a","toVersion":"b"}]}]}'"""
 
 
-async def test_webhooks_are_refused_as_long_as_nobody_serves_them(hooks: Path, reader: ProcessConfigReader) -> None:
+async def test_webhooks_are_refused_as_long_as_no_one_serves_them(hooks: Path, reader: ProcessConfigReader) -> None:
     bash(hooks, WEBHOOKS)
     error = await refused(hooks, reader)
     assert isinstance(error, HookConfigError)

@@ -139,7 +139,7 @@ def test_what_the_daemon_wrote_goes_even_where_the_rest_cannot(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_files_of_a_run_with_a_user_are_that_users_and_nobody_elses(tmp_path: Path) -> None:
+def test_files_of_a_run_with_a_user_are_that_users_and_no_one_elses(tmp_path: Path) -> None:
     user = User(1_200_000_000, 1_200_000_001)
     folder = make_run_folder(tmp_path / "scratch", run_of(tmp_path / "hook.sh"), user)
     found = {path.name: path.stat() for path in (folder.path, *folder.path.iterdir())}
@@ -153,7 +153,7 @@ def test_files_of_a_run_with_a_user_are_that_users_and_nobody_elses(tmp_path: Pa
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_file_of_somebody_else_is_not_read_for_a_user(tmp_path: Path) -> None:
+def test_a_file_of_another_writer_is_not_read_for_a_user(tmp_path: Path) -> None:
     user = User(1_200_000_000, 1_200_000_001)
     folder = make_run_folder(tmp_path / "scratch", run_of(tmp_path / "hook.sh"), user)
     path = folder.path / OUTPUTS["METRICS_PATH"]

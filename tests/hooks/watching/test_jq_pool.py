@@ -180,7 +180,7 @@ async def test_one_that_says_too_much_is_ended(ledger: ProcessLedger) -> None:
         assert pool.statistics().replaced == 1
 
 
-async def test_a_worker_refuses_to_send_what_nobody_takes(ledger: ProcessLedger) -> None:
+async def test_a_worker_refuses_to_send_what_no_one_takes(ledger: ProcessLedger) -> None:
     async with one_worker(ledger) as pool:
         with pytest.raises(FilterError, match="bytes of results"):
             await pool.apply('"x" * 20000000', None)
@@ -215,7 +215,7 @@ async def test_one_that_dies_while_idle_is_replaced_without_an_error(ledger: Pro
         assert pool.statistics().replaced == 1
 
 
-async def test_everybody_gets_the_own_answer(ledger: ProcessLedger) -> None:
+async def test_all_of_them_gets_the_own_answer(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=2, limits=PATIENT) as pool:
 
         async def ask(number: int) -> None:

@@ -138,7 +138,7 @@ async def test_every_program_that_does_not_compile_is_told_and_nothing_is_run(tm
     assert (report.count(Severity.ERROR), report.cases, report.settings_checked) == (2, 0, False)
 
 
-async def test_traps_for_whoever_changes_it_next(tmp_path: Path) -> None:
+async def test_traps_for_whatever_changes_it_next(tmp_path: Path) -> None:
     report = await check(tmp_path / "web", FILES)
     warning = "warning: openapi/conversions/v2.yaml: no example in testcases.yaml converts to version 2"
     assert told(report) == [warning]

@@ -138,7 +138,7 @@ def test_what_is_refused(tmp_path: Path, files: dict[str, str], version: JsonVal
     assert "\n" not in str(caught.value)
 
 
-async def test_settings_are_brought_to_the_newest() -> None:
+async def test_settings_are_applied_to_the_newest() -> None:
     jq = RealJq()
     settings: JsonObject = {"auth": {"enable": True, "password": "x"}, "replicas": 2}
 

@@ -39,7 +39,7 @@ def test_who_needs_no_applications_is_resolved_already() -> None:
     assert resolved(wanted, "prod") is wanted
 
 
-def test_applications_are_resolved_in_the_namespace_of_whoever_needs_them() -> None:
+def test_applications_are_resolved_in_the_namespace_of_whatever_needs_them() -> None:
     wanted = Requirements(
         platform=parse_constraint(">1"),
         mandatory=(needs("ingress"),),

@@ -25,7 +25,7 @@ async def test_one_key_is_held_once_and_others_do_not_wait() -> None:
     assert len(locks) == 0
 
 
-async def test_whoever_is_cancelled_while_waiting_leaves_nothing() -> None:
+async def test_whatever_is_cancelled_while_waiting_leaves_nothing() -> None:
     locks = KeyedLocks()
     async with locks.held("a"):
         with trio.move_on_after(0):

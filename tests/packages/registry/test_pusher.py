@@ -150,7 +150,7 @@ async def test_a_package_is_an_image_of_one_layer(tmp_path: Path) -> None:
         }
 
 
-async def test_the_same_files_have_the_same_digest_whoever_pushes_them(tmp_path: Path) -> None:
+async def test_the_same_files_have_the_same_digest_whatever_pushes_them(tmp_path: Path) -> None:
     digests = set()
     folder = tmp_path
     for number in range(3):

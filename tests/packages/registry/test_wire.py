@@ -99,7 +99,7 @@ async def test_an_answer_that_never_ends() -> None:
         assert caught.value.transient
 
 
-async def test_nobody_listens() -> None:
+async def test_no_one_listens() -> None:
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     address = RegistryAddress("127.0.0.1", listeners[0].socket.getsockname()[1])
     await listeners[0].aclose()
@@ -362,7 +362,7 @@ async def test_a_registry_cannot_have_the_login_sent_to_a_host_of_its_choice(log
         assert not caught.value.transient
 
 
-async def test_a_realm_on_another_host_that_somebody_names_gets_the_login() -> None:
+async def test_a_realm_on_another_host_that_another_process_names_gets_the_login() -> None:
     login = replace(PORTER, realms=("localhost",))
     async with pair(login) as (faulty, wire), open_faulty_registry() as realm:
         realm.on("GET", "/token", Reply(body=b'{"token":"t"}'))

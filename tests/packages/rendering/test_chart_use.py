@@ -166,7 +166,7 @@ def test_which_values_of_the_platform_are_read_is_known(text: str, reads: bool, 
     assert use_of(tmp_path, {"templates/a.yaml": text}).reads("enabledModules") is reads
 
 
-def test_values_without_a_text_form_are_somebody_elses_problem() -> None:
+def test_values_without_a_text_form_are_another_writers_problem() -> None:
     bad: JsonObject = {"a": "\ud800"}
     assert ChartUse(lookup=True).looks(bad)
     with pytest.raises(ShapeError):

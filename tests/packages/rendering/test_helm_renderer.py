@@ -95,7 +95,7 @@ async def test_the_example(renderer: HelmRenderer, program: str, tmp_path: Path)
     assert [line for line in rendered.manifest.splitlines() if line.strip()] == normal
 
 
-async def test_crds_hooks_and_objects_are_told_apart(renderer: HelmRenderer, tmp_path: Path) -> None:
+async def test_crds_hooks_and_objects_are_distinguished(renderer: HelmRenderer, tmp_path: Path) -> None:
     folder = chart(
         tmp_path / "chart",
         files={

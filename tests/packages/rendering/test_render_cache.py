@@ -40,7 +40,9 @@ async def test_a_daemon_that_begins_anew_renders_nothing_again(inner: CountingRe
     assert (said.hits, said.disk_hits, said.misses) == (1, 1, 0)
 
 
-async def test_whoever_changes_what_he_is_given_changes_it_for_himself(inner: CountingRenderer, tmp_path: Path) -> None:
+async def test_whatever_changes_what_he_is_given_changes_it_for_himself(
+    inner: CountingRenderer, tmp_path: Path
+) -> None:
     cache = CachingRenderer(inner, tmp_path / "renders")
     for _ in range(3):
         found = (await cache.render(ASKED)).objects[0]

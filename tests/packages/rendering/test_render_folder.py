@@ -39,7 +39,7 @@ def test_what_is_put_is_there_for_the_next_daemon(place: Path) -> None:
     assert again.statistics().bytes == file_of(place, A).stat().st_size == folder.statistics().bytes
 
 
-def test_nobody_else_can_read_it(place: Path) -> None:
+def test_no_other_can_read_it(place: Path) -> None:
     place.mkdir(parents=True, mode=0o755)
     open_folder(place).put(A, b"secret")
     assert stat.S_IMODE(place.stat().st_mode) == 0o700

@@ -153,7 +153,7 @@ async def test_a_worker_that_gets_no_time_is_no_fault_of_the_rules(
     }
 
 
-async def test_a_worker_that_was_killed_by_somebody_is_replaced(ledger: ProcessLedger) -> None:
+async def test_a_worker_that_was_killed_by_another_process_is_replaced(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, workers=1, limits=PATIENT) as pool:
         await pool.check(rules("true"))
         (entry,) = ledger.entries()
@@ -181,7 +181,7 @@ async def test_one_that_dies_with_nothing_to_do_is_replaced_at_the_next_request(
         assert await pool.check(rules("true")) == ()
 
 
-async def test_a_caller_that_leaves_costs_nobody_an_answer(ledger: ProcessLedger) -> None:
+async def test_a_caller_that_leaves_costs_no_one_an_answer(ledger: ProcessLedger) -> None:
     async with open_cel_pool(ledger, workers=1, limits=PATIENT) as pool:
         for number in range(scaled(50, 5)):
             with trio.move_on_after(0) as scope:
@@ -223,7 +223,7 @@ async def test_without_a_process_there_is_an_error(ledger: ProcessLedger, monkey
             await pool.check(rules("true"))
 
 
-async def test_leaving_the_block_tells_everybody(ledger: ProcessLedger) -> None:
+async def test_leaving_the_block_tells_all_of_them(ledger: ProcessLedger) -> None:
     told: list[str] = []
 
     async def ask() -> None:

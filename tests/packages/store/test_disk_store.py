@@ -189,7 +189,7 @@ async def test_different_artifacts_do_not_wait_for_each_other(tmp_path: Path) ->
         release.set()
 
 
-async def test_whoever_waits_takes_over_from_whoever_was_cancelled(tmp_path: Path) -> None:
+async def test_whatever_waits_takes_over_from_whatever_was_cancelled(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     manifest = await put(registry)
     held = trio.Event()

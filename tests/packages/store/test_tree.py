@@ -90,7 +90,7 @@ async def test_a_tree_is_read_only_and_what_was_changed_is_logged(
     assert len(caplog.messages) == 2
 
 
-async def test_a_tree_that_nobody_could_check_is_not_made(
+async def test_a_tree_that_no_one_could_check_is_not_made(
     image: Manifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wharfinger.packages.files.disk_files.MAX_NAMES", 1)

@@ -54,7 +54,7 @@ def test_who_goes_is_waited_for(waits: set[str], verb: str) -> None:
     assert hold.message == f"version 2.0.0 waits for {verb} first"
 
 
-def test_nobody_in_the_way() -> None:
+def test_no_one_in_the_way() -> None:
     assert judge("the removal", [], set()) is None
 
 
@@ -78,7 +78,7 @@ def test_what_can_be_compared(text: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(("said", "expected"), [(None, False), ("true", True), ("false", False), ("yes", False)])
-def test_a_person_says_it_in_one_word(said: str | None, expected: bool) -> None:
+def test_a_user_says_it_in_one_word(said: str | None, expected: bool) -> None:
     annotations: JsonObject = {} if said is None else {IGNORE_DEPENDENTS: said}
     assert is_ignoring({"metadata": {"annotations": annotations}}) is expected
 
@@ -114,7 +114,7 @@ def test_what_is_installed_says_its_status() -> None:
         (Verdict.ENABLE, "Default", set(), False),
     ],
 )
-def test_who_is_off_where_nobody_says_so(
+def test_who_is_off_where_no_one_says_so(
     floor: Verdict, bundle: str, bundles: set[tuple[str, str]], expected: bool
 ) -> None:
     facts = Facts(edition="ee", bundle=bundle)
@@ -127,7 +127,7 @@ NAMES = st.sampled_from("abcdefgh")
 
 
 @given(st.lists(st.tuples(NAMES, st.frozensets(NAMES, max_size=5)), max_size=30))
-def test_somebody_may_always_go(asked: list[tuple[str, frozenset[str]]]) -> None:
+def test_another_process_may_always_go(asked: list[tuple[str, frozenset[str]]]) -> None:
     """Edges that close no circle leave one who waits for nobody that waits, in whatever order they are judged."""
     waits: dict[str, frozenset[str]] = {}
     for name, going in asked:

@@ -81,7 +81,7 @@ async def test_a_version_that_was_refused_stays_refused_and_rests_as_its_setting
 
 
 @pytest.mark.parametrize("change", ["version", "disable"])
-async def test_what_was_changed_while_nobody_was_there_is_judged_once_all_is_known(tmp_path: Path, change: str) -> None:
+async def test_what_was_changed_while_no_one_was_there_is_judged_once_all_is_known(tmp_path: Path, change: str) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -102,7 +102,7 @@ async def test_what_was_changed_while_nobody_was_there_is_judged_once_all_is_kno
             await world.until_state("prod", "shop", "Suspended")
 
 
-async def test_what_nobody_minds_is_done_though_it_was_changed_while_nobody_was_there(tmp_path: Path) -> None:
+async def test_what_no_one_minds_is_done_though_it_was_changed_while_no_one_was_there(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)
@@ -205,7 +205,7 @@ async def test_a_suspension_in_the_same_edit_as_what_is_refused_is_adopted(tmp_p
 
 
 @pytest.mark.parametrize("unknown", ["folder", "settings"])
-async def test_what_rests_though_its_removal_is_refused_has_run_for_whoever_needs_it(
+async def test_what_rests_though_its_removal_is_refused_has_run_for_whatever_needs_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, unknown: str
 ) -> None:
     caplog.set_level("INFO")
@@ -240,7 +240,7 @@ async def test_what_rests_though_its_removal_is_refused_has_run_for_whoever_need
         ]
 
 
-async def test_a_package_that_cannot_be_loaded_holds_nobody_and_protects_nobody(tmp_path: Path) -> None:
+async def test_a_package_that_cannot_be_loaded_holds_no_one_and_protects_no_one(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await database_and_shop(world, tmp_path)

@@ -90,7 +90,7 @@ def test_a_repository() -> None:
     assert repository_name(Path("/modules")) in names
 
 
-def test_other_content_asks_for_the_module_to_be_brought_anew() -> None:
+def test_other_content_asks_for_the_module_to_be_applied_anew() -> None:
     live = module_object(WANTED, None)
     assert module_object(WANTED, live) == live
     for changed in (replace(WANTED, content="sha256:2"), replace(WANTED, static={"a": 2})):
@@ -100,7 +100,7 @@ def test_other_content_asks_for_the_module_to_be_brought_anew() -> None:
         assert annotations(module_object(same, live))[REQUESTED] == annotations(live)[REQUESTED]
 
 
-def test_what_a_person_asked_for_stays_asked_for() -> None:
+def test_what_a_user_asked_for_stays_asked_for() -> None:
     live = module_object(WANTED, None)
     annotations(live)[REQUESTED] = "now"
     assert annotations(module_object(WANTED, live))[REQUESTED] == "now"

@@ -241,7 +241,7 @@ async def test_at_the_start_everything_must_be_right(wrong: str, tmp_path: Path)
         assert place.names() == []
 
 
-async def test_what_is_somebodys_own_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_is_another_process_own_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     files(tmp_path)
     async with open_place(tmp_path) as place:
         await place.client.create(module("web", version="9.0.0"))
@@ -296,9 +296,7 @@ async def test_a_restart_changes_nothing(tmp_path: Path) -> None:
         assert all(find(obj, "metadata", "annotations", CONTENT) for obj in found)
 
 
-async def test_what_the_api_server_refuses_holds_up_nobody_else(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_the_api_server_refuses_holds_up_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Also at the start: it is tried again, and goes through once it may."""
     files(tmp_path)
     async with open_place(tmp_path) as place:

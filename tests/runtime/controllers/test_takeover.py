@@ -41,7 +41,7 @@ async def test_all_are_known_soon_after_the_start(tmp_path: Path) -> None:
             await until(lambda: world.runtime.tools.releases.statistics().whole == 2)
 
 
-async def test_a_package_that_is_blocked_holds_nobody_up_and_is_not_corrected(tmp_path: Path) -> None:
+async def test_a_package_that_is_blocked_holds_no_one_up_and_is_not_corrected(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
         await ground.client.delete(ObjectKey(PACKAGE_REPOSITORY, "", "default"))
@@ -135,7 +135,7 @@ async def test_a_record_that_cannot_be_read_is_passed_over(tmp_path: Path, caplo
             assert "is not watched until it is applied again" in caplog.text
 
 
-async def test_what_is_on_its_way_out_holds_nobody_up(tmp_path: Path) -> None:
+async def test_what_is_on_its_way_out_holds_no_one_up(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
         key = ObjectKey(APPLICATION, "prod", "shop")

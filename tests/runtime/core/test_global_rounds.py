@@ -65,7 +65,7 @@ async def colour(world: World, name: str) -> str:
     return find_str(await world.config_map(SYSTEM_NAMESPACE, f"of-{name}"), "data", "colour")
 
 
-async def test_hooks_run_around_everybody_and_see_the_global_values(tmp_path: Path) -> None:
+async def test_hooks_run_around_all_of_them_and_see_the_global_values(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     global_hooks(
         tmp_path,
@@ -109,7 +109,7 @@ async def test_a_hook_switches_a_module_off_and_its_user_has_the_last_word(tmp_p
         await world.until_state("", "extra-one", "Ready")
 
 
-async def test_settings_of_global_reach_everybody(tmp_path: Path) -> None:
+async def test_settings_of_global_reach_all_of_them(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1')})
     a_module(tmp_path, "alpha", {"own.sh": hook(notes, '"afterHelm": 1')})

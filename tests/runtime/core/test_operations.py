@@ -120,7 +120,7 @@ async def test_an_uninstall_that_a_suspend_cuts_short_is_taken_up_when_it_goes_o
         assert notes(tmp_path) == ["before", "before"]
 
 
-async def test_a_suspended_module_holds_nobody_back(tmp_path: Path) -> None:
+async def test_a_suspended_module_holds_no_one_back(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
         await world.repository()

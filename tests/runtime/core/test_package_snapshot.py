@@ -169,7 +169,7 @@ async def waiting(slots: Slots, *packages: str) -> AsyncIterator[None]:
         over.set()
 
 
-def test_what_somebody_wants_and_what_it_found() -> None:
+def test_what_another_process_wants_and_what_it_found() -> None:
     one = instance()
     one.status = statuses.set_maintenance(one.status, "NoResourceReconciliation", NOW)
     one.status = statuses.tracking(one.status, ("ConfigMap a",), ("Deployment b",), NOW)
@@ -277,7 +277,7 @@ def test_what_fails_of_a_release_is_told_with_its_attempt_the_next_one_and_what_
     assert text == "ConfigMap prod/front: no quota; attempt 4 failed, attempt 5 is under way"
 
 
-async def test_operations_are_told_apart_by_package() -> None:
+async def test_operations_are_distinguished_by_package() -> None:
     journal = Journal(None)
     for package, operation in (
         ("prod.app", Operation.UPDATE),

@@ -173,7 +173,7 @@ async def test_drift_is_corrected_and_nothing_is_said_but_in_the_log(
         assert find_object(after, "status") == find_object(before, "status")
 
 
-async def test_an_object_that_somebody_deletes_is_there_again(tmp_path: Path) -> None:
+async def test_an_object_that_another_process_deletes_is_there_again(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         uid = find_str(await world.client.get(SHOP), "metadata", "uid")
         await world.client.delete(SHOP)
@@ -277,7 +277,7 @@ async def test_a_correction_that_is_refused_is_a_warning_and_why_says_when_it_is
             await world.until("prod", "shop", lambda obj: find(obj, "status", "warnings") is None)
 
 
-async def test_where_drift_is_off_nobody_looks(tmp_path: Path) -> None:
+async def test_where_drift_is_off_no_one_looks(tmp_path: Path) -> None:
     async with open_shop(tmp_path, {"drift": {"mode": "warn"}}) as world:
         await set_text(world, "changed")
         await world.until("prod", "shop", lambda obj: "drift" in warnings_of(obj))
@@ -333,7 +333,7 @@ async def test_fights_are_named_up_to_a_few_and_one_that_was_told_too_early_is_t
         assert summarize(instance.status).state == "Ready"
 
 
-async def test_of_releases_that_nobody_has_nothing_is_told(tmp_path: Path) -> None:
+async def test_of_releases_that_no_one_has_nothing_is_told(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         keeping, stranger = world.runtime.keeping, Owner("stranger", "prod")
         before = instance_of(world).status
@@ -456,7 +456,7 @@ async def test_a_rollout_of_the_next_run_is_no_breakdown(tmp_path: Path) -> None
 # -- people
 
 
-async def test_a_persons_revision_is_told_and_left_until_something_else_is_asked_for(tmp_path: Path) -> None:
+async def test_a_users_revision_is_told_and_left_until_something_else_is_asked_for(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         await persons_revision(world, 2)
         warned = await world.until("prod", "shop", lambda obj: "release:" in warnings_of(obj))
@@ -478,7 +478,7 @@ async def test_a_persons_revision_is_told_and_left_until_something_else_is_asked
         await world.until_object(SHOP, lambda obj: find_str(obj, "data", "text") == "ours")
 
 
-async def test_a_forced_look_takes_back_what_a_person_did(tmp_path: Path) -> None:
+async def test_a_forced_look_takes_back_what_a_user_did(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         await persons_revision(world, 2)
         await world.until("prod", "shop", lambda obj: "(revision 2)" in warnings_of(obj))
@@ -508,7 +508,7 @@ async def test_what_is_taken_away_has_no_warnings_left(tmp_path: Path) -> None:
 # -- whose work it is
 
 
-async def test_work_is_charged_to_the_package_and_else_to_nobody(tmp_path: Path) -> None:
+async def test_work_is_charged_to_the_package_and_else_to_no_one(tmp_path: Path) -> None:
     charging = Charging()
     with charging(OWNER):
         pass

@@ -203,7 +203,7 @@ async def test_a_missing_repository_is_said_and_its_arrival_wakes(tmp_path: Path
         await world.until_state("prod", "shop", "Ready")
 
 
-async def test_a_package_that_never_gets_ready_holds_nobody_else(tmp_path: Path) -> None:
+async def test_a_package_that_never_gets_ready_holds_no_other(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("slow", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
         await world.push("web", "1.0.0")
@@ -256,7 +256,7 @@ async def test_a_package_of_an_earlier_process_is_removed_too(tmp_path: Path) ->
         assert await world.config_map("prod", "shop") is None
 
 
-async def test_somebody_elses_release_is_not_uninstalled(tmp_path: Path) -> None:
+async def test_another_writers_release_is_not_uninstalled(tmp_path: Path) -> None:
     """An Application that never got anywhere takes no release of the same name with it."""
     async with open_world(tmp_path) as world:
         config: JsonObject = {

@@ -132,7 +132,7 @@ async def test_a_second_daemon_waits_until_the_first_is_gone(tmp_path: Path, cap
 
 
 @pytest.mark.slow
-async def test_a_lease_that_somebody_takes_ends_the_block(tmp_path: Path) -> None:
+async def test_a_lease_that_another_process_takes_ends_the_block(tmp_path: Path) -> None:
     async with open_cluster() as client:
         with pytest.raises(LeaseLostError, match="does not hold it any more"):
             async with open_leadership(client, tmp_path, clock):

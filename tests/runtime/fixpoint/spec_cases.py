@@ -15,7 +15,7 @@ _RECOVERY: Final = "tests/runtime/fixpoint/test_spec_recovery.py::"
 
 SCHEDULE: Final[dict[str, Coverage]] = {
     "FailedBlockerSets": (
-        _SCHEDULE + "test_failed_sets_that_are_the_same_change_nobodys_books",
+        _SCHEDULE + "test_failed_sets_that_are_the_same_change_no_ones_books",
         _SCHEDULE + "test_failed_sets_that_differ_are_followed",
     ),
     "FailedReplacementPreservesOtherConsumers": _SCHEDULE + "test_a_failed_replacement_preserves_other_consumers",

@@ -98,7 +98,7 @@ async def test_every_run_is_reported_once(bodies: Bodies, why: str) -> None:
     assert hand.pull_all() == []
 
 
-def test_a_body_that_does_not_end_holds_up_judgement_and_nobody_else() -> None:
+def test_a_body_that_does_not_end_holds_up_judgement_and_no_other() -> None:
     hand = Hand()
     hand.seed(A, B, C)
     assert hand.pull_all() == [A, B, C]

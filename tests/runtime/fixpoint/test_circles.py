@@ -96,7 +96,7 @@ def test_the_shortest_cycle_is_one_and_none_is_shorter(drawn: Graph, start: str)
 
 
 @given(GRAPHS)
-def test_a_walk_leaves_everybody_once_and_after_what_it_points_to_unless_that_points_back(drawn: Graph) -> None:
+def test_a_walk_leaves_all_of_them_once_and_after_what_it_points_to_unless_that_points_back(drawn: Graph) -> None:
     graph = whole(drawn)
     left = finished(graph, graph.__getitem__)
     assert sorted(left) == sorted(NAMES)

@@ -128,7 +128,7 @@ async def test_as_many_bodies_run_as_there_is_room_for(limit: int, autojump_cloc
     assert trio.current_time() == -(-10 // limit)
 
 
-async def test_whoever_crashed_or_was_unresolved_and_did_better_later_is_not_held_to_it() -> None:
+async def test_whatever_crashed_or_was_unresolved_and_did_better_later_is_not_held_to_it() -> None:
     bodies = Bodies(
         {
             A: says(Crashed("at first"), Terminal("ready")),

@@ -97,7 +97,7 @@ def test_a_verdict_wakes_who_is_parked_on_it_without_prejudice() -> None:
     assert hand.effects == [Unresolved(A, (B,))]
 
 
-def test_whoever_is_woken_begins_again_at_none() -> None:
+def test_whatever_is_woken_begins_again_at_none() -> None:
     hand = parked(a=(X, Y), b=(Z,))
     assert orders(hand) == [("a", Level.CASCADE, ""), ("b", Level.CASCADE, "")]
     hand.end(A, Blocked((X, Y)))

@@ -299,7 +299,7 @@ def test_the_end_is_said_once_for_whatever_happened() -> None:
     assert effects == (Converged(),)
 
 
-def test_a_daemon_that_is_not_drained_is_never_told_of_an_end_and_judges_nobody() -> None:
+def test_a_daemon_that_is_not_drained_is_never_told_of_an_end_and_judges_no_one() -> None:
     hand = Hand(Rules(drain=False))
     hand.seed(A, B)
     hand.run(A, Blocked((X,)))
@@ -363,7 +363,7 @@ def test_a_chain_of_creation_ends_at_its_depth_and_those_who_wait_for_it_are_tol
     assert hand.pull_all() == []
 
 
-def test_what_comes_from_outside_is_at_depth_0_whoever_made_it_first() -> None:
+def test_what_comes_from_outside_is_at_depth_0_whatever_made_it_first() -> None:
     hand = Hand(Rules(depth=1))
     hand.seed(A)
     hand.run(A, Terminal("ready", (), (emission(B),)))

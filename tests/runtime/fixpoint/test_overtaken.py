@@ -26,7 +26,7 @@ def test_what_an_overtaken_body_made_is_there() -> None:
     assert sorted(hand.pull_all()) == [A, B, C]
 
 
-def test_nobody_parked_is_woken_by_an_overtaken_end_but_by_the_one_after_it() -> None:
+def test_no_one_parked_is_woken_by_an_overtaken_end_but_by_the_one_after_it() -> None:
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]

@@ -107,7 +107,7 @@ def test_one_member_of_a_cycle_is_told_and_the_level_is_no_higher_than_it_has_to
 
 @many
 @given(some=worlds(), tape=tapes, limit=limits, noops=flags)
-def test_nobody_is_judged_in_a_world_that_can_be_decided_without(
+def test_no_one_is_judged_in_a_world_that_can_be_decided_without(
     some: World, tape: bytes, limit: int, noops: bool
 ) -> None:
     drive = Drive(some, tape, limit, noops=noops).live()

@@ -113,7 +113,7 @@ def test_a13_3_two_that_block_on_each_other_publish_nothing_and_are_judged() -> 
     assert len(drive.dispatched) <= 3 * 3 + 1
 
 
-def test_a13_5_nobody_is_judged_for_a_lack_that_he_had_not_named_when_all_was_quiet() -> None:
+def test_a13_5_no_one_is_judged_for_a_lack_that_he_had_not_named_when_all_was_quiet() -> None:
     """B waits for A, and only then looks at y. What A brings in the end brings y: nobody knew that B would lack it."""
     hand = Hand()
     hand.seed(A, B)
@@ -191,7 +191,7 @@ def test_a13_5_levels_belong_to_components() -> None:
     assert {order.id: order.level for order in again if order is not None} == {B: Level.NONE, C: Level.NONE}
 
 
-def test_a13_6_whoever_blocks_to_the_end_gets_a_verdict_in_so_many_words() -> None:
+def test_a13_6_whatever_blocks_to_the_end_gets_a_verdict_in_so_many_words() -> None:
     some = world(Part(A, needs=(GHOST,), stubborn=True), Part(B, needs=(A,)), Part(C, needs=(B,)))
     drive = Drive(some).live()
     told = [effect for _, effects in drive.log for effect in effects if isinstance(effect, Unresolved)]
@@ -266,7 +266,7 @@ def test_a9_a_look_at_one_that_runs_again_still_sees_what_it_was() -> None:
     hand.end(B, Terminal("ready", (A,)))
 
 
-def test_a9_nobody_is_given_up_while_anything_runs() -> None:
+def test_a9_no_one_is_given_up_while_anything_runs() -> None:
     """#657-#660: the pool was idle for a moment, and whoever was parked was dropped."""
     hand = Hand()
     hand.seed(A, B)

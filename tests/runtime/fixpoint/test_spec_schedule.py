@@ -29,7 +29,7 @@ def fails(*failed: Id) -> DependencyFailed:
 
 
 @pytest.mark.parametrize("same", [(B, C), (C, B), (B, C, B)], ids=["unchanged", "reordered", "duplicated"])
-def test_failed_sets_that_are_the_same_change_nobodys_books(same: tuple[Id, ...]) -> None:
+def test_failed_sets_that_are_the_same_change_no_ones_books(same: tuple[Id, ...]) -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, fails(B, C))

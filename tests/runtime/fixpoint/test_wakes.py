@@ -164,7 +164,7 @@ def test_an_end_that_came_between_an_order_and_its_report_is_not_lost() -> None:
     assert hand.run(A, Terminal("ready")).level == 0
 
 
-def test_not_even_one_that_brought_no_news() -> None:
+def test_not_even_one_that_applied_no_news() -> None:
     hand = Hand()
     hand.seed(A)
     hand.run(A, Terminal("ready"))
@@ -259,7 +259,7 @@ def test_there_is_no_end_and_no_judgement_while_one_waits_outside() -> None:
 # --- what comes at the wrong time ---------------------------------------------------------------------------------------------
 
 
-def test_reports_that_nobody_waits_for_change_nothing() -> None:
+def test_reports_that_no_one_waits_for_change_nothing() -> None:
     hand = Hand()
     hand.seed(A)
     first = hand.run(A, Terminal("ready"))
@@ -279,7 +279,7 @@ def test_reports_that_nobody_waits_for_change_nothing() -> None:
     assert hand.pull_all() == []
 
 
-def test_questions_about_what_nobody_knows_change_nothing() -> None:
+def test_questions_about_what_no_one_knows_change_nothing() -> None:
     hand = Hand()
     for event in (Asked(A), Answered(A, 1), Removed(A), Removed(X)):
         hand.tell(event)
@@ -309,7 +309,7 @@ def test_a_body_that_is_removed_and_comes_back_never_runs_beside_itself() -> Non
 
 
 @pytest.mark.parametrize("where", ["runnable", "running", "parked", "done", "waiting"])
-def test_whoever_waits_for_one_that_is_removed_looks_again_and_it_is_gone(where: str) -> None:
+def test_whatever_waits_for_one_that_is_removed_looks_again_and_it_is_gone(where: str) -> None:
     hand = Hand()
     hand.seed(A, B)
     before: dict[str, Outcome] = {

@@ -234,7 +234,7 @@ def test_rows_of_the_first_version_count_as_nothing(tmp_path: Path) -> None:
         assert one.completed(SHOP, UPDATE, "Download") is None
 
 
-def test_a_step_that_somebody_else_s_writing_holds_up_can_be_taken_again(tmp_path: Path) -> None:
+def test_a_step_that_another_writer_s_writing_holds_up_can_be_taken_again(tmp_path: Path) -> None:
     with journal(tmp_path) as one, closing(sqlite3.connect(tmp_path / "journal.db", isolation_level=None)) as other:
         one.begin(SHOP, UPDATE, "f")
         other.execute("BEGIN IMMEDIATE")

@@ -110,7 +110,7 @@ async def reloaded(world: World) -> None:
     await world.until_state("", "voting", "Ready")
 
 
-async def test_a_reload_with_nothing_changed_asks_nobody(tmp_path: Path) -> None:
+async def test_a_reload_with_nothing_changed_asks_no_one(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         instance = await voted(world, tmp_path)
         assert asks(tmp_path) == 1
@@ -127,7 +127,7 @@ async def test_a_reload_with_nothing_changed_asks_nobody(tmp_path: Path) -> None
         assert asks(tmp_path) == 3
 
 
-async def test_a_person_who_wants_everything_looked_at_has_it_asked_again(tmp_path: Path) -> None:
+async def test_a_user_who_wants_everything_looked_at_has_it_asked_again(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await voted(world, tmp_path)
         await world.request("", "voting")
@@ -227,7 +227,7 @@ async def test_a_failed_script_is_asked_again_by_the_next_reload(tmp_path: Path)
 # --- nobody else waits -----------------------------------------------------------------------------------------------------
 
 
-async def test_nobody_else_waits_for_a_script(tmp_path: Path) -> None:
+async def test_no_other_waits_for_a_script(tmp_path: Path) -> None:
     """While it is being asked others are loaded, decided and installed; the scheduler answers, and says what is known."""
     for name in ("reached", "gate"):
         os.mkfifo(tmp_path / name)

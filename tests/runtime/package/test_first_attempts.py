@@ -67,7 +67,7 @@ async def test_who_ends_and_begins_again_in_one_step_is_waited_for(nursery: trio
     await over.wait()
 
 
-async def test_a_stream_of_newcomers_starves_nobody(nursery: trio.Nursery) -> None:
+async def test_a_stream_of_newcomers_starves_no_one(nursery: trio.Nursery) -> None:
     """However many begin, each before the one before it has ended."""
     phase, over = Tries(), trio.Event()
 

@@ -62,7 +62,7 @@ def test_what_is_absent_is_judged_at_cascade() -> None:
     assert report.level is Level.CASCADE
 
 
-def test_what_is_absent_matters_to_nobody_else() -> None:
+def test_what_is_absent_matters_to_no_other() -> None:
     findings, report = all_of(node("web.shop", optional=["data.db"]), node("a.b"))
     assert all(judged(each).decision.on for each in findings.values())
     assert report.level is Level.CASCADE
@@ -77,7 +77,7 @@ def test_a_cycle_is_judged_at_force_and_all_are_told_the_way_around() -> None:
     assert report.level is Level.FORCE
 
 
-def test_two_cycles_in_one_circle_are_told_apart() -> None:
+def test_two_cycles_in_one_circle_are_distinguished() -> None:
     """The way from one to the other is an any-of group, so the live scheduler would refuse one node of each."""
     first = [node("a", "b", any_of=[group("any", "c")]), node("b", "a")]
     second = [node("c", "d"), node("d", "c", any_of=[group("any", "a")])]

@@ -374,7 +374,7 @@ async def test_who_waits_is_told_how_far_it_got_and_nothing_is_left(autojump_clo
     assert terminal.getvalue().split("\r")[2:] == ["11 of 12 packages read", " " * 22, ""]
 
 
-async def test_nobody_is_told_where_there_is_no_terminal(autojump_clock: trio.testing.MockClock) -> None:
+async def test_no_one_is_told_where_there_is_no_terminal(autojump_clock: trio.testing.MockClock) -> None:
     stream = io.StringIO()
     async with open_progress(stream):
         await trio.sleep(10)

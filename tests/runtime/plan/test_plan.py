@@ -30,7 +30,7 @@ from wharfinger.runtime.scheduler.scheduler import Scheduler
 # --- what would be on, and when ------------------------------------------------------------------------------------------------
 
 
-def test_everybody_is_on_after_what_it_needs() -> None:
+def test_all_of_them_is_on_after_what_it_needs() -> None:
     plan = plan_of(node("web.shop", "data.db", "ingress"), node("data.db"), module("ingress", order=10))
     assert [(each.turn, each.tier, each.name, each.after) for each in plan.order] == [
         (1, 10, "ingress", ()),
@@ -118,7 +118,7 @@ def test_who_is_switched_off_stays_off_whatever_else_it_lacks() -> None:
     assert states(plan) == {"db": "off", "gone": "off"}
 
 
-def test_a_bundle_decides_about_whom_nobody_else_does() -> None:
+def test_a_bundle_decides_about_whom_no_other_does() -> None:
     nodes = [module("in", bundles=[("ee", "Default")]), module("out", bundles=[("ce", "Default")])]
     wanted = [spec("in", enabled=None), spec("out", enabled=None)]
     facts = Facts(edition="ee", bundle="Default")
@@ -155,7 +155,7 @@ def test_an_optional_one_that_is_suspended_is_waited_for_too() -> None:
     assert states(plan) == {"metrics": "suspended", "web.shop": "blocked"}
 
 
-def test_nobody_waits_for_one_that_is_off_anyway() -> None:
+def test_no_one_waits_for_one_that_is_off_anyway() -> None:
     nodes = [module("metrics"), node("web.shop", optional=["metrics"])]
     plan = planned([spec("metrics", suspended=True, enabled=False), spec("web.shop")], nodes)
     assert states(plan) == {"metrics": "suspended", "web.shop": "on"}

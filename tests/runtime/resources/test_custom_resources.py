@@ -54,7 +54,7 @@ def test_every_field_is_described(kind: str) -> None:
     assert undescribed(schema, "") == []
 
 
-def test_short_names_are_nobody_elses() -> None:
+def test_short_names_are_no_one_elses() -> None:
     """Argo CD's applications are `app` and `apps`; with ours the same word would mean either."""
     short = {kind: find_list(crd, "spec", "names", "shortNames") for kind, crd in by_kind().items()}
     assert short == {"Application": ["wapp"], "Module": ["wmod"], "PackageRepository": ["pkgrepo"]}
@@ -183,7 +183,7 @@ class NamesTaken:
         return replace(listed, items=tuple({**item, "status": taken} for item in listed.items))
 
 
-async def test_names_that_somebody_else_has_are_said() -> None:
+async def test_names_that_another_writer_has_are_said() -> None:
     async with memory_cluster() as client:
         with pytest.raises(ClusterError, match="already in use; another CRD may have its names"):
             await ensure_crds(cast("ClusterClient", NamesTaken(client)), "wharfinger")

@@ -64,7 +64,7 @@ def test_what_is_absent_is_no_edge() -> None:
         ),
     ],
 )
-def test_a_cycle_names_who_is_on_it_and_nobody_else(nodes: tuple[Node, ...], members: str, path: str) -> None:
+def test_a_cycle_names_who_is_on_it_and_no_other(nodes: tuple[Node, ...], members: str, path: str) -> None:
     for shuffled in itertools.permutations(nodes) if len(nodes) < 4 else (nodes, nodes[::-1]):
         with pytest.raises(CycleError) as raised:
             built(*shuffled)

@@ -285,7 +285,7 @@ def test_reschedule_runs_that_node_again_and_no_other() -> None:
     assert world.said() == [Schedule("app", 4, "Drifted")]
 
 
-def test_enabling_a_module_cancels_nobodys_work() -> None:
+def test_enabling_a_module_cancels_no_ones_work() -> None:
     world = World(module("mod"), node("busy"), node("done"))
     world.complete("done")
     world.said()
@@ -370,13 +370,13 @@ def test_a_subscriber_that_is_off_or_waits_anyway_is_left_alone() -> None:
     assert world.scheduled() == ["cni"]
 
 
-def test_what_is_off_triggers_nobody() -> None:
+def test_what_is_off_triggers_no_one() -> None:
     world = running(module("cni"), subscriber("proxy", "cni"))
     world.tell(Rescheduled("cni", "SettingsChanged"))
     assert world.said() == []
 
 
-def test_nobody_follows_itself_or_one_that_it_no_longer_names() -> None:
+def test_no_one_follows_itself_or_one_that_it_no_longer_names() -> None:
     world = running(node("cni"), subscriber("proxy", "cni", "proxy"))
     world.tell(Rescheduled("proxy", "Drifted"))
     assert world.scheduled() == ["proxy"]
@@ -437,7 +437,7 @@ def test_dynamic_disable_overrides_the_bundle() -> None:
     assert world.scheduled() == ["mod"]
 
 
-def test_who_only_waits_for_what_failed_holds_up_nobody_else() -> None:
+def test_who_only_waits_for_what_failed_holds_up_no_other() -> None:
     """``crit-b`` needs ``crit-a``, which failed: both orders are released, and what needs neither goes."""
     world = World(
         node("crit-a", order=10), node("crit-b", "crit-a", order=20), node("more", "crit-b", order=30), node("shop")

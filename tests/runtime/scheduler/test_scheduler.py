@@ -120,7 +120,7 @@ def test_admission_asks_gates_before_cycles() -> None:
 
 
 @pytest.mark.parametrize(("candidate", "reason", "message"), REJECTED)
-def test_what_admission_rejects_is_not_begun_where_nobody_asked(candidate: Node, reason: str, message: str) -> None:
+def test_what_admission_rejects_is_not_begun_where_no_one_asked(candidate: Node, reason: str, message: str) -> None:
     """Nobody has to ask: what becomes a node all the same is off for the same reason."""
     scheduler = scheduler_with(node("db"), module("off"))
     scheduler.apply(FactsChanged(Facts("1.30.0", "")))

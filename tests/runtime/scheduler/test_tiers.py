@@ -8,7 +8,7 @@ from wharfinger.runtime.fixpoint.model import Id
 from wharfinger.runtime.scheduler.tiers import Tiers, tier_id
 
 
-def test_nobody_waits_where_nobody_holds() -> None:
+def test_no_one_waits_where_no_one_holds() -> None:
     assert Tiers().below(999) is None
     assert not Tiers().is_held(1)
 

@@ -99,7 +99,7 @@ def test_every_expected_error_has_its_word(error: Expected, reason: str, permane
 
 
 @pytest.mark.parametrize(("error", "reason", "permanent"), CASES, ids=lambda value: type(value).__name__)
-def test_of_a_folder_nobody_is_told_to_push(error: Expected, reason: str, permanent: bool) -> None:
+def test_of_a_folder_no_one_is_told_to_push(error: Expected, reason: str, permanent: bool) -> None:
     failure = classify(error, in_folder=True)
     words = {"ArtifactNotFound": "FolderNotFound", "ArtifactInvalid": "FolderInvalid"}
     assert (failure.reason, failure.permanent) == (words.get(reason, reason), permanent)

@@ -214,7 +214,7 @@ def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("reason", sorted(OFF))
-def test_what_nobody_wants_is_disabled_and_at_rest(reason: str) -> None:
+def test_what_no_one_wants_is_disabled_and_at_rest(reason: str) -> None:
     installed = statuses.released(ready(), "1.0.0", "sha256:a", 1)
     leaving = statuses.required(installed, reason, "it is disabled", T1, met=False)
     assert summarize(leaving)[0] == "Disabling"
@@ -429,7 +429,7 @@ def test_what_broke_down_is_not_ready_because_it_moves() -> None:
     assert moves.told["Ready"].truth is Truth.FALSE
 
 
-def test_what_somebody_else_wrote_is_told_in_so_many_characters_and_no_more() -> None:
+def test_what_another_writer_wrote_is_told_in_so_many_characters_and_no_more() -> None:
     """A patch that is too large is refused, and would be tried for ever."""
     status = statuses.failed(ready(), Stage.REQUIREMENTS, Reason.ANY_OF_UNMET, "x" * 3_000_000, T1, permanent=False)
     body = statuses.external(status)

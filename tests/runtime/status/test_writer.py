@@ -98,7 +98,7 @@ PAUSED = statuses.suspended(ready(), T1, suspended=True)
         (APPLYING, replace(SLOWER, generation=2)),
     ],
 )
-def test_what_somebody_waits_for_is_looked_at_at_once(before: PackageStatus, after: PackageStatus) -> None:
+def test_what_another_process_waits_for_is_looked_at_at_once(before: PackageStatus, after: PackageStatus) -> None:
     asked = Asked()
     assert asked.writer.may_write("a", 100.0)
     asked.writer.changed("a", before, after, 100.1)

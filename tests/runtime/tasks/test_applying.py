@@ -172,7 +172,7 @@ async def test_a_chart_that_looks_into_the_cluster_is_rendered_each_time(tmp_pat
 # -- people
 
 
-async def test_a_persons_revision_is_left_alone_also_over_a_restart(tmp_path: Path) -> None:
+async def test_a_users_revision_is_left_alone_also_over_a_restart(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
             await world.push("web", "1.0.0")
@@ -240,7 +240,7 @@ async def test_what_was_applied_before_a_suspension_is_kept_when_it_goes_on(tmp_
         await world.until_object(out, lambda obj: find_str(obj, "data", "seen") == "0")
 
 
-async def test_under_maintenance_nobody_looks_at_drift(tmp_path: Path) -> None:
+async def test_under_maintenance_no_one_looks_at_drift(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         await world.change("prod", "shop", {"maintenance": "NoResourceReconciliation"})
         await world.until_state("prod", "shop", "Ready")

@@ -130,7 +130,7 @@ def definition(folder: Path, files: dict[str, str]) -> Definition:
     return read_definition(hooked(folder, {}, files=files), name="hooked", version="1.0.0")
 
 
-async def test_what_cannot_be_brought_to_the_newest_version_is_not_compared_with(
+async def test_what_cannot_be_applied_to_the_newest_version_is_not_compared_with(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     two = definition(tmp_path / "two", TEXT)

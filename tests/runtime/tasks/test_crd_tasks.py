@@ -109,7 +109,7 @@ async def test_conversion_webhooks_are_there_before_the_release_and_belong_to_it
         await world.until_no_object(ObjectKey(CONVERSION_WEBHOOK, SYSTEM_NAMESPACE, "boats"))
 
 
-async def test_after_a_restart_nobody_is_applied_without_the_modules_that_were_on(tmp_path: Path) -> None:
+async def test_after_a_restart_no_one_is_applied_without_the_modules_that_were_on(tmp_path: Path) -> None:
     """What a chart sees of the modules is the same before and after, and so is its release."""
     asks = (
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: asks}\n"

@@ -25,7 +25,7 @@ from wharfinger.runtime.tasks.install_tasks import DOWNLOAD, check_needs
 pytestmark = pytest.mark.unmeasured
 
 
-async def test_bad_packages_say_what_is_wrong_and_disturb_nobody(tmp_path: Path) -> None:
+async def test_bad_packages_say_what_is_wrong_and_disturb_no_one(tmp_path: Path) -> None:
     """Each of the ways in which a package can be wrong gives one clear line, and the good one beside them is Ready."""
     bad_hook = hooked(
         tmp_path / "badhook", {"a.sh": bash("configVersion: v1\nkubernetes: [{kid: Pod}]", "")}, name="badhook"

@@ -291,7 +291,7 @@ async def test_a_record_of_an_older_daemon_is_used_as_it_is(tmp_path: Path) -> N
 
 
 @pytest.mark.unmeasured
-async def test_a_record_that_somebody_changed_is_not_believed(tmp_path: Path) -> None:
+async def test_a_record_that_another_process_changed_is_not_believed(tmp_path: Path) -> None:
     key = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:

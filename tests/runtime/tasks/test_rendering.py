@@ -68,7 +68,7 @@ async def test_rendering_for_who_asks_leaves_the_release_alone(tmp_path: Path) -
         assert await tools.releases.history("shop", "prod") == before
 
 
-def test_what_goes_over_a_render_tells_what_was_brought_from_what_is_to_come() -> None:
+def test_what_goes_over_a_render_tells_what_was_applied_from_what_is_to_come() -> None:
     request = RenderRequest(Path("chart"), "sha256:1", "web", "prod", {}, "v1.36.0", ("v1",), is_upgrade=False)
     wanted = Wanted(request, "a" * 30, Directives(), ChartUse(), Layout.CHART)
     over = Directives(overrides=(WorkloadOverride("Deployment", "web", 2),))

@@ -99,7 +99,7 @@ async def test_a_failure_in_the_middle_repeats_nothing_that_succeeded(tmp_path: 
         assert find_str(state, "type") == "wharfinger.dev/package-state"
 
 
-async def test_a_binding_that_nobody_waits_for_is_synchronised_in_its_own_lane(tmp_path: Path) -> None:
+async def test_a_binding_that_no_one_waits_for_is_synchronised_in_its_own_lane(tmp_path: Path) -> None:
     watching = (
         "configVersion: v1\n"
         "kubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, queue: slow, waitForSynchronization: false}]\n"
@@ -172,7 +172,7 @@ def test_lanes(queue: str) -> None:
     assert lane_of(queue) == f"hooks/{queue}"
 
 
-async def test_what_a_synchronisation_that_nobody_waits_for_changes_is_applied_whenever_it_ends(tmp_path: Path) -> None:
+async def test_what_a_synchronisation_that_no_one_waits_for_changes_is_applied_whenever_it_ends(tmp_path: Path) -> None:
     """Also long after the operation that began it, which another wish has taken the place of."""
     os.mkfifo(tmp_path / "go")
     config = (

@@ -79,7 +79,7 @@ async def test_who_knows_everything_is_not_shown_it_again(tmp_path: Path) -> Non
         assert told(tmp_path) == ["Synchronization 1"]
 
 
-async def test_what_changed_while_nobody_looked_is_shown(tmp_path: Path) -> None:
+async def test_what_changed_while_no_one_looked_is_shown(tmp_path: Path) -> None:
     async with watching(tmp_path) as ground:
         await set_to(ground, "2")
         async with ground.open_world() as world:

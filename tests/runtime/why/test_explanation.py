@@ -94,7 +94,7 @@ def test_a_chain_three_levels_down() -> None:
     assert (told.ready, told.also) == (False, ())
 
 
-def test_what_a_person_can_act_on_comes_before_what_is_at_work() -> None:
+def test_what_a_user_can_act_on_comes_before_what_is_at_work() -> None:
     told = why(
         "shop.web",
         *(pending("shop.web"), waiting("shop.web", "a", "b")),
@@ -230,7 +230,7 @@ def test_what_is_ready_and_its_turn_comes_later() -> None:
     assert subjects(told) == ["web", "a"]
 
 
-def test_while_a_version_is_brought_the_gates_of_the_one_before_keep_nobody() -> None:
+def test_while_a_version_is_applied_the_gates_of_the_one_before_keep_no_one() -> None:
     required = condition(Stage.REQUIREMENTS, "False", "EnabledScriptError", "exit status 7")
     before = node("quota", votes=(forbidden("EnabledScriptError", "exit status 7"),))
     reading = condition(Stage.LOADED, "Unknown", "Loading", "reading the package")

@@ -200,7 +200,7 @@ def test_a_group_says_of_each_member_what_helps() -> None:
     )
 
 
-def test_a_group_that_is_not_told_apart() -> None:
+def test_a_group_that_is_not_distinguished() -> None:
     group = GroupSnapshot("anyOf", "store", (depends("db"),))
     shop = replace(node("shop.web", votes=(forbidden("AnyOfDependenciesUnmet", "m"),)), groups=(group,))
     (cause,) = votes(known(shop), shop)
@@ -237,7 +237,7 @@ def test_a_tier_is_come_through_by_all_who_hold_it() -> None:
 
 
 @pytest.mark.parametrize("order", ["10", "unheard"])
-def test_a_tier_that_nobody_holds_goes_by_itself(order: str) -> None:
+def test_a_tier_that_no_one_holds_goes_by_itself(order: str) -> None:
     (cause,) = lacks(known(), waiting("shop.web", f"order {order}"))
     assert (cause.through, cause.remedy, cause.by_hand) == ((), WAIT, False)
 

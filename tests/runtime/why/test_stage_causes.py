@@ -312,7 +312,7 @@ def test_a_change_that_is_held_is_come_through_by_those_that_go_first() -> None:
         ((condition(Stage.REQUIREMENTS, "False"), condition(Stage.CONFIGURED, "Unknown")), False),
     ],
 )
-def test_a_version_is_brought_until_it_is_read(said: tuple[ConditionSnapshot, ...], brought: bool) -> None:
+def test_a_version_is_applied_until_it_is_read(said: tuple[ConditionSnapshot, ...], brought: bool) -> None:
     assert is_being_brought(package("db", *said)) is brought
 
 

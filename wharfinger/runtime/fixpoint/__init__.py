@@ -37,7 +37,7 @@ unresolved, and that ends it. If no node is parked, the engine has converged.
 ========================
 ====================================================================================================
 every run is reported     once, whatever happens in the body: `test_every_run_is_reported_once`
-bodies end                and one run emits finitely much: `test_a_body_that_does_not_end_holds_up_judgement_and_nobody_else`
+bodies end                and one run emits finitely much: `test_a_body_that_does_not_end_holds_up_judgement_and_no_other`
 blocking creates nothing  by construction: `test_blocking_brings_nothing_about`
 only bodies create        and what they create is in their Terminals; all else is the world outside, and counts as that:
                           `test_what_is_made_beside_the_outcome_is_the_world_outside`

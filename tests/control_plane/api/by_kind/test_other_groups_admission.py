@@ -66,7 +66,7 @@ def test_a_request_says_who_made_it() -> None:
         ("kubernetes.io/kube-apiserver-client", "eA==", "failed to parse CSR: PEM block type must be"),
     ],
 )
-def test_nobody_asks_to_be_an_administrator(signer: str, encoded: str, said: str) -> None:
+def test_no_one_asks_to_be_an_administrator(signer: str, encoded: str, said: str) -> None:
     admission = asked(
         "certificates.k8s.io", "certificatesigningrequests", {"spec": {"signerName": signer, "request": encoded}}
     )

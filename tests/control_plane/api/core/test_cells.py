@@ -74,7 +74,7 @@ def test_a_cell(cell: Cell, obj: JsonObject, shown: JsonValue) -> None:
     assert cell(obj, NOW) == shown
 
 
-def test_quotas_are_told_apart() -> None:
+def test_quotas_are_distinguished() -> None:
     obj: JsonObject = {"status": {"hard": {"pods": "5", "limits.cpu": "2"}, "used": {"pods": "1"}}}
 
     assert core.quota(False, obj) == "pods: 1/5"

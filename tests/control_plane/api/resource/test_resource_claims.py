@@ -37,7 +37,7 @@ def test_shares(share: str, fine: bool) -> None:
     assert found == ([] if fine else ["status.allocation.devices.results[0].shareID"])
 
 
-def test_a_deleted_claim_is_reserved_for_nobody_new() -> None:
+def test_a_deleted_claim_is_reserved_for_no_one_new() -> None:
     user: JsonObject = {"resource": "pods", "name": "a", "uid": "u"}
     old: JsonObject = {**given_claim(), "metadata": {"deletionTimestamp": "2026-11-21T04:00:00Z"}}
     new: JsonObject = {**old, "status": {**find_object(old, "status"), "reservedFor": [user]}}

@@ -40,7 +40,7 @@ async def test_pauses_grow(autojump_clock: MockClock) -> None:
     assert agenda.failed(0, A) == 0.05
 
 
-async def test_whoever_waits_is_woken(autojump_clock: MockClock) -> None:
+async def test_whatever_waits_is_woken(autojump_clock: MockClock) -> None:
     agenda, taken = Agenda(1), list[object]()
 
     async def take() -> None:

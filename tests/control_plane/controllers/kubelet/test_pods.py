@@ -75,7 +75,7 @@ async def test_a_hook_runs_at_once_and_a_crash_again_and_again(autojump_clock: M
         assert find(await seen(client), "status", "containerStatuses", 0, "restartCount") == 4
 
 
-async def test_what_somebody_else_reports_is_left_alone(autojump_clock: MockClock) -> None:
+async def test_what_another_writer_reports_is_left_alone(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(pod("p"))
         await client.merge_patch(

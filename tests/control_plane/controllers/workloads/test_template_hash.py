@@ -59,7 +59,7 @@ def test_collisions_change_the_hash() -> None:
 @pytest.mark.parametrize(
     "quantity", ["0", "1", "100m", "2500", "1k", "1Gi", "512Mi", "1Ei", "-1", "1e3", "9" * 20, "x"]
 )
-def test_quantities_are_told_apart(quantity: str) -> None:
+def test_quantities_are_distinguished(quantity: str) -> None:
     asked = template("web", name="web", image="i", resources={"requests": {"memory": quantity}})
     other = template("web", name="web", image="i", resources={"requests": {"memory": "3"}})
     assert template_hash(asked) != template_hash(other)

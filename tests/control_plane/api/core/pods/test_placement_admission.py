@@ -18,7 +18,7 @@ HOLDS = ("scheduling.k8s.io", "priorityclasses", EVERYBODY)
 EMPTY: JsonObject = {"spec": {}}
 
 
-def test_the_class_of_everybody() -> None:
+def test_the_class_of_all_of_them() -> None:
     given = give_priority(write(backend(HOLDS), EMPTY), EMPTY)
     assert find(given, "spec", "priority") == 7
     assert find(given, "spec", "priorityClassName") == "all"

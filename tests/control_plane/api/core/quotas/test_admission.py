@@ -54,7 +54,7 @@ def test_a_write_is_charged_until_nothing_is_left() -> None:
         check_quota(request)
 
 
-def test_a_quota_without_a_status_binds_nobody() -> None:
+def test_a_quota_without_a_status_binds_no_one() -> None:
     view = backend()
     check_quota(write(view, "configmaps", {}))
     charge_quota(write(view, "configmaps", {}), view)
