@@ -4,8 +4,10 @@ SHELL := /bin/sh
 # Tools of the checkout come first: helm, helm3 and kubectl that `make setup` brought, then the virtual environment.
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.cache/tools/bin:$(PATH)
 PY := .venv/bin/python
+# The chart engine is used where it was built; tests name it where they want it.
+demo run bench: export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.cache/tools/bin:$(CURDIR)/.cache/tools/engine:$(PATH)
 
-.PHONY: help setup demo run test test-full lint bench build clean distclean
+.PHONY: help setup demo run test test-full lint bench engine engine-test build clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,7 +30,13 @@ test-full: setup ## all tests with the full figures (hours)
 lint: setup ## ruff, mypy, import contract
 	@.ci/lint
 
-bench: setup ## benchmarks, ratios against yardsticks (within 4 minutes; see bench/README.md)
+engine: setup ## the resident chart engine (Go), which renders charts without starting helm
+	@deploy/engine.sh
+
+engine-test: setup ## the chart engine's own tests, and the engine
+	@deploy/engine.sh --test
+
+bench: setup engine ## benchmarks, ratios against yardsticks (within 4 minutes; see bench/README.md)
 	@$(PY) -m bench
 
 build: setup ## wheel and sdist in dist/

@@ -23,6 +23,7 @@ from wharfinger.formats.yaml.writer import write_yaml
 from wharfinger.packages.definition.definition import read_definition
 from wharfinger.packages.registry.folder_registry import FolderRegistry
 from wharfinger.packages.registry.oci_registry import open_registry
+from wharfinger.packages.rendering.chart_engine import EngineLimits, open_chart_engine
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.rendering.renderer import RenderRequest
@@ -116,6 +117,20 @@ async def _render(folder: Path) -> list[Ratio]:
             budget=1.5,
         ),
     ]
+    if engine := shutil.which("wharfinger-engine"):
+        limits = EngineLimits(60.0, 64 * 1024 * 1024, 2 * 1024**3, workers=1)
+        async with open_chart_engine(Path(engine), folder, None, limits) as resident:
+            by_engine = HelmRenderer(Path(helm), folder / "scratch", engine=resident)
+            compared.append(
+                await compare_async(
+                    "packages",
+                    f"{small}, engine",
+                    "bare helm template",
+                    lambda: by_engine.render(request),
+                    bare,
+                    budget=0.5,
+                )
+            )
     for what, ours, budget in (("memory", from_memory, 0.05), ("disk", from_disk, 0.1)):
         found = await compare_async(
             "packages", f"{small}, kept in {what}", "rendered", ours, lambda: renderer.render(request), budget=budget

@@ -31,6 +31,7 @@ esac
 MAKEFILE = """\
 setup: ; @exit $${SETUP:-0}
 lint: ; @exit $${LINT:-0}
+engine-test: ; @exit $${ENGINE:-0}
 test: ; @.ci/test
 """
 STEPS = ["TRACED", "COMBINE", "JSON", "REPORT", "MODULES"]
@@ -105,6 +106,12 @@ def test_a_linter_that_fails_fails_ci_and_the_tests_still_run(tree: Path) -> Non
     code, lines = run(tree, ".ci/run", LINT=1)
     assert (code, lines[-1]) == (1, SUMMARY), lines
     assert "ci: lint failed" in lines
+
+
+def test_an_engine_that_cannot_be_built_fails_ci_and_the_tests_still_run(tree: Path) -> None:
+    code, lines = run(tree, ".ci/run", ENGINE=1)
+    assert (code, lines[-1]) == (1, SUMMARY), lines
+    assert "ci: engine failed" in lines
 
 
 def test_ci_ends_with_a_set_up_that_fails(tree: Path) -> None:

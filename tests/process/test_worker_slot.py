@@ -46,6 +46,15 @@ async def test_one_request_after_the_other_until_the_worker_is_of_no_more_use() 
     assert [(job.answer, job.shut) for job in jobs] == [(b"one", 1), (b"two", 1), (b"", 0)]
 
 
+async def test_a_worker_that_is_idle_for_too_long_is_left() -> None:
+    _send, receive = trio.open_memory_channel[Asked](5)
+    job = Asked(b"one")
+    async with open_worker(CAT) as worker:
+        with trio.fail_after(60):
+            await serve_jobs(worker, job, echo, receive, idle_s=0.01)
+    assert (job.answer, job.shut) == (b"one", 1)
+
+
 async def test_a_worker_that_dies_while_it_waits_is_given_nothing() -> None:
     send, receive = trio.open_memory_channel[Asked](5)
     first = Asked(b"one")

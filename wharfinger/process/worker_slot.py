@@ -4,6 +4,7 @@ A slot takes its next request only while its worker lives: a worker that died wh
 to it. A request that was taken is finished or shut down, whatever happens between the two.
 """
 
+import math
 import signal
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
@@ -29,8 +30,10 @@ async def serve_jobs(
     first: AnyJob,
     exchange: Callable[[Worker, AnyJob], Awaitable[bool]],
     jobs: trio.MemoryReceiveChannel[AnyJob],
+    *,
+    idle_s: float = math.inf,
 ) -> None:
-    """Serve ``first`` and what comes after it, until ``exchange`` says that the worker is of no more use, or it has died.
+    """Serve ``first`` and later requests, until ``exchange`` returns False, the worker died, or was idle for ``idle_s``.
 
     Raises what ``exchange`` and `Worker.wait` raise, and trio.EndOfChannel when there is no more to come.
     """
@@ -40,7 +43,10 @@ async def serve_jobs(
             usable = await exchange(worker, job)
         finally:
             job.shut_down()
-        job = await _next_job(worker, jobs) if usable else None
+        job = None
+        if usable:
+            with trio.move_on_after(idle_s):
+                job = await _next_job(worker, jobs)
 
 
 async def _next_job(worker: Worker, jobs: trio.MemoryReceiveChannel[AnyJob]) -> AnyJob | None:

@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from tests.formats.support.values import json_values
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.jq.protocol import (
-    MAX_FRAME_BYTES,
-    FrameReader,
     JqProtocolError,
     JqRefusal,
     JqRequest,
@@ -21,36 +19,8 @@ from wharfinger.formats.jq.protocol import (
     encode_request,
     encode_results,
     encode_text,
-    framed,
 )
 from wharfinger.formats.json.value import JsonValue, encode_json
-
-
-@given(st.lists(st.binary(max_size=50), max_size=5), st.data())
-def test_frames_survive_any_cut(payloads: list[bytes], data: st.DataObject) -> None:
-    stream = b"".join(map(framed, payloads))
-    reader, got = FrameReader(50), []
-    while stream:
-        size = data.draw(st.integers(1, len(stream)))
-        reader.feed(stream[:size])
-        stream = stream[size:]
-        while (payload := reader.take()) is not None:
-            got.append(payload)
-    assert got == payloads
-
-
-def test_a_frame_over_the_limit_is_refused_at_its_length() -> None:
-    reader = FrameReader(10)
-    reader.feed(framed(b"x" * 10))
-    assert reader.take() == b"x" * 10
-    reader.feed((11).to_bytes(4, "big"))
-    with pytest.raises(JqProtocolError, match="11 bytes is over the limit of 10"):
-        reader.take()
-
-
-def test_what_no_frame_holds_is_not_sent() -> None:
-    with pytest.raises(JqProtocolError, match="do not fit"):
-        framed(bytes(MAX_FRAME_BYTES + 1))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.none() | json_values())

@@ -11,10 +11,9 @@ from typing import Final
 
 import pytest
 
+from wharfinger.formats.frames import MAX_FRAME_BYTES, FrameReader, framed
 from wharfinger.formats.jq import worker as jq_worker
 from wharfinger.formats.jq.protocol import (
-    MAX_FRAME_BYTES,
-    FrameReader,
     JqAnswer,
     JqProtocolError,
     JqRefusal,
@@ -24,7 +23,6 @@ from wharfinger.formats.jq.protocol import (
     RefusalKind,
     decode_answer,
     encode_request,
-    framed,
 )
 from wharfinger.formats.jq.worker import MESSAGE_CHARACTERS, PROGRAMS_KEPT, Programs, answer, serve
 from wharfinger.formats.json.value import JsonValue, canonical_json

@@ -24,7 +24,8 @@ from wharfinger.formats.cel.protocol import decode_request as decode_cel_request
 from wharfinger.formats.cron import parse_cron
 from wharfinger.formats.duration import format_duration, parse_duration
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.jq.protocol import FrameReader, JqProtocolError, decode_answer, decode_request, encode_request
+from wharfinger.formats.frames import FrameError, FrameReader
+from wharfinger.formats.jq.protocol import decode_answer, decode_request, encode_request
 from wharfinger.formats.json.value import JsonError, JsonValue, as_object, canonical_json, decode_json
 from wharfinger.formats.redaction.redaction import redact_value
 from wharfinger.formats.redaction.redaction_text import redact_text
@@ -187,7 +188,7 @@ def _jq(data: bytes, _: Path) -> None:
     while (payload := reader.take()) is not None:
         try:
             request = decode_request(payload)
-        except JqProtocolError:
+        except FrameError:
             decode_answer(payload)
         else:
             assert decode_request(encode_request(request)) == request

@@ -3,7 +3,7 @@ the messages of jq and rule workers."""
 
 from typing import Final
 
-from wharfinger.formats.jq.protocol import framed
+from wharfinger.formats.frames import framed
 
 CONSTRAINT_SEEDS: Final = [
     *(

@@ -19,18 +19,14 @@ from typing import Final, TypeAlias
 import msgspec
 
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.frames import MAX_FRAME_BYTES, FrameError
 from wharfinger.formats.json.value import JsonValue, canonical_json, decode_json, find_list, need_str
-
-LENGTH_BYTES: Final = 4
-MAX_FRAME_BYTES: Final = 64 * 1024 * 1024
-"""Bytes; the upper bound of every limit that a user of the protocol sets."""
-
 
 _WHOLE: Final = 2.0**63
 """The limit from which on Go, too, does not write a whole number as an integer."""
 
 
-class JqProtocolError(FormatError):
+class JqProtocolError(FrameError):
     """The other side violates the protocol, or the data to send does not fit into it."""
 
 
@@ -91,39 +87,6 @@ class _Text(msgspec.Struct):
 
 _TEXT: Final = msgspec.json.Decoder(msgspec.Raw)
 """A check that a text is JSON (except the content of its strings), which builds nothing."""
-
-
-def framed(payload: bytes) -> bytes:
-    """Return the payload with its length before it. Raises JqProtocolError over MAX_FRAME_BYTES."""
-    if len(payload) > MAX_FRAME_BYTES:
-        raise JqProtocolError(f"jq: {len(payload)} bytes do not fit into one message")
-    return len(payload).to_bytes(LENGTH_BYTES, "big") + payload
-
-
-class FrameReader:
-    """A splitter of arriving data into frames; it holds one frame of at most ``max_bytes`` and the data that came with it."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
-        self._pending = bytearray()
-
-    def feed(self, data: bytes) -> None:
-        """Add bytes of the stream, of any length."""
-        self._pending += data
-
-    def take(self) -> bytes | None:
-        """Return the next payload, None until it is complete. Raises JqProtocolError as soon as a length is over the limit."""
-        if len(self._pending) < LENGTH_BYTES:
-            return None
-        length = int.from_bytes(self._pending[:LENGTH_BYTES], "big")
-        if length > self.max_bytes:
-            raise JqProtocolError(f"jq: a message of {length} bytes is over the limit of {self.max_bytes}")
-        end = LENGTH_BYTES + length
-        if len(self._pending) < end:
-            return None
-        payload = bytes(self._pending[LENGTH_BYTES:end])
-        del self._pending[:end]
-        return payload
 
 
 def encode_request(request: JqRequest) -> bytes:

@@ -22,10 +22,9 @@ from collections.abc import Iterable
 from typing import BinaryIO, Final, Protocol
 
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.frames import LENGTH_BYTES, MAX_FRAME_BYTES, framed
 from wharfinger.formats.jq.messages import without_values
 from wharfinger.formats.jq.protocol import (
-    LENGTH_BYTES,
-    MAX_FRAME_BYTES,
     JqProtocolError,
     JqRefusal,
     JqRequest,
@@ -34,7 +33,6 @@ from wharfinger.formats.jq.protocol import (
     encode_refusal,
     encode_results,
     encode_text,
-    framed,
 )
 from wharfinger.formats.json.value import canonical_json, decode_json
 

@@ -29,9 +29,9 @@ from weakref import WeakValueDictionary
 import trio
 
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.frames import FrameError, FrameReader, framed
 from wharfinger.formats.jq import worker as jq_worker
 from wharfinger.formats.jq.protocol import (
-    FrameReader,
     JqAnswer,
     JqProtocolError,
     JqRefusal,
@@ -40,7 +40,6 @@ from wharfinger.formats.jq.protocol import (
     JqText,
     decode_answer,
     encode_request,
-    framed,
 )
 from wharfinger.formats.json.value import JsonValue, canonical_json
 from wharfinger.hooks.watching.filters import FilterError
@@ -222,7 +221,7 @@ class JqPool:
             raise FilterError(program, f"the value has {size} bytes, the limit is {self._limits.input_bytes}")
         try:
             message = framed(encode_request(request))
-        except JqProtocolError as error:
+        except FrameError as error:
             raise FilterError(program, str(error)) from error
         job = await self._sent(program, message, owner)
         await job.done.wait()
@@ -276,7 +275,7 @@ class JqPool:
         with trio.move_on_after(self._limits.seconds):
             try:
                 payload = await self._talk(worker, job.message)
-            except JqProtocolError as error:
+            except FrameError as error:
                 job.fail(f"its answer is too large: {error}", transient=False)
                 return False
             except trio.BrokenResourceError:
@@ -297,7 +296,7 @@ class JqPool:
     async def _talk(self, worker: Worker, message: bytes) -> bytes:
         """Send a message and return the answer.
 
-        Raises JqProtocolError for too large an answer, trio.BrokenResourceError if the worker ends.
+        Raises FrameError for too large an answer, trio.BrokenResourceError if the worker ends.
         """
         await worker.send(message)
         answer = FrameReader(self._limits.answer_bytes)

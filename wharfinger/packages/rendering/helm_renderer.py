@@ -39,6 +39,7 @@ from wharfinger.packages.definition.crd_files import read_crds
 from wharfinger.packages.definition.module_folder import TEMPLATES_FOLDER
 from wharfinger.packages.errors import ArtifactError, LookupRefusedError, RenderError
 from wharfinger.packages.rendering.added_templates import add_templates, link_chart
+from wharfinger.packages.rendering.chart_engine import ChartEngine
 from wharfinger.packages.rendering.chart_use import ChartUse, chart_use
 from wharfinger.packages.rendering.end_mark import END_FILE, END_TEMPLATE, block_end, read_written, stopped_at_end
 from wharfinger.packages.rendering.helm_command import server_arguments, template_arguments
@@ -96,6 +97,7 @@ class HelmRenderer:
     """A renderer that implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`.
 
     ``scratch`` is a folder for a run's files. ``access`` is the cluster that charts may look into; None renders offline.
+    ``engine`` renders all other charts if it has the version of ``helm``, in place of a process for each.
     """
 
     def __init__(
@@ -105,7 +107,9 @@ class HelmRenderer:
         ledger: ProcessLedger | None = None,
         limits: RenderLimits | None = None,
         access: ClusterAccess | None = None,
+        engine: ChartEngine | None = None,
     ) -> None:
+        self._engine = engine
         self._scratch = scratch
         self._limits = limits or RenderLimits()
         self._helm = HelmProgram(helm, self._limits.memory_bytes, ledger)
@@ -135,8 +139,12 @@ class HelmRenderer:
                 arguments += server_arguments(work / "kubeconfig", work / "out")
             prepared = await trio.to_thread.run_sync(_prepare, work, request, kubeconfig, limiter=self._threads)
             values = work / "values.yaml"
-            arguments = ["template", *arguments, f"--values={values}", str(prepared.chart)]
-            outcome = await self._run(arguments, work, request, kubeconfig)
+            engine = self._engine if look is None else None
+            if engine is not None and await self._is_same_helm(engine, work):
+                outcome = await self._by_engine(engine, request, prepared.chart, values)
+            else:
+                arguments = ["template", *arguments, f"--values={values}", str(prepared.chart)]
+                outcome = await self._run(arguments, work, request, kubeconfig)
             if look is not None and look.refusal:
                 raise LookupRefusedError(f"release {request.release}: {look.refusal}")
             hide = {
@@ -174,6 +182,17 @@ class HelmRenderer:
             return use.looks(request.values)
         except ShapeError:
             return False  # such values are refused when they are written for helm
+
+    async def _is_same_helm(self, engine: ChartEngine, work: Path) -> bool:
+        """Return whether the engine has the version of ``helm``, so that it makes no difference which of them renders."""
+        version = self._helm.known_version() or await self._helm.version(work)
+        return version.partition("+")[0] == engine.version
+
+    async def _by_engine(self, engine: ChartEngine, request: RenderRequest, chart: Path, values: Path) -> Outcome:
+        try:
+            return await engine.template(request, chart, values)
+        except ProcessError as error:
+            raise RenderError(f"release {request.release}: {error}", transient=True) from error
 
     async def _run(
         self, arguments: list[str], work: Path, request: RenderRequest, kubeconfig: JsonObject | None

@@ -25,6 +25,7 @@ from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.controllers.state_dir import StartError
 from wharfinger.runtime.daemon.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspector, ServeMetrics, run_daemon
+from wharfinger.runtime.daemon.engine import ENGINE, NO_ENGINE
 from wharfinger.runtime.daemon.hook_options import add_hooks, addon_folders, config_map_key, folders_problem
 from wharfinger.runtime.daemon.logs import LogFormat, set_up_logging
 from wharfinger.runtime.daemon.service_manager import service_manager
@@ -76,6 +77,13 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help=f"debug socket (default: in the state folder, ${SOCKET_VARIABLE})",
     )
     parser.add_argument("--helm", default="helm", help="helm 3 or 4 (default: helm on PATH)")
+    parser.add_argument(
+        "--engine",
+        default="",
+        metavar="PROGRAM",
+        help=f"the resident chart engine (default: {ENGINE} on PATH if it is there), or {NO_ENGINE!r}: "
+        "then each chart is rendered by a process of helm",
+    )
     parser.add_argument(
         "--grace",
         type=_seconds,
@@ -219,6 +227,9 @@ def run(args: argparse.Namespace) -> int:
     helm = shutil.which(args.helm)
     if helm is None:
         return _failed(f"no {args.helm!r} on PATH; install Helm 3.14 or newer, or name it with --helm")
+    engine = None if args.engine == NO_ENGINE else shutil.which(args.engine or ENGINE)
+    if engine is None and args.engine not in ("", NO_ENGINE):
+        return _failed(f"no {args.engine!r} on PATH; build the engine with `make engine`, or leave out --engine")
     state_dir = cast("Path | None", args.state_dir) or default_state_dir()
     named_socket = cast("Path | None", args.socket) or _socket_variable()
     socket = (named_socket or default_socket(state_dir)).resolve()
@@ -246,6 +257,7 @@ def run(args: argparse.Namespace) -> int:
         state_dir=state_dir.resolve(),
         socket=socket,
         helm=Path(helm).absolute(),
+        engine=None if engine is None else Path(engine).absolute(),
         grace_s=args.grace,
         embedded=args.embedded,
         embedded_options=_embedded_options(args),

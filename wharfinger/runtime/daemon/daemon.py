@@ -64,6 +64,7 @@ from wharfinger.runtime.controllers.controller import open_controller
 from wharfinger.runtime.controllers.modules_dir import open_modules_dir
 from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, hold_state_dir
 from wharfinger.runtime.core.service import Facts, open_runtime
+from wharfinger.runtime.daemon.engine import open_engine
 from wharfinger.runtime.daemon.hook_options import AddonFolders
 from wharfinger.runtime.daemon.leadership import open_leadership
 from wharfinger.runtime.daemon.limited_client import LimitedClient
@@ -107,6 +108,8 @@ class DaemonConfig:
     socket: Path
     helm: Path
     grace_s: float
+    engine: Path | None = None
+    """The program of the resident chart engine; None: helm renders every chart."""
     embedded: bool = False
     """True to start an embedded control plane as a child process, and to manage that."""
     embedded_options: tuple[str, ...] = ()
@@ -313,8 +316,9 @@ async def _open_runtime(
         open_jq_pool(ledger) as filters,
         open_cel_pool(ledger) as rules,
         open_lookup_access(connection) as looking,
+        open_engine(config.engine, scratch, ledger, at_once) as engine,
     ):
-        helm = HelmRenderer(config.helm, scratch, ledger, at_once, looking.open)
+        helm = HelmRenderer(config.helm, scratch, ledger, at_once, looking.open, engine)
         renderer = CachingRenderer(helm, state / "renders")
 
         def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:

