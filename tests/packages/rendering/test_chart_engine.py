@@ -1,6 +1,7 @@
 """The resident chart engine: what it renders, against helm template, and what becomes of a worker that misbehaves."""
 
 import os
+import random
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +12,9 @@ import pytest
 import trio
 
 from tests.packages.support.charts import tool, write
-from wharfinger.formats.json.value import JsonObject
+from tests.scale import FULL
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.chart_engine import ChartEngine, EngineLimits, open_chart_engine
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
@@ -93,6 +96,50 @@ async def test_the_corpus_is_rendered_as_by_helm(tmp_path: Path) -> None:
                     folder, "", "web", "prod", {}, "v1.37.0", request(folder).api_versions, is_upgrade=upgrade
                 )
                 assert await outcome(with_engine, wanted) == await outcome(without, wanted), folder.name
+
+
+def changed(value: JsonValue, draw: random.Random) -> JsonValue:
+    """The same values with some scalars replaced, some of them by another type, and some members left out."""
+    if isinstance(value, dict):
+        return {name: changed(item, draw) for name, item in value.items() if draw.random() > 0.03}
+    if isinstance(value, list):
+        return [changed(item, draw) for item in value if draw.random() > 0.1]
+    if draw.random() > 0.15:
+        return value
+    strange: list[JsonValue] = [
+        None,
+        True,
+        False,
+        0,
+        -1,
+        7,
+        1.5,
+        "",
+        "x",
+        "two words",
+        "a: b",
+        "{{ .Values }}",
+        [],
+        {},
+        ["x"],
+    ]
+    return draw.choice(strange)
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+async def test_random_values_are_rendered_as_by_helm(tmp_path: Path) -> None:
+    draw, count = random.Random(1), 500 if FULL else 30  # noqa: S311 - not a secret
+    folders = [path.parent for path in sorted(CHARTS.glob("*/values.yaml"))]
+    async with opened(tmp_path, engine_program()) as engine:
+        with_engine = HelmRenderer(tool("helm"), tmp_path / "scratch", engine=engine)
+        without = HelmRenderer(tool("helm"), tmp_path / "scratch")
+        for number in range(count):
+            folder = folders[number % len(folders)]
+            known = read_yaml((folder / "values.yaml").read_bytes(), what="values.yaml")
+            values = changed(known, draw) if isinstance(known, dict) else {}
+            wanted = request(folder, values if isinstance(values, dict) else {})
+            assert await outcome(with_engine, wanted) == await outcome(without, wanted), (folder.name, values)
 
 
 @pytest.mark.slow
