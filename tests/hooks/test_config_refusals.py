@@ -167,9 +167,11 @@ def test_faults_of_version_0_have_its_words() -> None:
 @pytest.mark.parametrize("name", ["", "a,metadata.namespace=x", "../x?y", "a b"])
 def test_what_names_nothing_is_refused(name: str) -> None:
     (problem,) = kubernetes_refused(nameSelector={"matchNames": ["a", name]})
-    assert problem.startswith(f"kubernetes.nameSelector.matchNames: {name!r} is not a name of an object")
+    assert problem.startswith(f"kubernetes.nameSelector.matchNames: {name!r} is not a valid name of an object")
     (problem,) = kubernetes_refused(namespace={"nameSelector": {"matchNames": ["a", name]}})
-    assert problem.startswith(f"kubernetes.namespace.nameSelector.matchNames: {name!r} is not a name of a namespace")
+    assert problem.startswith(
+        f"kubernetes.namespace.nameSelector.matchNames: {name!r} is not a valid name of a namespace"
+    )
 
 
 def test_every_name_costs_a_watch_so_there_are_not_many() -> None:

@@ -132,7 +132,7 @@ class Connection:
         return self._data != b"" and not self._late
 
     async def _read_plain(self) -> Request | None:
-        """Return the request if it is ordinary, and everything that was received; otherwise leave all data for h11."""
+        """Return the request if it is a simple one and was received completely; otherwise leave all data for h11."""
         limits = self._limits
         if self._h11.trailing_data[0]:
             return None

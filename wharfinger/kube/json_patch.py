@@ -25,7 +25,7 @@ class JsonPatchError(FormatError):
 
 
 class JsonPatchFailedError(JsonPatchError):
-    """An operation is not valid, or does not fit the document as the operations before it left it.
+    """An operation is not valid, or does not fit the document after the preceding operations.
 
     ``index`` is its place in the patch, from 0; ``missing`` is True if it needs a value that does not exist.
     """

@@ -161,7 +161,7 @@ Found = Sequence[tuple[Hunt, Sequence[Seen]]]
 
 
 def _parts(found: Found) -> Iterator[Found]:
-    """All of ``found`` in pieces of some PINS_MAX processes; those of one hunt stay together."""
+    """Yield ``found`` in pieces of about PINS_MAX processes; all processes of one hunt are in one piece."""
     part: list[tuple[Hunt, Sequence[Seen]]] = []
     size = 0
     for hunt, candidates in found:

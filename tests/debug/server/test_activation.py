@@ -106,7 +106,7 @@ def test_meant_for_another_writer(environment: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("count", ["0", "2", ""])
 def test_exactly_one(count: str) -> None:
-    with pytest.raises(DebugSocketError, match=r"systemd passed .* sockets .*check wharfinger\.socket"):
+    with pytest.raises(DebugSocketError, match=r"systemd passed .* sockets; .*check wharfinger\.socket"):
         inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": count})
 
 

@@ -21,11 +21,11 @@ def test_names_of_namespaces(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*NOT_NAMES, "a" * 254])
 def test_what_names_no_object(name: str) -> None:
-    with pytest.raises(FormatError, match=r"x: .* is not a name of an object"):
+    with pytest.raises(FormatError, match=r"x: .* is not a valid name of an object"):
         need_object_name(name, "x")
 
 
 @pytest.mark.parametrize("name", [*NOT_NAMES, "a" * 64, "a.b", "A", "a:b"])
 def test_what_names_no_namespace(name: str) -> None:
-    with pytest.raises(FormatError, match=r"x: .* is not a name of a namespace"):
+    with pytest.raises(FormatError, match=r"x: .* is not a valid name of a namespace"):
         need_namespace(name, "x")

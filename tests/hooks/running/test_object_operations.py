@@ -304,5 +304,5 @@ def test_that_holds_for_what_is_created_too(key: str) -> None:
 
 @pytest.mark.parametrize("name", ["CreateIfNotExists", "CreateOrUpdate"])
 def test_what_may_be_there_already_needs_a_name(name: str) -> None:
-    with pytest.raises(HookError, match=r"object\.metadata\.name: '' is not a name"):
+    with pytest.raises(HookError, match=r"object\.metadata\.name: '' is not a valid name"):
         one({"operation": name, "object": {"kind": "Job", "metadata": {"generateName": "j-"}}})

@@ -159,7 +159,7 @@ def test_a_file_of_another_writer_is_not_read_for_a_user(tmp_path: Path) -> None
     path = folder.path / OUTPUTS["METRICS_PATH"]
     path.unlink()
     path.write_text("linked from elsewhere")
-    with pytest.raises(HookError, match="a file of another user"):
+    with pytest.raises(HookError, match="a file that another user owns"):
         folder.read("METRICS_PATH")
 
 

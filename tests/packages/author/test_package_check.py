@@ -54,7 +54,7 @@ async def test_what_is_odd_about_a_chart_is_a_warning(tmp_path: Path) -> None:
     [
         (
             "requirements: {applications: {mandatory: [{name: db}]}}",
-            "mandatory[0].name: db: a Module is in no namespace",
+            "mandatory[0].name: db: a Module has no namespace",
         ),
         (
             "requirements: {applications: {mandatroy: []}}",

@@ -38,7 +38,7 @@ def test_a_module_says_where_an_application_is() -> None:
         DependsOn("Application", "shared", "web.v2", parse_constraint("")),
     )
     with pytest.raises(
-        FormatError, match=r"dependsOn\[0\]\.namespace: required, since a Module is in no namespace itself"
+        FormatError, match=r"dependsOn\[0\]\.namespace: required, since a Module has no namespace itself"
     ):
         read("[{kind: Application, name: web}]", own="ingress", namespace="")
 
@@ -61,7 +61,7 @@ def test_a_module_says_where_an_application_is() -> None:
         ("[{kind: Application, name: a/b}]", r"dependsOn\[0\]\.name: 'a/b' cannot be the name of an Application"),
         (
             "[{kind: Module, name: a, namespace: b}]",
-            r"dependsOn\[0\]\.namespace: a Module is in no namespace; leave it out",
+            r"dependsOn\[0\]\.namespace: a Module has no namespace; leave it out",
         ),
         ("[{kind: Application, name: a, namespace: B}]", r"dependsOn\[0\]\.namespace: 'B' cannot be a namespace"),
         (

@@ -74,7 +74,7 @@ def test_only_a_module_has_to_say_where_an_application_is() -> None:
     text = "{type: %s, requirements: {applications: {mandatory: [{name: db}]}}}"
     assert read_package_file((text % "Application").encode()).requirements.applications is not None
     for written in (text % "Module", "requirements: {applications: {mandatory: [{name: db}]}}"):
-        with pytest.raises(ArtifactError, match=r"applications\.mandatory\[0\]\.name: db: a Module is in no namespace"):
+        with pytest.raises(ArtifactError, match=r"applications\.mandatory\[0\]\.name: db: a Module has no namespace"):
             read_package_file(written.encode())
 
 

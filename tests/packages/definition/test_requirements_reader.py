@@ -105,7 +105,7 @@ def test_a_module_names_the_namespace_of_an_application() -> None:
     assert found is not None
     assert found.mandatory == (needs("prod/web"),)
     with pytest.raises(
-        FormatError, match=r"anyOf\[0\]\.applications\[0\]\.name: db: a Module is in no namespace.*namespace/db"
+        FormatError, match=r"anyOf\[0\]\.applications\[0\]\.name: db: a Module has no namespace.*namespace/db"
     ):
         read(written % "db", of_module=True)
 

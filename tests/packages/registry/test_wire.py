@@ -171,7 +171,7 @@ async def test_https_never_turns_into_http(tmp_path: Path) -> None:
         assert not caught.value.transient
         challenge = f'Bearer realm="http://{plain.address}/token"'
         secure.on("GET", "/v2/x", Reply(401, (("WWW-Authenticate", challenge),)))
-        with pytest.raises(RegistryError, match=r"wants the password sent to 127\.0\.0\.1 over plain http"):
+        with pytest.raises(RegistryError, match=r"asks for the password to be sent to 127\.0\.0\.1 over plain http"):
             await wire.ask(GET, max_bytes=10)
         own = wire.own_url(f"http://{secure.address}/v2/up?x=1", "the thing")
         assert str(own) == f"https://{secure.address}/v2/up?x=1"

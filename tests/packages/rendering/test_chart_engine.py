@@ -216,6 +216,21 @@ async def test_a_worker_that_fails_fails_its_render_only(tmp_path: Path, body: s
                 await renderer.render(request(chart))
 
 
+async def test_a_render_whose_caller_leaves_does_not_hold_its_slot(tmp_path: Path) -> None:
+    chart = write(tmp_path / "chart", CHART)
+    pids = tmp_path / "pids"
+    os.mkfifo(pids)
+    hang_once = f"if mkdir {tmp_path}/hung; then echo $$ >{pids}; cat >/dev/null; fi\nexit 7"
+    async with opened(tmp_path, script(tmp_path, hang_once)) as engine, trio.open_nursery() as nursery:
+        nursery.start_soon(engine.template, request(chart), chart, values_file(tmp_path))
+        pid = int(await trio.to_thread.run_sync(pids.read_text))
+        nursery.cancel_scope.cancel()
+        with trio.CancelScope(shield=True), trio.fail_after(LIMITS.wall_s / 2):
+            assert (await engine.template(request(chart), chart, values_file(tmp_path))).returncode == 7
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
 async def test_another_version_of_helm_renders_itself(tmp_path: Path) -> None:
     chart = write(tmp_path / "chart", CHART)
     program = script(tmp_path, "exit 7")

@@ -85,7 +85,7 @@ async def test_a_tree_is_read_only_and_what_was_changed_is_logged(
     assert message.endswith("Changed since: 'lib', 'lib/a.pyc'")
     (tree / "tree.json").unlink()
     assert not is_sound(tree)
-    assert "has no readable record" in caplog.messages[1]
+    assert "metadata file cannot be read" in caplog.messages[1]
     assert not is_sound(tmp_path / "absent")
     assert len(caplog.messages) == 2
 

@@ -133,11 +133,11 @@ async def test_what_is_depended_on_is_checked_by_the_api_server(kind: str) -> No
         (
             "Application",
             {"kind": "Module", "name": "a", "namespace": "b"},
-            ["a Module is in no namespace; leave it out"],
+            ["a Module has no namespace; leave it out"],
         ),
         ("Module", {"kind": "Application", "name": "db", "namespace": "prod"}, []),
         ("Module", {"kind": "Module", "name": "a"}, []),
-        ("Module", {"kind": "Module", "name": "a", "namespace": "b"}, ["a Module is in no namespace; leave it out"]),
+        ("Module", {"kind": "Module", "name": "a", "namespace": "b"}, ["a Module has no namespace; leave it out"]),
         (
             "Module",
             {"kind": "Application", "name": "db"},

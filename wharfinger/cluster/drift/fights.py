@@ -43,7 +43,7 @@ class FightRules:
 
 @dataclass(frozen=True, slots=True)
 class Fight:
-    """One object that is fought for: its other writers (names of managers, may be none), the start, and the present delay."""
+    """A fight over one object: the other managers (empty if unknown), its start, and the present delay before a correction."""
 
     identity: Identity
     by: tuple[str, ...]

@@ -326,7 +326,7 @@ class Reconciler(Generic[K, R]):
         self._step(self._owner(attempt.row))
 
     def _log_unexpected(self, attempt: Attempt[K, R], error: UnexpectedError) -> None:
-        """Log the traceback, unless the row failed with the same words before, or it was logged for another row of a batch."""
+        """Log the traceback, unless the row's last error had the same text, or it was logged for another row of the batch."""
         before, cause = self._machine.retries.get(attempt.key), error.__cause__
         if cause is not None and (before is None or str(before.error) != str(error)):
             doing = "deleting" if attempt.deleting else "updating"

@@ -174,7 +174,7 @@ class ReleaseStore:
                 self._doubtful.add(Owner(release.name, release.namespace))
                 raise ReleaseBusyError(
                     f"release {release.namespace}/{release.name}: revision {release.revision} was written by another process "
-                    "just now; trying again will go on from there"
+                    "just now; a retry continues from that revision"
                 ) from error
             await self._chunks.give_to(secret, packed.chunk_names)
         return self._keep(release, secret, packed)
@@ -256,7 +256,7 @@ class ReleaseStore:
             self._doubtful.add(Owner(release.name, release.namespace))
             raise ReleaseBusyError(
                 f"release {release.namespace}/{release.name}: another process deleted revision {release.revision} and wrote it "
-                "anew meanwhile; trying again will go on from there"
+                "anew meanwhile; a retry continues from that revision"
             ) from error
         if stored.index is not None:
             await self._chunks.delete(release.namespace, stored.index.names(release.name))
@@ -274,7 +274,7 @@ class ReleaseStore:
                 for name in await self.collect_chunks():
                     log.info("deleted %s, which was left of a record that was never written whole", name)
             except (ClusterError, ShapeError) as error:
-                log.info("chunks of records: %s", error)
+                log.info("chunks without a record cannot be collected: %s", error)
             if not every_s:
                 return
             await trio.sleep(every_s)

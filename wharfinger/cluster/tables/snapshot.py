@@ -31,7 +31,7 @@ Buckets: TypeAlias = "HashTrieMap[Hashable, VersionLog[K, R]]"
 
 
 class Snapshot(Generic[K, R]):
-    """Made by tables only; never changes."""
+    """An immutable view of a table at one revision. Made by tables only."""
 
     __slots__ = ("_buckets", "_length", "_log", "_pending", "_revision", "_rows")
 

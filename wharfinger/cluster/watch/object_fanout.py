@@ -1,14 +1,13 @@
 """Distribution of one list and watch to several listeners: which listener is notified of which change.
 
 Synchronous. Only the state of each object is held, uid and resourceVersion, so a new listener must get its objects from a
-list. It is *fresh* until a list that began after it joined is over: it gets all objects of that list, while listeners that
-already know everything only get the differences.
+list. A new listener is *fresh* until the end of the first list that began after it joined: it gets all objects of that list,
+while all other listeners only get the differences. ``told`` has the objects that a fresh listener was notified of.
 
 Invariants:
 
-* The notifications of a listener together give the held state: of all objects once it is not fresh, and of those in its
-  ``told`` while it is. So a list that breaks off, and the next one that is compared with it, report nothing twice and omit
-  nothing.
+* Applying all notifications of a listener gives the held state: of all objects if it is not fresh, otherwise of the
+  objects in its ``told``. So if a list breaks off and another one follows, no object is reported twice or omitted.
 * An object with another uid under the same key is reported as deleted before it is added.
 * Every listener is notified of an object before the next object is processed. A listener that raises has a bug: the others
   are notified of that object nevertheless, then the exceptions are raised to the owner of the stream, as a group.

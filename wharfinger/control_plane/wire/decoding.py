@@ -120,7 +120,7 @@ class _Decoder:
         return found
 
     def value(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """Return a value that is not null, as its type has it; None if it has none (an error is noted, or it reads as zero)."""
+        """Return a value that is not null in the form of its type; None if the value has no such form."""
         relation = types.relation
         if relation is Relation.SCALAR or relation is Relation.QUANTITY:
             return self._scalar(value, types)

@@ -157,7 +157,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> S
 
 
 def invalid_object(kind: Kind, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """422 of an object; its group is that which its kind is stored in."""
+    """Return the 422 for an object; it names the group of the version in which the kind is stored."""
     return invalid(kind.collection.group, kind.kind, name, errors)
 
 

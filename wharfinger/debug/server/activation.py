@@ -24,7 +24,7 @@ def inherited_listener(environment: MutableMapping[str, str]) -> trio.SocketList
         return None
     if count != "1":
         raise DebugSocketError(
-            f"systemd passed {count or 'no'} sockets instead of one, the debug socket; check wharfinger.socket"
+            f"systemd passed {count or 'no'} sockets; exactly one is expected, the debug socket; check wharfinger.socket"
         )
     try:
         inherited = socket.socket(fileno=FIRST_DESCRIPTOR)

@@ -53,7 +53,7 @@ class BatchEntry:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The content of an executable: its hooks in the order of their indexes, and its other abilities."""
+    """The content of an executable: its hooks in the order of their indexes, and the further commands that it supports."""
 
     hooks: tuple[BatchEntry, ...]
     readiness: HookConfig | None

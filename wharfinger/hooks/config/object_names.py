@@ -24,8 +24,8 @@ def need_object_name(name: str, what: str) -> str:
     """Return ``name`` if it can be the name of an object; ``what`` is its place. Raises NameFormatError."""
     if not _NAME.fullmatch(name):
         raise NameFormatError(
-            f"{what}: {name[:_MAX_SHOWN]!r} is not a name of an object: up to 253 letters, digits, '-', '.', ':', '_', with a "
-            "letter or digit at both ends"
+            f"{what}: {name[:_MAX_SHOWN]!r} is not a valid name of an object; a name has up to 253 letters, digits, '-', '.', "
+            "':', '_', with a letter or digit at both ends"
         )
     return name
 
@@ -34,7 +34,7 @@ def need_namespace(name: str, what: str) -> str:
     """Return ``name`` if it can be the name of a namespace. Raises NameFormatError."""
     if not is_label(name):
         raise NameFormatError(
-            f"{what}: {name[:_MAX_SHOWN]!r} is not a name of a namespace: up to 63 lower-case letters, digits, '-', with a "
-            "letter or digit at both ends"
+            f"{what}: {name[:_MAX_SHOWN]!r} is not a valid name of a namespace; a name has up to 63 lower-case letters, "
+            "digits, '-', with a letter or digit at both ends"
         )
     return name

@@ -1,6 +1,6 @@
 """The hooks of all started packages: each package's monitors live in a task of their own, from `start` to `stop`.
 
-Starting waits until the package's bindings have listed, and fails with the error that prevented it; a start that is
+Starting waits for the first list of each watch of the package's bindings, and fails if one of them does; a start that is
 cancelled leaves nothing behind. Stopping waits until everything that belongs to the package has ended. All packages share
 the schedules, which have one clock, and the watches, one for each thing that any package watches.
 """

@@ -103,7 +103,9 @@ class RunFolder:
         if not stat.S_ISREG(status.st_mode):
             raise HookError(self.hook, "the hook replaced it with something that is not a plain file", file=variable)
         if self.user is not None and status.st_uid != self.user.uid:
-            raise HookError(self.hook, "the hook replaced it with a file of another user", file=variable)
+            raise HookError(
+                self.hook, f"the hook replaced {variable} with a file that another user owns", file=variable
+            )
 
     def remove_if_plain(self, spares: SpareFolders) -> bool:
         """Remove the folder if it contains only its own files, which is fast; return False if `remove` must be called.

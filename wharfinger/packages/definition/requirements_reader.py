@@ -209,5 +209,5 @@ def _check_application(name: str, path: str, *, of_module: bool) -> None:
         raise ShapeError(f"{path}: {name[:130]!r} cannot be an application; write instance, or namespace/instance")
     if of_module and not slash:
         raise ShapeError(
-            f"{path}: {name}: a Module is in no namespace, so it names that of an application; write namespace/{name}"
+            f"{path}: {name}: a Module has no namespace, so it must name the application's; write namespace/{name}"
         )

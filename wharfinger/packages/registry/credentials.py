@@ -144,8 +144,8 @@ def realm_url(challenge: BearerChallenge, *, registry: httpx.URL) -> httpx.URL:
         raise RegistryError(f"registry {registry.netloc.decode()}: its token realm is no http(s) URL", transient=False)
     if realm.scheme == "http" and registry.scheme != "http":
         raise RegistryError(
-            f"registry {registry.netloc.decode()}: it wants the password sent to {realm.host} over plain http; refused, "
-            "ask its operator to offer the realm over https",
+            f"registry {registry.netloc.decode()}: it asks for the password to be sent to {realm.host} over plain http, so it "
+            "was not sent; ask its operator to offer the realm over https",
             transient=False,
         )
     return realm

@@ -2,8 +2,9 @@
 
 Starting Helm takes 30 to 50 ms of the processor, rendering a small chart 3. So a worker (the program of ``engine/``) stays, and
 renders what ``helm template`` would, byte by byte. Each slot of the pool is a task with at most one worker, which is started
-on demand, ends when it has been idle for IDLE_S, and is replaced after MAX_RENDERS renders or when its heap has grown beyond
-MAX_HEAP. A chart that takes too long, answers too much or kills its worker costs that worker and its own render only.
+on demand, ends when it has been idle for IDLE_S,
+and is replaced after MAX_RENDERS renders or when its heap has grown beyond MAX_HEAP. A chart that takes too long, answers
+too much or kills its worker costs that worker and its own render only, and so does a render whose caller is cancelled.
 
 A worker has the environment, the memory limit and the folder of a run of Helm. It exits when its input ends, even while it
 renders, so it does not outlive the daemon.
@@ -71,6 +72,8 @@ class _Job:
     def __init__(self, message: bytes) -> None:
         self.message = message
         self.done = trio.Event()
+        self.abandoned = trio.Event()
+        """Set when the caller does not wait any more."""
         self.result: Outcome | ProcessError | None = None
 
     def finish(self, result: Outcome | ProcessError) -> None:
@@ -115,7 +118,10 @@ class ChartEngine:
             await self._jobs.send(job)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             job.shut_down()
-        await job.done.wait()
+        try:
+            await job.done.wait()
+        finally:
+            job.abandoned.set()
         if isinstance(job.result, ProcessError):
             raise job.result
         if job.result is None:
@@ -156,7 +162,7 @@ class ChartEngine:
         payload = None
         with trio.move_on_after(self._limits.wall_s):
             try:
-                payload = await self._talk(worker, job.message)
+                payload = await self._talk_until_abandoned(worker, job)
             except FrameError:
                 job.finish(_ended(Ending.OUTPUT_LIMIT, 1, b""))
                 return False
@@ -178,6 +184,26 @@ class ChartEngine:
         else:
             job.finish(Outcome(Ending.EXITED, answer.code, output, errors[-STDERR_BYTES:], _NO_USAGE))
         return answer.heap <= MAX_HEAP
+
+    async def _talk_until_abandoned(self, worker: Worker, job: _Job) -> bytes | None:
+        """Return the answer; None if the caller has left: then the worker is ended, so that it does not hold its slot."""
+        payload: bytes | None = None
+        failure: FrameError | trio.BrokenResourceError | None = None
+
+        async def leave(scope: trio.CancelScope) -> None:
+            await job.abandoned.wait()
+            scope.cancel()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(leave, nursery.cancel_scope)
+            try:
+                payload = await self._talk(worker, job.message)
+            except (FrameError, trio.BrokenResourceError) as error:
+                failure = error
+            nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return payload
 
     async def _talk(self, worker: Worker, message: bytes) -> bytes:
         """Send a message and return the answer.

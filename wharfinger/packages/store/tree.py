@@ -85,7 +85,7 @@ def build_tree(
 
 
 def read_record(tree: Path) -> TreeRecord | None:
-    """Return the record of a tree, or None if there is no tree, or no readable record."""
+    """Return the record of a tree, or None if there is no tree, or its metadata file cannot be read."""
     try:
         with (tree / RECORD_FILE).open("rb") as file:
             document = decode_json(file.read(MAX_RECORD + 1), max_bytes=MAX_RECORD, what=RECORD_FILE)
@@ -103,7 +103,7 @@ def sound_record(tree: Path, should_stop: Callable[[], bool] = lambda: False) ->
     record = read_record(tree)
     if record is None:
         if tree.exists():
-            log.warning("package sha256:%s: its tree has no readable record; it will be unpacked again", tree.name)
+            log.warning("package sha256:%s: its metadata file cannot be read; the package is unpacked again", tree.name)
         return None
     if record.content == content_digest(tree / PACKAGE_FOLDER, should_stop):
         return record

@@ -395,7 +395,7 @@ async def _try_containment(containment: Containment) -> None:
         if measure.holds:
             log.info("hooks: %s", measure.what)
         else:
-            log.warning("hooks: not enforced: %s: %s", measure.what, measure.why)
+            log.warning("hooks run without this limit: %s: %s", measure.what, measure.why)
     try:
         await try_cell(containment)
     except HookError as error:

@@ -141,9 +141,7 @@ class Draft:
 
 
 def _relisted(index: "_Index", who: Id, before: tuple[Id, ...], after: tuple[Id, ...]) -> "_Index":
-    """Return the index with ``who`` under each of ``after``, and no longer under the other ids of ``before``, if it was
-    there.
-    """
+    """Return the index in which ``who`` is listed under all ids in ``after``, and no longer under the others in ``before``."""
     kept: Collection[Id] = after if len(after) < _FEW else set(after)
     for key in before:
         if key not in kept:

@@ -1,12 +1,12 @@
-"""A plan: whether a set of Applications and Modules can converge, without any cluster. For `wharfinger plan`.
+"""A plan, which computes without a cluster whether a set of Applications and Modules can converge. For `wharfinger plan`.
 
 The daemon's engine runs to its fixpoint (:mod:`~wharfinger.runtime.fixpoint.converge`, with the bodies of
 :mod:`~wharfinger.runtime.plan.bodies`), for a cluster that has the given resources and nothing else. So every result follows
 from the files: the packages that would be on, their order, and for each other package the reason, followed to its root by
 the code behind `wharfinger why` (:mod:`~wharfinger.runtime.why.explanation`).
 
-Enabled scripts (they count as having no objection, and the plan names them), hooks, settings and the cluster are not asked.
-A suspended package counts as not there yet, so its dependents wait.
+Hooks, settings and the cluster are not consulted, nor are ``enabled`` scripts: the plan assumes that they agree, and names
+them. A suspended package counts as absent, so its dependents wait.
 """
 
 from collections.abc import Callable, Mapping

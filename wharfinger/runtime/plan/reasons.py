@@ -95,7 +95,7 @@ class Explainer:
 
 
 def _ends(causes: tuple[CauseSnapshot, ...]) -> tuple[CauseSnapshot, ...]:
-    """Return a chain of at most MAX_CAUSES; the middle of a longer one is counted."""
+    """Return the chain, at most MAX_CAUSES long: the middle of a longer one is replaced by the number of its causes."""
     if len(causes) <= MAX_CAUSES:
         return causes
     first, last = causes[: MAX_CAUSES // 2], causes[-(MAX_CAUSES // 2 - 1) :]

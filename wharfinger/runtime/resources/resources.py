@@ -168,7 +168,7 @@ def is_object_name(text: str) -> bool:
 
 
 def is_deleting(obj: JsonObject) -> bool:
-    """Return whether a deletion was requested; finalizers hold the object."""
+    """Return whether a deletion was requested; the object may still exist because of finalizers."""
     return find(obj, "metadata", "deletionTimestamp") is not None
 
 

@@ -97,8 +97,8 @@ async def patch_settings(instance: Instance, tools: Tools, hook: str, patch: Seq
     if definition.layout is not Layout.MODULE_FOLDER:
         raise HookRunError(
             hook,
-            "it patches the configuration values: those are the resource's spec.settings, "
-            "which only hooks of a module folder may change",
+            "it patches the settings of the package (spec.settings), which only hooks of packages in addon-operator's "
+            "layout may change",
         )
     for attempt in range(ATTEMPTS):
         try:

@@ -60,7 +60,7 @@ class RuleScope:
         return cls(schema, 1, TotalCost(), is_root=True)
 
     def child(self, schema: JsonObject) -> "RuleScope":
-        """Return the scope of a member or an item."""
+        """Return the place of a member or an item, for its rules."""
         times = _most_elements(self.schema)
         count = None if self.cardinality is None or times is None else min(self.cardinality * times, MOST)
         kind = schemas.text(self.schema, "type")
