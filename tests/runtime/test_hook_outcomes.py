@@ -101,7 +101,7 @@ async def test_the_settings_are_not_a_hooks_to_patch(tmp_path: Path) -> None:
     patch: JsonObject = {"op": "add", "path": "/hooked/mode", "value": "fast"}
     async with open_world(tmp_path) as world:
         hook = leaving(patch, variable="CONFIG_VALUES_JSON_PATCH_PATH")
-        assert "only hooks of a module folder may change" in await installed(world, tmp_path, hook, state="Failed")
+        assert "only hooks of packages in addon-operator" in await installed(world, tmp_path, hook, state="Failed")
 
 
 async def test_a_patch_that_changes_nothing_is_not_recorded(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_module_says_where_an_application_is() -> None:
         DependsOn("Application", "shared", "web.v2", parse_constraint("")),
     )
     with pytest.raises(
-        FormatError, match=r"dependsOn\[0\]\.namespace: required, since a Module has no namespace itself"
+        FormatError, match=r"dependsOn\[0\]\.namespace: required, since a Module has no namespace of its own"
     ):
         read("[{kind: Application, name: web}]", own="ingress", namespace="")
 

@@ -7,7 +7,7 @@
       - {kind: Application, namespace: shared, name: mail}
       - {kind: Module, name: ingress, version: ">=1.2"}
 
-A Module is in no namespace, so a Module that depends on an Application must name the Application's namespace. All entries
+A Module has no namespace, so a Module that depends on an Application must name the Application's namespace. All entries
 are mandatory; other kinds of requirements can only be written in a package.
 """
 
@@ -67,10 +67,10 @@ def _read_one(entry: JsonObject, namespace: str, where: str) -> DependsOn:
         raise ShapeError(f"{where}.name: {name[:80]!r} cannot be the name of {_article(kind)}")
     if kind == "Module":
         if given:
-            raise ShapeError(f"{where}.namespace: a Module is in no namespace; leave it out")
+            raise ShapeError(f"{where}.namespace: a Module has no namespace; leave it out")
         namespace = ""
     elif not (namespace := given or namespace):
-        raise ShapeError(f"{where}.namespace: required, since a Module is in no namespace itself")
+        raise ShapeError(f"{where}.namespace: required, since a Module has no namespace of its own")
     elif not is_package_name(namespace):
         raise ShapeError(f"{where}.namespace: {namespace[:80]!r} cannot be a namespace")
     return DependsOn(kind, namespace, name, constraint_at(text(entry, "version", where), f"{where}.version"))
