@@ -42,7 +42,7 @@ STEPS = (
     "annotation reload.wharfinger.dev/page of Deployment web's pod template: ",
     "namespace/team labeled",
     "limitrange/namespace-defaults",
-    "nobody listens at 127.0.0.1:",
+    "no process listens at 127.0.0.1:",
     "application.wharfinger.dev/web patched",
     "as it was since",
     "stages it went through: Configured, ManifestsApplied",

@@ -14,6 +14,7 @@ import trio
 from tests.packages.support.charts import chart
 from wharfinger.formats.json.value import JsonObject, as_object, find, find_object
 from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.packages.rendering.chart_engine import ChartEngine
 from wharfinger.packages.rendering.helm_output import read_output
 from wharfinger.packages.rendering.helm_renderer import ClusterAccess, RenderLimits
 from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
@@ -116,6 +117,7 @@ class SimulatedHelm:
         ledger: ProcessLedger | None = None,
         limits: RenderLimits | None = None,
         access: ClusterAccess | None = None,
+        engine: ChartEngine | None = None,
     ) -> None:
         """The parameters of the real one; a simulated one needs none of them."""
 
