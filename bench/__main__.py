@@ -1,18 +1,18 @@
 """Run the benchmarks: ``python -m bench [--long] [PART ...]``.
 
 One row a measurement goes to standard output, and what is being measured to standard error. A row over its budget is
-measured again, with its part, and the lower ratio counts: other work on the machine can only make a ratio worse. The exit
-code is 1 if a budget is exceeded in every run, 2 for a wrong command line.
+measured again, with its part, and the lower ratio counts: other work on the machine can only make a ratio worse. Each run
+of a part has a process of its own, because the heap and the threads that one part leaves behind slow down the next. The
+exit code is 1 if a budget is exceeded in every run, 2 for a wrong command line.
 """
 
 import argparse
-import importlib
 import sys
 import time
 from collections.abc import Iterator
 from typing import Final, cast
 
-from bench.measure import Measure, Ratio
+from bench.measure import Ratio, in_child
 
 PARTS: Final = (
     "formats",
@@ -60,13 +60,12 @@ def main() -> int:
 
 def rows_of(part: str, *, long: bool) -> Iterator[Ratio]:
     """Yield the rows of a part; the part runs again while rows are over budget, at most RUNS times."""
-    measure = cast("Measure", importlib.import_module(f"bench.{part}").measure)
-    best = list(measure(long))
+    best = in_child(part, long)
     for run in range(2, 1 + RUNS):
         if not any(row.is_over for row in best):
             break
         _progress(f"measuring {part} again, run {run}: {sum(row.is_over for row in best)} over budget")
-        best = [min(pair, key=lambda row: row.ratio) for pair in zip(best, measure(long), strict=True)]
+        best = [min(pair, key=lambda row: row.ratio) for pair in zip(best, in_child(part, long), strict=True)]
     yield from best
 
 

@@ -1,14 +1,17 @@
-"""Measuring: the same work done by us and by a yardstick, in turns, in one process; what counts is the ratio.
+"""Measuring: the same work done by us and by a yardstick, in turns, in one process; the result is their ratio.
 
 Machines differ and are noisy; a ratio of medians from interleaved rounds is what can be compared between them.
 """
 
+import importlib
+import multiprocessing
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final
+from typing import Final, cast
 
 ROUNDS: Final = 9
 """After one to warm up. Fewer where a round takes seconds."""
@@ -59,6 +62,17 @@ class Ratio:
 
 Measure = Callable[[bool], Iterator[Ratio]]
 """The function ``measure`` of each benchmark module; its argument is True for the long rows."""
+
+
+def in_child(part: str, long: bool) -> list[Ratio]:
+    """Return the rows of a part, measured in a new process."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as child:
+        return child.submit(_measured, part, long).result()
+
+
+def _measured(part: str, long: bool) -> list[Ratio]:
+    measure = cast("Measure", importlib.import_module(f"bench.{part}").measure)
+    return list(measure(long))
 
 
 def compare(

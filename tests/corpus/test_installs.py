@@ -11,6 +11,7 @@ from tests.packages.support.charts import chart
 pytestmark = pytest.mark.unmeasured
 
 
+@pytest.mark.slow
 def test_the_daemon_installs_what_helm_installs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     version, _ = unpack("assorted", tmp_path)
     folder = version.folder.rename(tmp_path / "assorted-chart")

@@ -211,6 +211,7 @@ async def test_a_fork_bomb_ends_at_the_process_limit(prison: Prison) -> None:
         assert 0 < len(got) < PROCESSES, outcome
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("prison", WITH_LIMITED_PROCESSES, indirect=True)
 async def test_a_fork_bomb_that_goes_on_is_ended(prison: Prison) -> None:

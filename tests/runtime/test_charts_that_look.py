@@ -53,6 +53,7 @@ def install(folder: Path, kubeconfig: Path, package: str) -> Kubectl:
     return kubectl
 
 
+@pytest.mark.slow
 def test_definitions_of_subcharts_come_before_the_chart_is_rendered(tmp_path: Path) -> None:
     """The shape of large operators' charts; the corpus compares the same chart with what helm makes of it."""
     shutil.copytree(ROOT / "tests" / "charts" / "observing", tmp_path / "packages" / "observing")
@@ -67,6 +68,7 @@ def test_definitions_of_subcharts_come_before_the_chart_is_rendered(tmp_path: Pa
         assert settings == "a: 1\n\n\n"
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     "place", ["crds/a.yaml", "templates/a.yaml", "charts/db/crds/a.yaml", "charts/db/templates/a.yaml"]

@@ -42,6 +42,7 @@ def hanging(kubectl: Kubectl) -> int:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_a_healthy_release_is_ready_within_seconds_beside_two_that_hang(tmp_path: Path) -> None:
     chart(tmp_path / "packages" / "many", "many", "1.0.0", {"templates/many.yaml": MANY})

@@ -149,6 +149,7 @@ def test_a_hook_finds_what_is_beside_it_in_the_folder_that_was_given(tmp_path: P
         assert said(running, "beside").startswith("found found []. ")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize(("options", "may"), [((), False), (("--hook-credentials", "all"), True)])
 def test_an_applications_hook_does_not_act_as_the_daemon_unless_that_was_asked_for(

@@ -46,6 +46,7 @@ def folder_spec(folder: Path) -> str:
     return f"{{folder: {{path: '{folder}'}}}}"
 
 
+@pytest.mark.slow
 async def test_killed_during_a_download(tmp_path: Path) -> None:
     """Half a blob is nothing; the next daemon fetches it whole."""
     noise = random.Random(3).randbytes(512 * 1024).hex()  # noqa: S311 - compresses to half, which is still a lot

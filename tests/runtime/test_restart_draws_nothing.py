@@ -105,6 +105,7 @@ def ready(running: Program, *names: str) -> None:
         running.wait_line(f"{name}: Ready")
 
 
+@pytest.mark.slow
 def test_a_start_that_finds_nothing_changed_changes_nothing(tmp_path: Path) -> None:
     """Also of packages that were installed before another one brought kinds of its own, or was switched on."""
     packages(tmp_path / "packages")

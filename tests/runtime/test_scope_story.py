@@ -79,6 +79,7 @@ def let_through(kubectl: Kubectl) -> None:
     assert kubectl("get", "namespace", "evilns2", "--output=name")
 
 
+@pytest.mark.slow
 def test_the_attack_is_refused_with_name_and_remedy_until_the_namespace_is_labelled(tmp_path: Path) -> None:
     with world(tmp_path) as (_running, kubectl):
         install(kubectl, tmp_path)

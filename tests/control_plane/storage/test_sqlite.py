@@ -114,6 +114,7 @@ def test_a_file_is_held_by_one(tmp_path: Path) -> None:
         assert again.revision == storage.revision
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 def test_it_survives_kill_at_any_moment(tmp_path: Path) -> None:
     """One file, writers killed one after the other: what they said is there, at most one commit more, nothing older."""

@@ -233,6 +233,7 @@ class CancelAtStep(trio.abc.Instrument):
                 self.scope.cancel()
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_cancelled_at_each_await_nothing_partial_is_published(tmp_path: Path) -> None:
     registry = MemoryRegistry()

@@ -310,6 +310,7 @@ def wait_ready(kubeconfig: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.unmeasured
 async def test_killed_and_started_again_it_goes_on(tmp_path: Path) -> None:
     """`kill -9` right after the wish was heard; the next daemon takes the package to Ready, and the one after that leaves

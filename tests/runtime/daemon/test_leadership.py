@@ -149,6 +149,7 @@ def kubectl(kubeconfig: Path, *arguments: str) -> str:
     return run("kubectl", *arguments, env={"KUBECONFIG": str(kubeconfig)})
 
 
+@pytest.mark.slow
 def test_two_daemons_of_one_cluster_work_one_after_the_other(tmp_path: Path) -> None:
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path / "one", kubeconfig) as first:
         first.wait_line("ready:")
