@@ -67,7 +67,8 @@ async def test_a_life(autojump_clock: MockClock) -> None:
         assert (second.release.revision, second.release.status) == (2, ReleaseStatus.PENDING_UPGRADE)
         await at.ours.tidy([done, await at.ours.mark(second, ReleaseStatus.DEPLOYED, "Upgrade complete")])
         assert await at.statuses() == [(1, "superseded"), (2, "deployed")]
-        assert [name_of(obj) for obj in await at.ours.possible_objects(await at.ours.history(OWNER))] == ["a", "b"]
+        (objects,) = await at.ours.possible_objects(await at.ours.history(OWNER))
+        assert [name_of(obj) for obj in objects] == ["a", "b"]
         await at.ours.remove_all(OWNER)
         assert await at.statuses() == []
 

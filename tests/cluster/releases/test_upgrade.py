@@ -19,7 +19,7 @@ from wharfinger.cluster.releases.request import Outcome, ReleaseRequest
 from wharfinger.cluster.releases.upgrade import EmptyReleaseError
 from wharfinger.cluster.watch.object_waits import Laggards
 from wharfinger.formats.json.value import JsonObject, encode_json, find
-from wharfinger.kube.resource import ObjectKey
+from wharfinger.kube.resource import ObjectKey, name_of
 
 SIX = (
     "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: web}\n",
@@ -100,6 +100,32 @@ async def test_after_a_restart_nothing_is_written_where_nothing_changed(autojump
             assert (await engine.upgrade(six())).outcome is Outcome.UNCHANGED
             assert engine.unchanged(six()) is not None
         assert transport.writes == []
+
+
+@pytest.mark.parametrize("wanted", ["1", "2"])
+async def test_after_a_restart_an_interrupted_revision_proves_nothing_about_its_objects(
+    wanted: str, autojump_clock: MockClock
+) -> None:
+    """The second revision fails after one of its two objects was written; its record does not say which one."""
+
+    def pair(version: str) -> ReleaseRequest:
+        return request(config_map("a", v=version), config_map("b", v=version))
+
+    async with cluster() as (client, transport):
+        async with open_engine(client) as engine:
+            await engine.upgrade(pair("1"))
+            transport.fault = lambda asked: (
+                status(422, "Invalid") if asked.method == "PATCH" and asked.url.path.endswith("/b") else None
+            )
+            with pytest.raises(InvalidError):
+                await engine.upgrade(pair("2"))
+            transport.fault = lambda _: None
+        async with open_engine(client) as engine:
+            await engine.restore("web", "default")
+            await engine.upgrade(pair(wanted))
+        resource = await client.resource_type("v1", "ConfigMap")
+        maps = {name_of(one): one.get("data") for one in (await client.list(resource, "default")).items}
+        assert {name: maps[name] for name in ("a", "b")} == {"a": {"v": wanted}, "b": {"v": wanted}}
 
 
 # -- accidents

@@ -144,14 +144,11 @@ class RecordKeeper:
         except FormatError as error:
             raise ReleaseError(f"{error}; its objects are not known; check `helm get manifest`") from error
 
-    async def possible_objects(self, history: Sequence[Stored]) -> list[JsonObject]:
-        """Return the objects that may be in the cluster: those of the last deployed revision and of every attempt after it."""
+    async def possible_objects(self, history: Sequence[Stored]) -> list[list[JsonObject]]:
+        """Return the objects that may be in the cluster, by revision: the last deployed one, and every attempt after it."""
         revisions = [stored.release for stored in history]
         deployed = [at for at, one in enumerate(revisions) if one.status is ReleaseStatus.DEPLOYED]
-        objects: list[JsonObject] = []
-        for release in revisions[deployed[-1] if deployed else 0 :]:
-            objects += await self.objects_of(release)
-        return objects
+        return [await self.objects_of(release) for release in revisions[deployed[-1] if deployed else 0 :]]
 
     async def _create(self, release: Release) -> Stored:
         create = partial(self._store.create, release)

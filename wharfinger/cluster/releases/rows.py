@@ -12,7 +12,7 @@ A kind is watched for as long as it has rows.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
 import trio
@@ -85,15 +85,19 @@ class ReleaseRows:
         lives: Mapping[Identity, JsonObject | None],
         before: Mapping[Identity, PackedJson],
         progress: Progress,
+        *,
+        unsure: Container[Identity] = (),
     ) -> None:
         """Apply these rows: one wave. ``lives``: objects as they were read just now; ``before``: as applied before.
+
+        ``unsure``: objects that are applied in any case, because an attempt that did not end may have changed them.
 
         Raises ForeignObjectError if another release came first, otherwise the error of the row that failed permanently, or
         too often.
         """
         for row in rows:
             check_free(self._table.snapshot(), row.identity, row.owner)
-        changed = [row for row in rows if not self._is_done(row, lives, before)]
+        changed = [row for row in rows if row.identity in unsure or not self._is_done(row, lives, before)]
         for row in changed:
             if (body := before.get(row.identity)) is not None:
                 self._operations.replaces(row.identity, body)

@@ -13,6 +13,7 @@ their namespace, and objects elsewhere are not.
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from wharfinger.cluster.api.bounded_map import each
 from wharfinger.cluster.apply.left_objects import find_left
@@ -63,7 +64,7 @@ class Uninstall:
         history = await keeper.settled(owner)
         if not history:
             return await self._without_record()
-        rows = await self._rows(await keeper.possible_objects(history))
+        rows = await self._rows(list(chain.from_iterable(await keeper.possible_objects(history))))
         last = history[-1]
         if self._orphan:
             result = await self._leave_behind(rows)

@@ -80,11 +80,15 @@ class Done:
 
 @dataclass(slots=True)
 class _View:
-    """The result of the checks. ``leaving``: rows of objects that may exist and are not in the manifest."""
+    """The result of the checks. ``leaving``: rows of objects that may exist and are not in the manifest.
+
+    ``unsure``: objects that an interrupted attempt may have changed, or not: what was applied last is not known.
+    """
 
     survey: Survey = field(default_factory=Survey)
     history: list[Stored] = field(default_factory=list)
     before: dict[Identity, PackedJson] = field(default_factory=dict)
+    unsure: set[Identity] = field(default_factory=set)
     leaving: tuple[DesiredObject, ...] = ()
 
 
@@ -177,9 +181,10 @@ class Upgrade:
         await each([self._check_namespace, survey, read], lambda look: look(), limit=3)
         there = {row.identity: row for row in self._tools.rows.of(self._owner)}
         if not self._whole and view.history:
-            recorded = await self._tools.keeper.possible_objects(view.history)
-            for row in await rows_of(self._tools.client, self._owner, recorded, request.drift):
-                there.setdefault(row.identity, row)
+            for objects_of_revision in await self._tools.keeper.possible_objects(view.history):
+                for row in await rows_of(self._tools.client, self._owner, objects_of_revision, request.drift):
+                    if there.setdefault(row.identity, row).body != row.body:
+                        view.unsure.add(row.identity)
         wanted = {row.identity for row in view.survey.rows}
         view.before = {identity: row.body for identity, row in there.items()}
         view.leaving = tuple(row for identity, row in there.items() if identity not in wanted)
@@ -211,9 +216,9 @@ class Upgrade:
                 arrived = await patiently(self._arrived(survey.coming), also=(UnknownKindError,))
                 rows += arrived.rows
                 lives = {**lives, **arrived.lives}
-                await self._put(arrived.rows, lives, view.before)
+                await self._put(arrived.rows, lives, view)
             part = [row for row in survey.rows if row.wave == wave]
-            await self._put(part, lives, view.before)
+            await self._put(part, lives, view)
             await self._await_definitions(part, survey.lives)
         return tuple(rows)
 
@@ -224,7 +229,7 @@ class Upgrade:
         self,
         rows: Sequence[DesiredObject],
         lives: Mapping[Identity, JsonObject | None],
-        before: Mapping[Identity, PackedJson],
+        view: _View,
     ) -> None:
         if not rows:
             return
@@ -235,7 +240,7 @@ class Upgrade:
             with self._tools.interruption.waiting(f"the end of {next(iter(going)).key}"):
                 await wait_gone(self._tools.client, uids, progress=self._progress)
             lives = {**lives, **{row.identity: None for row in going}}
-        await self._tools.rows.put(rows, lives, before, self._progress)
+        await self._tools.rows.put(rows, lives, view.before, self._progress, unsure=view.unsure)
 
     async def _await_definitions(
         self, rows: Iterable[DesiredObject], lives: Mapping[Identity, JsonObject | None]
