@@ -1,11 +1,12 @@
-"""What is in a control plane, in a form in which two of them can be compared.
+"""The objects of a control plane, in a form in which two control planes can be compared.
 
-Left out is what no two servers agree on (uids, versions, times, who manages what, addresses given out), what controllers say
-(``status``) and make (a StatefulSet's claims, objects with owners, what every namespace is furnished with), and release records,
-which are compared by themselves.
+Left out is everything in which two servers always differ (uids, versions, times, managers, allocated addresses, ports and
+names), everything that controllers write (``status``) or create (a StatefulSet's claims, objects with owners, the default
+objects of a namespace, the APIServices of definitions), and release records, which are compared separately.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
@@ -39,6 +40,12 @@ _GIVEN_OUT: Final = {
     "Service": (("spec", "clusterIP"), ("spec", "clusterIPs")),
     "PersistentVolumeClaim": (("spec", "volumeName"), ("metadata", "finalizers")),
 }
+_ALLOCATED: Final = re.compile(
+    r'(?<="nodePort": )\d+|(?<="healthCheckNodePort": )\d+|(?<="kube-api-access-)[a-z0-9]{5}(?=")'
+)
+"""The ports of Services and the name of a Pod's token volume, which servers draw at random."""
+_AUTOMATIC: Final = "kube-aggregator.kubernetes.io/automanaged"
+"""The label of the APIServices that the server creates for definitions."""
 _SKIPPED_KINDS: Final = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ControllerRevision"})
 _FURNITURE: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 
@@ -125,13 +132,14 @@ def _is_beside_the_point(obj: JsonObject) -> bool:
         or find_str(obj, "type").startswith(("helm.sh/", "wharfinger.dev/"))
         or bool(find_list(obj, "metadata", "ownerReferences"))
         or managers == {"kube-controller-manager"}
+        or (kind == "APIService" and bool(find_str(obj, "metadata", "labels", _AUTOMATIC)))
     )
 
 
 def _comparable(obj: JsonObject, uids: Mapping[str, str]) -> JsonObject:
     for path in (*_PASSING, *_GIVEN_OUT.get(find_str(obj, "kind"), ())):
         obj = _without(obj, path)
-    text = json.dumps(obj)
+    text = _ALLOCATED.sub("0", json.dumps(obj))
     for uid, name in uids.items():
         if uid:
             text = text.replace(uid, f"uid of {name}")

@@ -129,7 +129,7 @@ async def _watch(worker: Worker, died: list[EmbeddedError], block: trio.CancelSc
 
 
 def _last_words(worker: Worker, status: int | None = None) -> str:
-    """Its exit status, and its last lines on standard error."""
+    """Return the exit status of the process, and its last lines on standard error."""
     lines = [line.strip() for line in worker.stderr_tail().decode(errors="replace").splitlines() if line.strip()]
     ended = "" if status is None else f"killed by signal {-status}; " if status < 0 else f"exit status {status}; "
     return ended + (" | ".join(lines[-_LAST_LINES:]) or "it said nothing on standard error")

@@ -77,7 +77,7 @@ class Backend:
         return self.storage.committed == self.storage.revision
 
     def commit(self) -> None:
-        """Commit what was written. Raises CommitError; then all of it is undone."""
+        """Commit all writes. Raises CommitError after undoing them."""
         changes, self._unheralded = self._unheralded, []
         try:
             self.storage.commit()

@@ -94,7 +94,7 @@ def _faults(args: argparse.Namespace) -> "Faults":
 
 
 def _tell_of_faults() -> None:
-    """Every fault that is injected becomes a line on standard error."""
+    """Print a line on standard error for each injected fault."""
     log = logging.getLogger("wharfinger.control_plane.faults")
     log.handlers[:] = [logging.StreamHandler()]
     log.setLevel(logging.INFO)

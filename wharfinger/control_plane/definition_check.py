@@ -16,10 +16,10 @@ from wharfinger.formats.json.value import JsonObject
 
 
 def refused_fields(document: JsonObject) -> list[tuple[str, str]]:
-    """Return what the server would refuse of a new definition: fields, each with a sentence; ``spec`` for a document that
-    is no definition.
+    """Return the fields of a new definition that the server would refuse, each with a sentence.
 
-    Fields that the server would remove are not reported. Neither is ``status``, which the server writes from the spec.
+    ``spec`` stands for a document that is not a definition. Fields that the server would remove are not reported. Neither is
+    ``status``, which the server derives from the spec.
     """
     served = _served()
     try:

@@ -85,7 +85,7 @@ async def open_control_plane(
 
 @cache
 def _process_authority() -> str:
-    """Return the authority in namespaces if nothing is served over TLS; it has signed nothing."""
+    """Return the authority that namespaces show if nothing is served over TLS; it has signed nothing."""
     # Imported here: the library takes as long as the rest of the server.
     from wharfinger.control_plane.access.certificates import new_authority  # noqa: PLC0415
 
@@ -95,7 +95,7 @@ def _process_authority() -> str:
 def assemble(
     storage: Storage, now: Callable[[], datetime], randomness: Randomness | None, token: str | None
 ) -> ControlPlane:
-    """Assemble the parts; nothing runs yet."""
+    """Assemble the parts without starting any of them."""
     catalog, bells = Catalog(), Bells()
     backend = Backend(storage, catalog, now, randomness)
     upkeep = DefinitionUpkeep(backend, _served(catalog, "apiextensions.k8s.io", "customresourcedefinitions"))

@@ -133,7 +133,7 @@ def load_service_account(folder: Path, environ: Mapping[str, str]) -> Connection
 
 @dataclass(frozen=True, slots=True)
 class TokenFileAuthorization:
-    """A bearer token in a file that another process rotates; it is read at every call (the caller caches for a while)."""
+    """A bearer token in a file that another process rotates. The file is read at every call; the caller caches the token."""
 
     path: Path
 

@@ -269,7 +269,7 @@ class HttpClusterClient:
         self._catalog_until = -1.0
 
     async def _current_catalog(self, fresh_at: float | None = None) -> Catalog:
-        """Return the cached catalog; ask for it anew if it was discarded, or if it is too old at ``fresh_at``."""
+        """Return the cached catalog; discover it again if it was discarded, or if it is too old at ``fresh_at``."""
         number = self._catalog_number
         stale = self._catalog_until < 0 or (fresh_at is not None and fresh_at >= self._catalog_until)
         if self._catalog is None or stale:

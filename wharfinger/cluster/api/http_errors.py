@@ -101,7 +101,9 @@ def error_of_status(status: JsonObject, what: str) -> ApiError:
 
 
 def unreachable(server: str, what: str, error: Exception) -> UnreachableError:
-    """Return the error for a missing answer; it has the server, the request, and the transport's message or that of its cause."""
+    """Return the error for a missing answer, with the server, the request, and the message of the transport or of its
+    cause.
+    """
     words = str(error) or _TIMEOUTS.get(type(error).__name__, "")
     cause: BaseException | None = error
     for _ in range(8):

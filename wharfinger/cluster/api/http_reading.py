@@ -87,7 +87,9 @@ class HttpReader:
     async def raw_list(
         self, resource: ResourceType, namespace: str, selectors: dict[str, str], *, paged: bool
     ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
-        """Yield all objects as text, page by page, or in one page. Pages that are too large are requested anew, smaller."""
+        """Yield all objects as text, page by page or in one page. A page that is too large is requested again as smaller
+        ones.
+        """
         async with aclosing(self._raw_pages(resource, namespace, selectors, paged=paged)) as pages:
             yield pages
 

@@ -45,7 +45,7 @@ class GoingError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """An object as it was at a time (trio's clock); ``live`` is None if there was none."""
+    """An object as it was at a time (trio's clock); ``live`` is None if it did not exist."""
 
     live: JsonObject | None
     at: float
@@ -130,9 +130,9 @@ class ApplyOperations:
             scope.cancel(reason="the row is gone")
 
     def forget(self, identity: Identity) -> None:
-        """Discard the state of an object that is deleted or not ours any more.
+        """Discard the state of an object that is deleted or no longer ours.
 
-        Keep what `saw` and `replaces` passed on: it is for the next row of the object, which may be there already.
+        Keep what `saw` and `replaces` passed on: it is for the next row of the object, which may exist already.
         """
         self._departures.pop(identity, None)
         self._left.pop(identity, None)
@@ -217,9 +217,9 @@ class ApplyOperations:
         return find_str(live, "metadata", "uid")
 
     def _check_owner(self, row: DesiredObject, live: JsonObject) -> None:
-        """Raise ForeignObjectError for a foreign object.
+        """Raise ForeignObjectError for an object of another release.
 
-        An applied object is still ours if only its annotations were removed.
+        An object that we applied is still ours if only its annotations were removed.
         """
         found, applied = owner_of(live), self._applied.get(row.identity)
         stripped = not found.name and not found.namespace

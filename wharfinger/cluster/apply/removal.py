@@ -81,7 +81,7 @@ async def judge_leaving(
 
 
 async def delete_exactly(client: ClusterClient, key: ObjectKey, uid: str) -> bool:
-    """Delete exactly this object; return False if it is gone, or if another object has its name, which is not ours."""
+    """Delete exactly this object. Return False if it is gone, or if its name now belongs to an object that is not ours."""
     try:
         await client.delete(key, uid=uid)
     except NotFoundError:

@@ -43,7 +43,7 @@ class Unattended:
         return tuple(every[identity] for identity in sorted(every, key=str))
 
     def attempted(self, attempt: Attempt[Identity, DesiredObject], failure: Failure[Identity] | None) -> None:
-        """Note the end of an attempt; ``failure`` is the failure as known now, None if the attempt succeeded."""
+        """Record the end of an attempt; ``failure`` is the current failure, None if the attempt succeeded."""
         owner = attempt.row.owner
         known = self._uncorrected.get(owner, {})
         text = known.get(attempt.key, "")
@@ -59,7 +59,7 @@ class Unattended:
         self._replace(self._uncorrected, owner, changed)
 
     def pruned(self, report: PruneReport) -> None:
-        """Note the end of a prune, and report what changed."""
+        """Record the end of a prune, and report the differences."""
         for owner, keys in report.gone.items():
             self.count += len(keys)
             self.tell_pruned(owner, tuple(keys))

@@ -300,7 +300,7 @@ def _properties(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _
 
 
 def _rest(old: JsonObject, new: JsonObject, path: str, place: _Place) -> _Found:
-    """Yield what the new schema narrows for fields that the old schema did not name and kept nevertheless."""
+    """Yield what the new schema forbids in fields that the old schema kept without naming them."""
     if find(new, _EMBEDDED) is True and find(old, _EMBEDDED) is not True:
         yield Narrowing(CrdRule.TYPE, path, "it must be a complete API object now")
     kept, rest = _unnamed(old), _unnamed(new)

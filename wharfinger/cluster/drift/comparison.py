@@ -41,9 +41,9 @@ SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class DriftedField:
-    """A JSON pointer to a changed field, and the manager that has it now: "" if it was removed, or no manager is known.
+    """A JSON pointer to a changed field, and the manager that has it now; "" if it was removed, or no manager is known.
 
-    An index in the pointer is that of the item in the object we want, as in its chart.
+    Indexes in the pointer count the items of the desired object, as in its chart.
     """
 
     pointer: str
@@ -56,7 +56,7 @@ class DriftedField:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One object that is not as it was applied: it is gone (``missing``), or fields of it are not ours any more."""
+    """An object that differs from what was applied: it is missing (``missing``), or some of its fields are no longer ours."""
 
     identity: Identity
     missing: bool
@@ -134,7 +134,7 @@ def identity_of_object(obj: JsonObject) -> Identity:
 
 
 def _lost(applied: Applied, owners: FieldOwners, desired: JsonObject, live: JsonObject) -> list[FieldPath]:
-    """Return the fields that were ours and are not, and those that are ours and have another value."""
+    """Return the fields that are no longer ours, and those that are ours and have another value."""
     lost = applied.owned.difference(owners.own).difference(owners.own_updates)
     paths = [path for path in lost.paths() if path[0] != STRING_DATA and _matters(path, desired, owners)]
     if desired.get("apiVersion") != live.get("apiVersion"):
@@ -169,7 +169,7 @@ def _changed_secrets(desired: JsonObject, live: JsonObject, owners: FieldOwners)
 
 
 def _writer(path: FieldPath, owners: FieldOwners, manager: str) -> Writer:
-    """Return the manager that has the field: another one, or ourselves, since a writer under our name leaves it ours."""
+    """Return the manager that has the field: another one, or ours, since a writer that uses our name leaves it ours."""
     writer = owners.writer_of(path)
     return Writer(manager) if writer is NOBODY and path in owners.own else writer
 

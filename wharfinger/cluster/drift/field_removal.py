@@ -20,7 +20,7 @@ def without_fields(obj: JsonObject, segments: Sequence[str], others: FieldSet) -
 
 
 def _left(value: JsonValue, segments: Sequence[str], others: FieldSet) -> Maybe:
-    """Return the rest of a value; ABSENT if nothing is left."""
+    """Return the remaining part of a value; ABSENT if nothing is left."""
     if isinstance(value, dict):
         left: JsonValue = _members_left(value, segments, others)
     elif isinstance(value, list):
@@ -57,7 +57,7 @@ def _items_left(value: list[JsonValue], segments: Sequence[str], others: FieldSe
 
 
 def _kept(inner: JsonValue, element: str, segments: Sequence[str], others: FieldSet) -> Maybe:
-    """Return the rest of one member or item; ``others`` own the set below its element."""
+    """Return the remaining part of a member or item; ``others`` own the set below its element."""
     rest, below = segments[1:], others.below(element)
     if not rest and element in others.members and not below:
         return ABSENT  # others own all of it
@@ -65,7 +65,7 @@ def _kept(inner: JsonValue, element: str, segments: Sequence[str], others: Field
 
 
 def _with_keys(kept: Maybe, item: JsonObject, element: str) -> JsonObject:
-    """Return the rest of an item with its keys, so that it can still be distinguished."""
+    """Return the remaining part of an item together with its keys, so that it can still be distinguished."""
     keys = keys_of(element)
     left = kept if isinstance(kept, dict) else {}
     return {name: left.get(name, value) for name, value in item.items() if name in left or name in keys}

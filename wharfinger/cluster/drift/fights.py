@@ -85,7 +85,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The object is not ours any more, or drift of it is not corrected now."""
+    """The object is no longer ours, or its drift is not corrected now."""
 
     identity: Identity
 

@@ -41,7 +41,7 @@ class ForeignChanges:
         self._told = told
 
     def heard(self, change: ForeignChange) -> None:
-        """Note that another writer changed something. Never waits."""
+        """Record that another writer changed something. Never waits."""
         self._left_alone(change.owner)
         if change.gone and not change.by_helm:
             self._nursery.start_soon(self._tell_gone, change, name=f"records of {change.owner}")

@@ -142,7 +142,7 @@ class DriftMonitor:
     # -- notifications
 
     def changed(self, key: ObjectKey, live: JsonObject | None) -> None:
-        """Note the present state of an object; None if it is gone, or no longer marked as a release's. Never waits."""
+        """Record the present state of an object; None if it is gone, or no longer marked as a release's. Never waits."""
         identity = identity_of(key)
         if live is not None:
             if not self._is_known(identity, live):
@@ -260,9 +260,9 @@ class DriftMonitor:
             self._close(identity)
 
     def _recorded(self, identity: Identity) -> None:
-        """Note that an object was applied: drop older suspicions, and end its drift.
+        """Record that an object was applied: discard older suspicions, and end its drift.
 
-        If fields were left to the managers that took them, they are still drift, and are checked again.
+        Fields that were left to the managers which took them are still drift; the object is checked again.
         """
         suspected, applied = self._known.suspects.get(identity, ""), self._applied.get(identity)
         if applied is not None and applied.partial:

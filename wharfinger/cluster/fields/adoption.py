@@ -25,7 +25,7 @@ _LAST_APPLIED: Final = ("f:metadata", "f:annotations", "f:kubectl.kubernetes.io/
 
 
 def adoption_patch(live: JsonObject, manager: str) -> list[JsonValue]:
-    """Return the JSON patch that makes the other tools' entries ours; [] if there are none, or none that can be read.
+    """Return the JSON patch that makes the other tools' entries ours; [] if there are none that can be read.
 
     The server refuses it (409) if the object changed meanwhile.
     """

@@ -35,7 +35,9 @@ class FieldConflict:
 
 
 class FieldConflictError(ConflictError):
-    """The fields to be changed were never ours. Permanent: one of the managers has to give them up."""
+    """Other managers own the fields to be changed, and they never were ours. Permanent: one of the managers has to give
+    them up.
+    """
 
     def __init__(self, key: ObjectKey, conflicts: tuple[FieldConflict, ...]) -> None:
         by: dict[str, list[str]] = {}

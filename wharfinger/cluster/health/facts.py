@@ -45,7 +45,7 @@ _FORBIDDEN: Final = 403
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """An object that a task is to judge; if ``obj`` is None, the task reads it."""
+    """An object to be judged by a task; if ``obj`` is None, the task reads the object first."""
 
     key: ObjectKey
     obj: JsonObject | None
@@ -105,14 +105,14 @@ class HealthFacts:
     # -- notifications
 
     def saw(self, key: ObjectKey, obj: JsonObject) -> None:
-        """Note an object from the watch; ignore it if a recent apply was answered with a newer state."""
+        """Record an object from the watch; ignore it if a recent apply was answered with a newer state."""
         identity, seen = identity_of(key), _sighting(obj)
         held = self._facts.get(identity)
         if held is None or not (seen.is_before(held.seen) and trio.current_time() < held.guarded):
             self._judge_now(identity, _Case(key, obj), seen)
 
     def answered(self, key: ObjectKey, obj: JsonObject) -> None:
-        """Note an object from the answer to an apply; ignore it if the watch has a newer state."""
+        """Record an object from the answer to an apply; ignore it if the watch has a newer state."""
         identity, seen = identity_of(key), _sighting(obj)
         held = self._facts.get(identity)
         if held is None or not seen.is_before(held.seen):
@@ -120,7 +120,7 @@ class HealthFacts:
             self._facts[identity] = replace(self._facts[identity], guarded=trio.current_time() + GUARD_S)
 
     def lost(self, key: ObjectKey) -> None:
-        """Note that an object is gone."""
+        """Record that an object is gone."""
         self._drop(identity_of(key))
 
     def _drop(self, identity: Identity) -> None:

@@ -62,7 +62,7 @@ OnHealth: TypeAlias = Callable[[Owner, Health], None]
 
 @dataclass(frozen=True, slots=True)
 class HealthStatistics:
-    """The counts of a monitor. ``objects``: live objects with a fact; ``open``: those being judged."""
+    """The counts of a monitor. ``objects``: live objects with a fact; ``open``: those whose readiness is being determined."""
 
     objects: int
     open: int
@@ -111,18 +111,19 @@ class HealthMonitor:
     # -- notifications
 
     def changed(self, key: ObjectKey, obj: JsonObject | None) -> None:
-        """Note a live object; None if it is gone. For `LiveObjects.listen`."""
+        """Record a live object; None if it is gone. For `LiveObjects.listen`."""
         if obj is None:
             self._facts.lost(key)
         else:
             self._facts.saw(key, obj)
 
     def applied(self, key: ObjectKey, response: JsonObject) -> None:
-        """Note the answer to an apply: from now on no wait ends on a state before it."""
+        """Record the answer to an apply; from now on no wait ends because of an older state."""
         self._facts.answered(key, response)
 
     def looked_up(self, resource: ResourceType, why: str | None) -> None:
-        """Note that a kind was looked up (""), ``why`` it cannot be, or that it is not watched any more (None).
+        """Record the result of looking up a kind: "" if it succeeded, the reason if it failed; None if it is not watched
+        any more.
 
         For `LiveObjects.listen`.
         """
@@ -245,7 +246,7 @@ class HealthMonitor:
                 self._on_health(owner, health)
 
     def _follow_unready(self, owner: Owner, health: Health) -> None:
-        """Note since when each laggard has been in its state, and when the next of them stalls."""
+        """Record how long each laggard has been in its state, and when the next of them counts as stalled."""
         self._stalls.pop(owner, None)
         if not health.known:
             return  # the former times are kept until everything is looked up again

@@ -59,14 +59,16 @@ NOBODY: Final = Holder("")
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """The verdict that the writer is not at work on the record any more; ``why`` completes "interrupted: …"."""
+    """The writer is not working on the record any more; ``why`` completes the message "interrupted: …"."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """The verdict that the writer may be at work; ``until`` is the end of the wait, and completes "… is at work on it; …"."""
+    """The writer may be working on the record; ``until`` says how long to wait, and completes the message "… is at work on
+    it; …".
+    """
 
     by: str
     until: str
@@ -83,7 +85,7 @@ class Sightings:
         self._since: OrderedDict[Hashable, tuple[Hashable, float]] = OrderedDict()
 
     def see(self, what: Hashable, state: Hashable, now: float) -> float:
-        """Note this state of a thing, and return since when it has been unchanged."""
+        """Record the state of a resource, and return since when it has been unchanged."""
         known, since = self._since.pop(what, (None, now))
         since = since if known == state else now
         self._since[what] = (state, since)
@@ -93,7 +95,7 @@ class Sightings:
 
 
 class Fencing:
-    """Judges pending records for ``ours``; ``clock`` is monotonic."""
+    """Decides about pending records on behalf of ``ours``; ``clock`` is monotonic."""
 
     def __init__(self, client: ClusterClient, ours: Holder, clock: Callable[[], float] = trio.current_time) -> None:
         self.ours = ours

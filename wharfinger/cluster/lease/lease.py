@@ -33,7 +33,7 @@ DEADLINE_SHARE: Final = 2 / 3
 
 
 class LeaseLostError(ClusterError):
-    """Another daemon holds the Lease, or may hold it soon; the work under it is over."""
+    """Another daemon holds the Lease, or may hold it soon; work that needs the Lease must stop."""
 
 
 class Lease:
@@ -137,7 +137,7 @@ class _Keeper:
         block.cancel(reason=f"the Lease is lost: {self.reason}")
 
     async def give_back(self) -> None:
-        """Give the Lease back if it is still ours. The outcome of an action that was under way does not count."""
+        """Give the Lease back if it is still ours. The result of a request that is under way is ignored."""
         self._step(core.Leave())
         if isinstance(self._state, core.Leaving):
             self._step(await self._perform())

@@ -64,7 +64,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Claiming:
-    """A write is under way that makes the Lease ours."""
+    """A write is under way that would make the Lease ours."""
 
     waiting: Waiting
 
@@ -86,7 +86,7 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """The Lease is not ours any more, for a reason; "" if it was given back."""
+    """The Lease is no longer ours, for a reason; "" if it was given back."""
 
     reason: str = ""
 
@@ -103,7 +103,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The write is done; it was begun at ``begun``."""
+    """The write, which began at ``begun``, is done."""
 
     record: LeaseRecord
     begun: float

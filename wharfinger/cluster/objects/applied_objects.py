@@ -27,7 +27,7 @@ _CRC_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """One object as it was answered. ``mark`` only means something to :func:`mark_of` in the same process."""
+    """An object as the server answered its apply. ``mark`` is only meaningful to :func:`mark_of` in the same process."""
 
     uid: str
     resource_version: str
@@ -118,7 +118,7 @@ class AppliedObjects:
         return self._applied.get(identity)
 
     def forget(self, identity: Identity) -> None:
-        """Forget an object that is not ours any more."""
+        """Forget an object that is no longer ours."""
         self._applied.pop(identity, None)
 
     def __len__(self) -> int:

@@ -40,9 +40,9 @@ def identity_of(key: ObjectKey) -> Identity:
 
 @dataclass(frozen=True, slots=True)
 class DesiredObject:
-    """One row: the object as it is applied, with labels and annotations; ``digest`` is of its text.
+    """One row: the object to apply, with labels and annotations; ``digest`` is the digest of its text.
 
-    ``wave`` is when it is applied among the objects of its owner; ``orphan``: removing the row leaves the object.
+    ``wave``: its place among the objects of its owner; ``orphan``: removing the row does not delete the object.
     """
 
     key: ObjectKey

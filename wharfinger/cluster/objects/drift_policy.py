@@ -51,10 +51,11 @@ class DriftMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """Fields that others may change: ``paths`` (JSON pointers, "" is the whole object) of the objects that fit everything else.
+    """Fields that others may change: ``paths`` (JSON pointers, "" is the whole object) of the objects that match everything
+    else.
 
-    ``subresource``, ``by`` and ``not_by`` are not for people to write: a rule that has them takes only what was written through
-    that subresource, by managers whose whole name fits the one pattern and not the other.
+    Users cannot set ``subresource``, ``by`` and ``not_by``. With them a rule only covers writes through that subresource, by
+    managers whose whole name matches ``by`` and not ``not_by``.
     """
 
     paths: tuple[str, ...]

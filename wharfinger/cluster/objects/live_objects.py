@@ -84,7 +84,7 @@ class _Followed:
 
 
 class LiveObjects:
-    """Made by :func:`open_live_objects`."""
+    """The watched kinds, made by :func:`open_live_objects`."""
 
     def __init__(self, client: ClusterClient, watches: SharedWatches, selector: str, nursery: trio.Nursery) -> None:
         """Private to `open_live_objects`, which owns the nursery."""
@@ -110,7 +110,7 @@ class LiveObjects:
             self._looked_up = (*self._looked_up, looked_up)
 
     def attend(self, resource: ResourceType) -> None:
-        """Follow this kind; nothing where it is followed."""
+        """Watch this kind; do nothing if it is watched already."""
         if resource not in self._followed:
             self._follow(resource)
 
@@ -208,9 +208,7 @@ class LiveObjects:
         return False
 
     def _forget(self, resource: ResourceType) -> None:
-        """Report all objects of a kind as gone, and begin anew: a watch that continues would not repeat what it reported
-        once.
-        """
+        """Report all objects of a kind as gone, and start a new watch, since a continued one would not report them again."""
         followed = self._followed.get(resource)
         if followed is None:
             return

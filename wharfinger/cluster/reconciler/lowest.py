@@ -31,13 +31,13 @@ class Lowest(Generic[K]):
         return len(self._keys)
 
     def add(self, revision: int, key: K) -> None:
-        """Hold this revision; nothing where it is held."""
+        """Hold this revision; do nothing if it is held already."""
         if revision not in self._keys:
             self._keys[revision] = key
             heapq.heappush(self._heap, revision)
 
     def discard(self, revision: int) -> None:
-        """Hold it no longer; nothing where it is not held."""
+        """Stop holding this revision; do nothing if it is not held."""
         if revision in self._keys:
             del self._keys[revision]
             if len(self._heap) > 2 * len(self._keys) + _STALE:

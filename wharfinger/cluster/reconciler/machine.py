@@ -42,7 +42,10 @@ R = TypeVar("R")
 
 
 class Machine(Generic[K, R]):
-    """``consumed``: all changes up to this revision of the table were taken in. Times never go back."""
+    """The state machine of one reconciler. ``consumed``: the machine has read all changes up to this revision of the table.
+
+    The times passed to it never decrease.
+    """
 
     def __init__(self, owner: Callable[[R], Hashable], options: ReconcilerOptions) -> None:
         self._owner = owner
@@ -64,12 +67,12 @@ class Machine(Generic[K, R]):
 
     @property
     def retries(self) -> Retries[K]:
-        """Return the failures; not to be changed."""
+        """Return the failures. The caller must not change them."""
         return self._retries
 
     @property
     def changes_waiting(self) -> bool:
-        """Return whether a change waits only for a worker: as long as there is one, more changes are not urgent."""
+        """Return whether a change only waits for a worker; while one does, reading more changes is not urgent."""
         return self._turns.changes_waiting
 
     @property
@@ -78,7 +81,7 @@ class Machine(Generic[K, R]):
         return self._turns.ready
 
     def attempted(self, name: Hashable) -> int:
-        """Each row of this owner up to this revision was attempted at least once, or is gone."""
+        """Return whether each row of this owner up to this revision was attempted at least once, or is gone."""
         owner = self._owners.get(name)
         return owner.attempted(self.consumed) if owner else self.consumed
 
@@ -171,7 +174,7 @@ class Machine(Generic[K, R]):
     # --- changes -----------------------------------------------------------------------------------------------------------
 
     def take_in(self, changes: Iterable[Change[K, R]], consumed: int, now: float) -> None:
-        """Rows are new, changed or gone; the table was read up to revision ``consumed``."""
+        """Record rows that are new, changed or gone. The table was read up to revision ``consumed``."""
         for change in changes:
             record = self._records.get(change.key)
             if record is None:
@@ -220,7 +223,7 @@ class Machine(Generic[K, R]):
         return owner
 
     def _move(self, record: Record[K, R], owner: Owner[K, R]) -> None:
-        """Give the row another owner. A worker that has it counts for the old one until it is done (see `finish`)."""
+        """Give the row another owner. If a worker has the row, it counts for the old owner until it is done (see `finish`)."""
         old = record.owner
         if record.place in {Place.FRESH, Place.DUE}:
             self._turns.remove(record)
@@ -246,7 +249,9 @@ class Machine(Generic[K, R]):
             self._enqueue(record)
 
     def _enqueue(self, record: Record[K, R]) -> None:
-        """Into its owner's line of changes, where it keeps its place if it is there; or it is held."""
+        """Put the key into its owner's line of changes, where it keeps its place if it is there; during a prune, hold it
+        back.
+        """
         held = not record.deleting and self._is_held(record.key)
         if record.place is (Place.HELD if held else Place.FRESH):
             return
@@ -261,7 +266,7 @@ class Machine(Generic[K, R]):
         return self._pruned is not None and key not in self._pruned
 
     def _leave(self, record: Record[K, R]) -> None:
-        """Out of wherever it waits."""
+        """Remove the key from every line in which it waits."""
         match record.place:
             case Place.FRESH | Place.DUE:
                 self._turns.remove(record)
@@ -297,9 +302,9 @@ class Machine(Generic[K, R]):
             self._rest(record, now)
 
     def is_assumed(self, key: K, revision: int) -> bool:
-        """Return whether a row that was not read yet will be Done then, since it was assumed to be.
+        """Return whether a row that was not read yet will be Done once it is read, because it was assumed to be done.
 
-        A key that a worker has, or that is on its way back to one, is attempted again all the same.
+        A key that a worker has, or that is about to return to a worker, is attempted again nevertheless.
         """
         record = self._records.get(key)
         busy = record is not None and record.place in {Place.RUNNING, Place.AWAITING}
@@ -397,9 +402,12 @@ class Machine(Generic[K, R]):
     # --- time --------------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> list[K]:
-        """Move what is due into its line: retries, what the rate lets through, what is old; a round's size of each.
+        """Move due keys into their lines: retries, refreshes that the rate allows, and old rows; at most a round's size of
+        each.
 
-        Late operations give up their places. Return the keys of those that must be cut off early, for want of slow places.
+        Late operations give up their places. Return the keys whose operations must be cut off early because too few slow
+        places are
+        free.
         """
         for _ in range(self._options.round_size):
             key = self._retries.pop_due(now)
@@ -418,10 +426,9 @@ class Machine(Generic[K, R]):
     # --- refreshing --------------------------------------------------------------------------------------------------------
 
     def refresh(self, key: K, now: float) -> None:
-        """Attempt this key again: if it is Done, as soon as the rate allows; if it failed permanently, without its long
-        pause.
+        """Attempt this key again: at the rate for refreshes if it is Done, without its long pause if it failed permanently.
 
-        A key that a worker has is attempted once more after that. A key that is to be attempted anyway needs nothing.
+        If a worker has the key, it is attempted again after that. A key that is due for an attempt anyway is left as it is.
         """
         record = self._records.get(key)
         if record is not None and not record.deleting:
@@ -445,8 +452,8 @@ class Machine(Generic[K, R]):
     # --- pruning -----------------------------------------------------------------------------------------------------------
 
     def hold(self, present: Snapshot[K, R]) -> None:
-        """Begin a prune that knows of these rows: until it is over, no update of other rows begins, as the prune could undo
-        it.
+        """Begin a prune that knows these rows. Until it ends, no update of any other row begins, because the prune could
+        undo it.
         """
         self._pruned = present
 

@@ -37,7 +37,7 @@ class MemoryMetrics:
         self._failing: dict[tuple[str, Operation], int] = {}
 
     def performed(self, name: str, operation: Operation, took_s: float, *, failed: bool) -> None:
-        """Count it."""
+        """Count the operation."""
         self._tallies.setdefault((name, operation), Tally()).add(took_s, failed=failed)
 
     def failing(self, name: str, operation: Operation, count: int) -> None:

@@ -40,7 +40,7 @@ class Operations(Protocol[K, R]):
     """One object at a time. Each may take as long as `ReconcilerOptions` say, and is cancelled then."""
 
     async def update(self, attempt: Attempt[K, R]) -> None:
-        """Bring the object to its row. Raises ClusterError, whose ``transient`` tells whether trying again can help."""
+        """Change the object to match its row. Raises ClusterError; its ``transient`` says whether a retry can help."""
         ...
 
     async def delete(self, attempt: Attempt[K, R]) -> None:
@@ -48,7 +48,7 @@ class Operations(Protocol[K, R]):
         ...
 
     async def prune(self, snapshot: Snapshot[K, R]) -> None:
-        """Remove whatever is ours and has no row in this snapshot. Meanwhile nothing begins for keys that are not in it."""
+        """Remove all objects that are ours and have no row in this snapshot. Meanwhile no operation begins for other keys."""
         ...
 
 
@@ -58,7 +58,7 @@ class BatchOperations(Protocol[K, R]):
     """
 
     async def update_batch(self, attempts: Sequence[Attempt[K, R]]) -> Mapping[K, ClusterError | None]:
-        """Bring objects to their rows. None: it is done."""
+        """Change objects to match their rows. The value for a key is None if its update succeeded."""
         ...
 
     async def delete_batch(self, attempts: Sequence[Attempt[K, R]]) -> Mapping[K, ClusterError | None]:
@@ -75,7 +75,7 @@ class UnexpectedError(ClusterError):
 
 
 class BadRowError(ClusterError):
-    """A row, or the answer to it, cannot be used; only a change helps."""
+    """A row, or the answer to it, cannot be used. Permanent: only a change of the row helps."""
 
     transient = False
 

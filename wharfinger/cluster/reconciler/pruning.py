@@ -46,7 +46,7 @@ def asked(pruning: Pruning) -> Pruning:
 
 
 def started(pruning: Pruning) -> Pruning:
-    """One is running; what is asked for from now on wants another one."""
+    """Record that a prune has begun. A request that arrives from now on needs another one."""
     return replace(pruning, asked=False, running=True, count=pruning.count + 1)
 
 

@@ -66,7 +66,7 @@ class Owner(Generic[K, R]):
     refreshing: Lowest[K] = field(default_factory=Lowest)
 
     def attempted(self, consumed: int) -> int:
-        """Each row up to this revision was attempted, where the table was read up to ``consumed``."""
+        """Return whether each row up to this revision was attempted; the table was read up to ``consumed``."""
         waiting = self.waiting.lowest()
         return min(consumed, waiting - 1) if waiting else consumed
 
@@ -85,7 +85,7 @@ class Owner(Generic[K, R]):
         return (*self.waiting.by_revision(), *self.failing.by_revision(), *self.refreshing.by_revision())
 
     def forget(self, revision: int) -> None:
-        """Nothing is open at this revision any more."""
+        """Record that nothing is open at this revision any more."""
         self.waiting.discard(revision)
         self.failing.discard(revision)
         self.hopeless.discard(revision)
@@ -94,9 +94,11 @@ class Owner(Generic[K, R]):
 
 @dataclass(slots=True, eq=False)
 class Work(Generic[K, R]):
-    """The keys that one worker has, of one owner; ``began``: when it took them. ``left``: those that are not done.
+    """The keys that one worker has, all of one owner; ``began`` is when it took them.
 
-    ``slow``: it has a slow place, and no ordinary one. ``failed``: one of the keys did. ``cut``: it is being cut off early.
+    ``left``: the keys that are not done. ``slow``: it has a slow place instead of an ordinary one. ``failed``: one of its
+    keys
+    failed. ``cut``: it is being cut off early.
     """
 
     owner: Owner[K, R]

@@ -21,7 +21,11 @@ BURST_S: Final = 1.0
 
 
 class Refreshes(Generic[K, R]):
-    """``age_s``: what was done so long ago is old (0: never); ``per_s``: how many are let through in a second."""
+    """The requested and the periodic refreshes.
+
+    ``age_s``: a row that was done this long ago is refreshed (0: never). ``per_s``: the number of refreshes allowed in a
+    second.
+    """
 
     def __init__(self, age_s: float, per_s: float) -> None:
         self._age_s = age_s

@@ -101,7 +101,9 @@ async def open_reconciler(
 
 
 class Reconciler(Generic[K, R]):
-    """Made by :func:`open_reconciler`. What does not wait may be called from anywhere in the same thread."""
+    """A running reconciler, made by :func:`open_reconciler`. Methods that do not wait may be called from anywhere in its
+    thread.
+    """
 
     def __init__(
         self,
@@ -181,8 +183,8 @@ class Reconciler(Generic[K, R]):
         return self._waiters.watch(owner)
 
     def progress(self, owner: Hashable) -> tuple[K, ...]:
-        """Return what of this owner is not done, as far as the table was read: first what was not attempted, then what
-        fails.
+        """Return the rows of this owner that are not done, as far as the table was read: first those not attempted, then
+        failures.
         """
         return self._machine.open_keys(owner)
 
@@ -228,11 +230,11 @@ class Reconciler(Generic[K, R]):
     # --- for requests ------------------------------------------------------------------------------------------------------
 
     def refresh(self, keys: Iterable[K]) -> None:
-        """Bring these keys to their rows once more, as the rate allows: those that are Done, and those that failed
-        permanently.
+        """Refresh these keys, at the rate that is allowed: those that are Done, and those that failed permanently.
 
-        A key that is Pending, or fails and has its time, is attempted anyway; one that is being attempted is attempted again
-        after that. Keys without a row are ignored.
+        A key that is Pending or waits for a retry is attempted anyway. A key that is being attempted is attempted again
+        after that.
+        Keys without a row are ignored.
         """
         machine, now = self._machine, trio.current_time()
         for key in keys:
@@ -343,9 +345,11 @@ class Reconciler(Generic[K, R]):
             self._hungry.set()
 
     async def read(self) -> None:
-        """Take in changes, for ever. A stream that fell too far behind is begun anew, and what is gone is found by comparing.
+        """Read changes until cancelled.
 
-        What came and went meanwhile, and may be there from an earlier life, is found by a prune.
+        If the stream falls too far behind, a new one is opened, and deleted rows are found by comparing. Rows that came and
+        went in
+        between may have left objects; a prune finds these.
         """
         while True:
             with self._table.changes(self.name) as stream:
@@ -372,7 +376,7 @@ class Reconciler(Generic[K, R]):
             await trio.sleep(self._options.round_gap_s)
 
     async def keep_time(self) -> None:
-        """Hand out what is due."""
+        """Move keys to their lines at the times when they are due, until cancelled."""
         while True:
             self._alarm = trio.Event()
             self._performer.cut_off(self._machine.tick(trio.current_time()))
@@ -388,7 +392,7 @@ class Reconciler(Generic[K, R]):
             self._alarm.set()
 
     async def keep_pruned(self) -> None:
-        """Prune when it is time, and the table is initialized. What is new meanwhile waits until it is over."""
+        """Prune when a prune is due and the table is initialized. New rows wait until it is over."""
         while True:
             with trio.move_on_at(self._pruning.next_at):
                 await self._prune_asked.wait()

@@ -32,7 +32,7 @@ class Tally:
     seconds: float = 0.0
 
     def add(self, took_s: float, *, failed: bool) -> None:
-        """One more."""
+        """Count one more operation."""
         self.count += 1
         self.seconds += took_s
         if failed:
@@ -66,7 +66,7 @@ class ReconcilerStatistics:
 
 
 def health(rows: int, failures: Iterable[Failure[K]], prune_error: ClusterError | None) -> str:
-    """``OK, 3 objects``, or ``Degraded, 2 errors: …`` with the first few of them, those first that fail longest."""
+    """Return ``OK, 3 objects``, or ``Degraded, 2 errors: …`` with the errors that have lasted longest."""
     errors = [f"{failure.key}: {failure.error}" for failure in failures]
     if prune_error is not None:
         errors.insert(0, f"prune: {prune_error}")

@@ -51,7 +51,9 @@ class Status:
         return f"{self.kind}{error} ({_ago(self.updated_at, now)})"
 
     def as_json(self, now: float, today: datetime) -> JsonObject:
-        """``kind``, ``id``, ``updated-at`` (RFC 3339), and ``error`` if there is one; ``today`` is the wall clock at ``now``."""
+        """Return ``kind``, ``id``, ``updated-at`` (RFC 3339), and ``error`` if there is one; ``today`` is the wall clock at
+        ``now``.
+        """
         at = today - timedelta(seconds=max(now - self.updated_at, 0))
         told: JsonObject = {"kind": self.kind.value, "id": self.id, "updated-at": format_exact_time(at)}
         return {**told, "error": self.error} if self.error else told
@@ -73,7 +75,7 @@ class StatusSet:
     __slots__ = ("_statuses", "id", "updated_at")
 
     def __init__(self, statuses: Mapping[str, Status], *, id: int = 0, updated_at: float = 0.0) -> None:  # noqa: A002
-        """``id`` and ``updated_at``: of those that have not been heard of."""
+        """Make a set; ``id`` and ``updated_at`` are used for reconcilers that have not set a status yet."""
         self._statuses = {name: statuses[name] for name in sorted(statuses)}
         self.id = id
         self.updated_at = updated_at
@@ -84,7 +86,7 @@ class StatusSet:
         return self._statuses
 
     def get(self, name: str) -> Status:
-        """One of them; Pending, with the set's id, where it was not set."""
+        """Return the status of one reconciler; Pending, with the set's id, if it has set none."""
         return self._statuses.get(name) or Status(Kind.PENDING, self.id, self.updated_at)
 
     def set(self, name: str, status: Status) -> "StatusSet":
@@ -97,7 +99,9 @@ class StatusSet:
         return StatusSet(dict.fromkeys(self._statuses, waiting), id=id, updated_at=now)
 
     def text(self, now: float) -> str:
-        """``Errored: apply (no such kind), Pending: health, Done: labels (2.0s ago)``; the time is the newest of them."""
+        """Return ``Errored: apply (no such kind), Pending: health, Done: labels (2.0s ago)``; the time is that of the
+        newest status.
+        """
         if not self._statuses:
             return "Pending"
         errored = [f"{name} ({one.error})" for name, one in self._statuses.items() if one.kind is Kind.ERROR]
@@ -118,7 +122,7 @@ class StatusSet:
 
 
 class Statuses(Generic[K]):
-    """The reconcilers of a table: given to each of them, it answers what the status of a key is with all of them."""
+    """The reconcilers of one table, which collects the status of a key with each of them."""
 
     def __init__(self) -> None:
         self._sources: dict[str, Callable[[K], Status | None]] = {}

@@ -43,9 +43,11 @@ _NONE: Final = -1
 
 
 class Lane(Generic[K, R]):
-    """Owners with something to do, by the time they have used. Of an owner's entries in the heap only the newest counts.
+    """The owners that have something to do, ordered by the time that they have used.
 
-    While there is one owner only, what its entry says of the time is not kept up: it is when a second one comes.
+    Of an owner's entries in the heap only the newest counts. While there is only one owner, the time in its entry is not
+    updated;
+    it is updated when a second owner arrives.
     """
 
     __slots__ = ("_heap", "_last", "_serials")
@@ -64,7 +66,7 @@ class Lane(Generic[K, R]):
         return name in self._serials
 
     def put(self, owner: Owner[K, R]) -> None:
-        """Behind all that have used as much; again, where the owner is here and has used another amount by now."""
+        """Put an owner behind all that have used as much time; move it if it is here and has used more since."""
         serials = self._serials
         if len(serials) == 1:
             if owner.name in serials:
@@ -81,7 +83,7 @@ class Lane(Generic[K, R]):
         heapq.heappush(self._heap, (owner.used, self._last, owner))
 
     def drop(self, owner: Owner[K, R]) -> None:
-        """Out of it; nothing where it is not here."""
+        """Remove an owner; do nothing if it is not here."""
         self._serials.pop(owner.name, None)
 
     def first(self) -> Owner[K, R]:
@@ -132,7 +134,7 @@ class Turns(Generic[K, R]):
     # --- lines -------------------------------------------------------------------------------------------------------------
 
     def add_fresh(self, record: Record[K, R]) -> None:
-        """To the end of its owner's line of changes."""
+        """Add a key at the end of its owner's line of changes."""
         record.place = Place.FRESH
         owner = record.owner
         self._returned(owner)
@@ -141,7 +143,7 @@ class Turns(Generic[K, R]):
             self._place(owner)
 
     def add_due(self, record: Record[K, R]) -> None:
-        """To the end of its owner's line of retries."""
+        """Add a key at the end of its owner's line of retries."""
         record.place = Place.DUE
         owner = record.owner
         self._returned(owner)
@@ -150,7 +152,7 @@ class Turns(Generic[K, R]):
             self._place(owner)
 
     def remove(self, record: Record[K, R]) -> None:
-        """Out of the line that it is in, if it is in one."""
+        """Remove a key from the line in which it waits, if there is one."""
         owner = record.owner
         if record.place is Place.FRESH:
             del owner.fresh[record.key]
@@ -200,7 +202,7 @@ class Turns(Generic[K, R]):
         self._place(owner)
 
     def done(self, work: Work[K, R], now: float, *, failed: bool) -> None:
-        """One key of a work is done; with the last one its place is free."""
+        """Record that one key of a worker's keys is done. After the last one, the worker's place is free."""
         owner = work.owner
         owner.running -= 1
         work.left -= 1
@@ -234,7 +236,7 @@ class Turns(Generic[K, R]):
         return next(iter(self._timely)).began + self._options.patience_s if self._timely else float("inf")
 
     def tick(self, now: float) -> list[Work[K, R]]:
-        """Give the places of late operations to others; return the works that have to be cut off."""
+        """Give the places of late operations to others. Return the keys of workers whose operations have to be cut off."""
         cut: list[Work[K, R]] = []
         while self.late_at() <= now:
             work = next(iter(self._timely))
@@ -262,12 +264,12 @@ class Turns(Generic[K, R]):
     # --- lanes -------------------------------------------------------------------------------------------------------------
 
     def _returned(self, owner: Owner[K, R]) -> None:
-        """Let an owner that had nothing to do begin where the others are, and a little ahead of them."""
+        """Set the used time of an owner that had nothing to do to that of the others, minus a small advantage."""
         if not (owner.fresh or owner.due or owner.running):
             owner.used = max(owner.used, self._used - self._charge)
 
     def _place(self, owner: Owner[K, R]) -> None:
-        """Into the lanes that the owner belongs in, by what it has used, and out of the others."""
+        """Put an owner into the lanes to which it belongs, by the time it has used, and remove it from the others."""
         share = self._cap if not owner.late else min(self._cap, max(2, self._cap >> min(owner.late, 32)))
         below = owner.running < share
         if owner.running and owner.name not in self._changes and owner.name not in self._retries:

@@ -50,7 +50,7 @@ class Waiters:
         return self._watches.setdefault(owner, Watch())
 
     def step(self, owner: Hashable) -> None:
-        """Something of this owner is another."""
+        """Wake the tasks that wait for something of this owner, because its state changed."""
         if self._watches:
             watch = self._watches.pop(owner, None)
             if watch is not None:
@@ -61,6 +61,6 @@ class Waiters:
                     waiter.event.set()
 
     def step_all(self) -> None:
-        """Something that concerns all of them is another."""
+        """Wake all waiting tasks, because a state that concerns all owners changed."""
         for owner in [*self._watches, *self._waiters]:
             self.step(owner)

@@ -22,9 +22,9 @@ UNPACKED: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A record and the metadata of its Secret as it was read.
+    """A record, with the metadata of its Secret as it was read.
 
-    ``cut`` is what the Secret itself says where the record is in chunks, which ``index`` names.
+    ``cut``: the content of the Secret itself if the record is in chunks, which ``index`` names.
     """
 
     release: Release

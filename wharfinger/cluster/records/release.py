@@ -124,7 +124,7 @@ class Release:
 
     @property
     def description(self) -> str:
-        """The last thing said about it."""
+        """Return the description of the last operation."""
         return find_str(self.document, "info", "description")
 
     @property
@@ -152,9 +152,7 @@ class Release:
 
     @property
     def base(self) -> bytes:
-        """Return what the manifest was made of, as the request gave it (:attr:`ReleaseRequest.base`); b"" if it gave
-        nothing.
-        """
+        """Return the source of the manifest, as the request gave it (:attr:`ReleaseRequest.base`); b"" if it gave none."""
         self._need_whole()
         files = find(self.document, "chart", "files")
         for file in files if isinstance(files, list) else ():
@@ -184,7 +182,7 @@ class Release:
         return Holder(self.holder, self.fence, self.lease)
 
     def summary(self) -> "Release":
-        """Return only what a history shows of it: for revisions to which no operation returns."""
+        """Return only what a history shows of the release; for revisions to which no operation returns."""
         info = {key: value for key, value in find_object(self.document, "info").items() if key != "notes"}
         document: JsonObject = {"name": self.name, "namespace": self.namespace, "version": self.revision, "info": info}
         return replace(self, document={**document, "chart": {"metadata": self.chart}}, whole=False)
@@ -229,7 +227,7 @@ def new_release(
     """Return a record of our own.
 
     ``chart`` is the metadata of Chart.yaml, ``chart_values`` are the chart's defaults, ``notes`` is the rendered NOTES.txt,
-    ``base`` is what the manifest was made of, if that is to be kept.
+    ``base`` is the source of the manifest if it is to be kept.
     """
     files: list[JsonValue] = [{"name": BASE_FILE, "data": base64.b64encode(base).decode()}] if base else []
     stamp = format_exact_time(now)

@@ -145,7 +145,7 @@ def pack_release(release: Release, now: datetime) -> PackedRelease:
 
 
 def repack_head(cut: JsonObject, release: Release, now: datetime) -> JsonObject:
-    """Return the Secret of a head of which only the ``info`` changed."""
+    """Return the Secret of a head record in which only the ``info`` changed."""
     text = pack_document(with_info_of(cut, release))
     if len(text) > MAX_RECORD_BYTES:
         raise ReleaseRecordError(

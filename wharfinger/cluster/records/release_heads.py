@@ -98,7 +98,7 @@ OnForeign = Callable[[ForeignChange], None]
 
 
 class ReleaseHeads:
-    """Made by :func:`open_release_heads`."""
+    """The newest revisions of all releases, made by :func:`open_release_heads`."""
 
     def __init__(self, ours: Holder) -> None:
         self._ours = ours
@@ -139,9 +139,11 @@ class ReleaseHeads:
 
     @contextmanager
     def writing(self, namespace: str, secret: str) -> Iterator[Callable[[JsonObject | None], None]]:
-        """Surround a write of ours; the block calls what it is given with the resulting Secret (None: it is deleted).
+        """Announce a write of ours for the block, which calls the given function with the resulting Secret (None: deleted).
 
-        If the block ends without that call, what the watch reported meanwhile is judged by the holder that the Secret names.
+        If the block ends without that call, changes that the watch reported meanwhile are attributed to the holder that the
+        Secret
+        names.
         """
         place = (namespace, secret)
         versions: list[str] = []

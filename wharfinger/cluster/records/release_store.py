@@ -56,14 +56,15 @@ HISTORY: Final = 10
 
 
 class ReleaseBusyError(ReleaseError):
-    """Another process is working on the release; it may be done soon."""
+    """Another process is working on the release. Transient."""
 
     transient = True
 
 
 class ReleaseStore:
-    """The records of all releases; ``now`` is the wall clock, ``holder`` this process, ``heads`` what is known without a
-    request.
+    """The records of all releases.
+
+    ``now`` is the wall clock, ``holder`` this process, ``heads`` the cache of newest revisions that saves requests.
     """
 
     def __init__(
@@ -180,7 +181,7 @@ class ReleaseStore:
         return self._keep(release, secret, packed)
 
     async def update(self, stored: Stored, release: Release) -> Stored:
-        """Write a revision anew, with another ``info``. Raises ReleaseBusyError where it changed since it was read."""
+        """Replace a revision by one with another ``info``. Raises ReleaseBusyError if it changed since it was read."""
         packed = await self._packed_again(stored, release)
         async with self._chunks.writing(packed.chunks):
             await self._chunks.write(packed.chunks)

@@ -90,7 +90,7 @@ class ReleaseEngine:
         kept: KeptDefinitions,
         unattended: Unattended,
     ) -> None:
-        """Private to `open_release_engine`."""
+        """Use `open_release_engine` instead."""
         self._tools = tools
         self._table = table
         self._reconciler = reconciler
@@ -118,7 +118,7 @@ class ReleaseEngine:
         return self.as_applied(request.owner, request.fingerprint)
 
     def as_applied(self, owner: Owner, fingerprint: str) -> ReleaseResult | None:
-        """Do as `unchanged`, for a caller that kept the fingerprint of a request, and not the request."""
+        """Do the same as `unchanged`, for a caller that kept the fingerprint of a request instead of the request."""
         known = self._board.known.get(owner)
         if known is None or known.fingerprint != fingerprint or self._board.is_busy(owner):
             return None
@@ -276,7 +276,7 @@ class ReleaseEngine:
                     self._board.tell_foreign(owner, last.revision, str(last.written_by))
 
     async def forget(self, owner: Owner) -> None:
-        """Nothing is to be kept of a release that has no record, or is not ours: its rows go, its objects stay as they are."""
+        """Forget a release that has no record, or is not ours: remove its rows, and keep its objects as they are."""
         async with self._expected_turn(owner):
             self._board.forget(owner)
             self._kept.let_go(owner)
@@ -284,16 +284,16 @@ class ReleaseEngine:
             self._health.set_rules(owner, ())
 
     def interrupt(self, cause: str) -> None:
-        """End all waits, now and from now on: operations that wait raise WaitInterruptedError, writes are completed."""
+        """End all waits, present and future: operations that wait raise WaitInterruptedError, writes are completed."""
         self._tools.interruption.interrupt(cause)
 
     def rest(self, owner: Owner) -> None:
-        """Suspend the release: its drift is reported, and not corrected, until `wake`."""
+        """Suspend the release: report its drift without correcting it, until `wake`."""
         self._board.resting.add(owner)
         self._drift.leave_alone(owner)
 
     def wake(self, owner: Owner) -> None:
-        """Keep a release again that was to rest."""
+        """Correct the drift of a suspended release again."""
         if owner in self._board.resting:
             self._board.resting.discard(owner)
             if owner not in self._board.left_alone:
@@ -301,7 +301,7 @@ class ReleaseEngine:
                 self._kept.attend(owner)
 
     def prune(self) -> None:
-        """Delete what has our label and no row, of whole releases, as soon as all that were expected are restored."""
+        """Delete objects that have our label and no row, in complete releases, once all expected releases are restored."""
         self._reconciler.prune()
 
     # -- how it is
@@ -311,7 +311,7 @@ class ReleaseEngine:
         return self._tools.confined(owner)
 
     def drifts(self, owner: Owner) -> tuple[Drift, ...]:
-        """Return what differs now from what was applied."""
+        """Return the objects that differ now from what was applied."""
         return (*self._drift.drifts(owner), *self._kept.missing(owner))
 
     def failures(self) -> dict[Owner, list[Failure[Identity]]]:
@@ -326,7 +326,7 @@ class ReleaseEngine:
         return self._health.health(owner)
 
     async def wait_ready(self, name: str, namespace: str, *, progress: Progress = silent) -> WaitReport:
-        """Wait until all objects of a release are as they should be, or one has failed; no limit but the caller's."""
+        """Wait until all objects of a release are ready, or one has failed. The caller sets a time limit, if any."""
         return await self._health.wait_ready(Owner(name, namespace), progress=progress)
 
     def statistics(self) -> EngineStatistics:
@@ -347,7 +347,7 @@ class ReleaseEngine:
     # -- about one release
 
     def _attend(self, owner: Owner) -> None:
-        """Take the release as ours again, whatever a user did before."""
+        """Treat the release as ours again, whatever a user did before."""
         if owner in self._board.left_alone:
             self._board.left_alone.discard(owner)
             if owner in self._board.resting:
@@ -357,7 +357,10 @@ class ReleaseEngine:
 
     @asynccontextmanager
     async def _expected_turn(self, owner: Owner) -> AsyncGenerator[None, None]:
-        """Its turn, which it is expected for; not where it fails any more: nothing of it is pruned then, it is not whole."""
+        """Take the turn of an expected release.
+
+        If it fails, the release no longer holds up prunes. Nothing of it is pruned, because its rows may be incomplete.
+        """
         async with self._board.turn(owner):
             try:
                 yield
@@ -471,6 +474,6 @@ async def _applying(
 
 
 def is_done(reconciler: Reconciler[Identity, DesiredObject], identity: Identity) -> bool:
-    """Return whether the last operation on an object brought it to its row."""
+    """Return whether the object matches its row, as far as the last operation on it shows."""
     status = reconciler.status(identity)
     return status is not None and status.kind is Kind.DONE

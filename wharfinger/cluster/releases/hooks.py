@@ -70,7 +70,7 @@ class DeletePolicy(StrEnum):
 
 
 class HookFailedError(ReleaseError):
-    """A hook's Job or Pod failed, or it could not be made. Another attempt makes it anew."""
+    """A hook's Job or Pod failed, or could not be created. Another attempt creates a new one."""
 
     transient = True
 
@@ -254,8 +254,9 @@ class HookRunner:
 
 
 def _judge(key: ObjectKey, obj: JsonObject | None) -> Readiness:
-    """Judge a hook's object. A Job or a Pod is done when it succeeded; a Pod that merely runs is not. Any other object is
-    done when it exists.
+    """Return the state of a hook's object.
+
+    A Job or a Pod is done when it succeeded; a Pod that merely runs is not. Any other object is done when it exists.
     """
     if key.resource.group_kind not in {"Job.batch", "Pod"}:
         return Current()

@@ -51,7 +51,7 @@ Judgement: TypeAlias = Question | NotAllowed
 
 
 def judge(path: str, query: Mapping[str, tuple[str, ...]], namespace: str | None) -> Judgement:
-    """Judge a GET. ``namespace``: the only one whose objects may be read; None: the whole cluster may be."""
+    """Decide about a GET. ``namespace``: the only one whose objects may be read; None: objects of the whole cluster may be."""
     parts = path.removeprefix("/").removesuffix("/").split("/")
     if not path.startswith("/") or not all(_PART.match(part) for part in parts) or "watch" in query:
         return NotAllowed()
@@ -74,7 +74,7 @@ def judge(path: str, query: Mapping[str, tuple[str, ...]], namespace: str | None
 def _resource(
     root: str, api_version: str, rest: list[str], params: Mapping[str, str], namespace: str | None
 ) -> Judgement:
-    """Judge what follows a version: a collection or an object, in a namespace or in none."""
+    """Decide about the part of a path after the version: a collection or an object, in a namespace or cluster-wide."""
     match rest:
         case ["namespaces", inside, plural, *name] if len(name) <= 1 and not _is_of_namespace(api_version, plural):
             where, allowed = f"namespaces/{inside}/", namespace in (None, inside)

@@ -101,7 +101,7 @@ class Look:
         return _status(403, "Forbidden", self._words(name, self._namespace))
 
     async def _name(self, place: Place) -> str:
-        """Return the place as it is named in messages: ``Secret web/login``, ``all objects of Secret``."""
+        """Return the name of a place for messages: ``Secret web/login``, ``all objects of Secret``."""
         try:
             resource = await self._client.find_resource(place.plural, place.api_version)
             kind, scope = resource.group_kind, "" if resource.namespaced else CLUSTER_SCOPED

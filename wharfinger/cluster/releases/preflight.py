@@ -33,9 +33,10 @@ class UnsafeDefinitionError(ReleaseError):
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """``rows`` in install order; ``coming``: objects of kinds that a definition is about to bring.
+    """The rows in install order, and the live objects beside them.
 
-    ``lives``: the objects as they are, None where there is none; ``definitions``: those of ``crds/``, by name.
+    ``coming``: objects of kinds that a definition is about to add. ``lives``: the live objects, None if there is none.
+    ``definitions``: the live definitions of ``crds/``, by name.
     """
 
     rows: tuple[DesiredObject, ...] = ()

@@ -53,7 +53,7 @@ class EngineBoard:
     """The definitions that each release applied, and that are gone."""
 
     def forget(self, owner: Owner) -> None:
-        """Nothing is certain of this release."""
+        """Discard everything that is known of this release."""
         self.known.pop(owner, None)
         self.whole.discard(owner)
 

@@ -119,10 +119,10 @@ class ReleaseRows:
     async def remove(
         self, rows: Sequence[DesiredObject], farewell: Farewell, progress: Progress
     ) -> dict[ObjectKey, str]:
-        """Delete the objects that are doomed, the last wave first, and forget the others; return the deleted ones, with
-        UIDs.
+        """Delete the objects that are to go, in the reverse order of waves, and forget the others; return the deleted ones,
+        with UIDs.
 
-        An object that was absent is read once more if an apply of ours may have created it meanwhile: after that apply.
+        An object that was absent is read again after an apply of ours that may have created it meanwhile.
         """
         going = [row for row in rows if row.identity in farewell.doomed or self._may_come(row, farewell)]
         here = {row.identity for row in going}
@@ -178,7 +178,7 @@ class ReleaseRows:
         lives: Mapping[Identity, JsonObject | None],
         before: Mapping[Identity, PackedJson],
     ) -> bool:
-        """Return whether what was applied before is what is wanted now, and the object is exactly so."""
+        """Return whether the object was applied as it is wanted now, and has not changed since."""
         live = lives.get(row.identity)
         entry = self._table.snapshot().get(row.identity)
         if live is None or find_str(live, "metadata", "deletionTimestamp") or before.get(row.identity) != row.body:
@@ -268,7 +268,7 @@ class ReleaseRows:
             await watch.wait()
 
     async def _tell(self, group: Hashable, keys: Mapping[Identity, ObjectKey], progress: Progress) -> None:
-        """Report what is still to be done of a wave, and what fails."""
+        """Report the objects of a wave that are not applied yet, and those that fail."""
         while True:
             watch = self._reconciler.watch(group)
             laggards: dict[ObjectKey, InProgress | Failed] = {

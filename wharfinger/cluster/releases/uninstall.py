@@ -39,7 +39,7 @@ _UNWATCHED = DriftPolicy(DriftMode.OFF)
 
 
 class Uninstall:
-    """Made for one uninstall."""
+    """One uninstall of one release."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ _EVENTS: Final = {
 
 
 class NamespaceMissingError(ReleaseError):
-    """The namespace of a release is not there; it may be made any time."""
+    """The namespace of a release does not exist. Transient: it may be created at any time."""
 
     transient = True
 
@@ -93,7 +93,7 @@ class _View:
 
 
 class Upgrade:
-    """Made for one request. ``whole``: everything that the release may have in the cluster is in rows."""
+    """One upgrade, for one request. ``whole``: all objects that the release may have in the cluster are in rows."""
 
     def __init__(self, tools: Tools, request: ReleaseRequest, progress: Progress, *, whole: bool) -> None:
         self._tools = tools
@@ -287,8 +287,9 @@ async def apply_early(
 
 
 def same_release(last: Release, request: ReleaseRequest, hooks: Sequence[JsonObject]) -> bool:
-    """Return whether the last revision is deployed and is what is requested; one of ours may lack its marks, which it can
-    still get.
+    """Return whether the last revision is deployed and equal to the request.
+
+    The marks may be missing from a revision of ours, because they can be added to it.
     """
     marked = {**last.labels, **request.marks} if last.holder else dict(last.labels)
     return (

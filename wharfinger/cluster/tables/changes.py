@@ -32,7 +32,7 @@ class Change(NamedTuple, Generic[K, R]):
 
 
 class ChangeStream(Generic[K, R]):
-    """Made by :meth:`Table.changes`; for one reader."""
+    """A reader's stream of changes, made by :meth:`Table.changes`."""
 
     def __init__(self, name: str, tracker: str, contents: Contents[K, R], watch: Callable[[], Watch]) -> None:
         self._name = name
@@ -43,7 +43,7 @@ class ChangeStream(Generic[K, R]):
 
     @property
     def revision(self) -> int:
-        """All changes up to this revision of the table were taken."""
+        """Return the revision of the table up to which changes were taken."""
         return self._tracker.mark
 
     @property
@@ -52,11 +52,11 @@ class ChangeStream(Generic[K, R]):
         return self._tracker.mark < self._contents.snapshot.revision
 
     def next(self) -> tuple[Change[K, R], ...]:
-        """All changes; none, if nothing changed. Raises TrackerExpiredError."""
+        """Return all changes; an empty list if nothing changed. Raises TrackerExpiredError."""
         return self.take(None)
 
     def take(self, limit: int | None) -> tuple[Change[K, R], ...]:
-        """Return the first ``limit`` changes; fewer if that was all. Raises TrackerExpiredError."""
+        """Return the first ``limit`` changes, or fewer if there are no more. Raises TrackerExpiredError."""
         self._check()
         if not self.behind or limit == 0:
             return ()
@@ -81,7 +81,7 @@ class ChangeStream(Generic[K, R]):
             watch = self._watch()
 
     def close(self) -> None:
-        """Nothing is remembered for it any more."""
+        """Close the stream. Nothing is remembered for it any more."""
         if not self._closed:
             self._closed = True
             self._contents.leave(self._tracker)

@@ -22,7 +22,7 @@ from wharfinger.cluster.tables.version_log import VersionLog
 
 
 class Contents(Generic[K, R]):
-    """``snapshot``: the newest."""
+    """The content of a table; ``snapshot`` is its newest snapshot."""
 
     def __init__(self, indexes: Iterable[str], graves: int) -> None:
         self._indexes = tuple(indexes)
@@ -83,7 +83,7 @@ class Contents(Generic[K, R]):
         return buckets
 
     def set_pending(self, pending: frozenset[str]) -> None:
-        """Other initializers are pending."""
+        """Set the initializers that are pending."""
         self.snapshot = self.snapshot.with_pending(pending)
 
     # -- trackers

@@ -48,13 +48,13 @@ class Draft(Generic[K, R]):
         return (*found, *sorted(mine.values(), key=lambda version: version.revision))
 
     def entries(self) -> Iterator[Version[K, R]]:
-        """All rows, by revision, as they are now."""
+        """Return all rows as they are now, by revision."""
         own = self.own
         yield from [version for version in self.base.all_versions() if version.key not in own]
         yield from [version for version in own.values() if version.ended == PRESENT]
 
     def put(self, row: R) -> Version[K, R] | None:
-        """Put the row in place of the one with its key, and return that one, if there is one."""
+        """Insert the row; return the row with the same key that it replaces, if there is one."""
         key = self.key(row)
         old = self.get(key)
         if old is not None and old.row is row:
@@ -73,7 +73,7 @@ class Draft(Generic[K, R]):
         return old
 
     def remove(self, old: Version[K, R]) -> None:
-        """Delete a row that is there."""
+        """Delete an existing row."""
         key = old.key
         self._supersede(key, old)
         self.revision += 1
@@ -102,7 +102,7 @@ class Draft(Generic[K, R]):
                 yield version.key
 
     def _supersede(self, key: K, old: Version[K, R] | None) -> None:
-        """Take out what there is of this key, so that what comes next stands at the end of ``own``."""
+        """Remove the entry of this key, so that the next one is added at the end of ``own``."""
         if self.own.pop(key, None) is None:
             if old is not None:
                 self.ended.append((old, self._values(old.row)))

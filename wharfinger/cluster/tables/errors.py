@@ -25,11 +25,11 @@ class TableError(Exception):
 
 
 class RowNotFoundError(TableError):
-    """There is no such row (any more)."""
+    """There is no row with this key."""
 
 
 class RevisionChangedError(TableError):
-    """The row is not of the revision that was expected; ``entry`` is what it is now."""
+    """The row does not have the expected revision; ``entry`` is the present row."""
 
     def __init__(self, message: str, entry: Entry[object]) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class RevisionChangedError(TableError):
 
 
 class DuplicateKeyError(TableError):
-    """Another row has this value of a unique index already; ``key`` is its key."""
+    """Another row already has this value of a unique index; ``key`` is the key of that row."""
 
     def __init__(self, message: str, key: object) -> None:
         super().__init__(message)
@@ -45,9 +45,9 @@ class DuplicateKeyError(TableError):
 
 
 class TrackerExpiredError(TableError):
-    """A change stream was so far behind that deletions which it had not reported yet had to be forgotten.
+    """A reader fell so far behind that deletions which it had not read yet were discarded.
 
-    Its reader opens another one, and compares what it knows with all the rows with which that begins.
+    The reader has to open another change stream, and to compare what it knows with all the rows that the stream begins with.
     """
 
 
@@ -56,11 +56,11 @@ class TableUseError(TableError):
 
 
 class TableNameError(TableUseError):
-    """A name that a table, an index or an initializer may not have."""
+    """The name of a table, an index or an initializer is not allowed."""
 
 
 class TableLockedError(TableUseError):
-    """Another transaction has the table: a write within a write, or an await inside of one."""
+    """Another transaction holds the table: a write inside a write, or an await inside a write."""
 
 
 class TableNotLockedError(TableUseError):
@@ -72,12 +72,12 @@ class TransactionOverError(TableUseError):
 
 
 class StreamClosedError(TableUseError):
-    """The block of the change stream was left."""
+    """The change stream is closed: its block was left."""
 
 
 class SameRowError(TableUseError):
-    """The object that is in the table was inserted again, so it was changed in place, which all snapshots would show."""
+    """The object that is in the table was inserted again, so it was changed in place; all snapshots would show the change."""
 
 
 class KeyChangedError(TableUseError):
-    """A merge gave a row another key than the one that it was called for."""
+    """A merge returned a row with another key than the one it was called for."""

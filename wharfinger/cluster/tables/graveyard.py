@@ -67,7 +67,7 @@ class Graveyard(Generic[K, R]):
         return tracker
 
     def leave(self, tracker: Tracker) -> int:
-        """Remove a reader; return the number of deletions that were forgotten."""
+        """Remove a reader; return the number of deletions that were discarded."""
         if tracker in self._trackers:
             self._trackers.remove(tracker)
         return self.collect()
@@ -81,7 +81,7 @@ class Graveyard(Generic[K, R]):
         return True
 
     def revive(self, key: K) -> int:
-        """There is a row with this key again. How many deletions were forgotten."""
+        """Discard the deletion of this key, since there is a row with it again. Return the number of discarded deletions."""
         grave = self._graves.pop(key, None)
         if grave is None:
             return 0
@@ -89,7 +89,9 @@ class Graveyard(Generic[K, R]):
         return 1
 
     def collect(self) -> int:
-        """Forget what all readers were told, and what exceeds the limit; return the number of forgotten deletions."""
+        """Discard deletions that all readers have read, and those above the limit; return the number of discarded
+        deletions.
+        """
         before = len(self._graves)
         while self._graves:
             slowest = min(self._trackers, key=lambda tracker: tracker.needs, default=None)
@@ -102,7 +104,7 @@ class Graveyard(Generic[K, R]):
         return before - len(self._graves)
 
     def _forget(self, slowest: Tracker | None) -> None:
-        """Forget what even the slowest reader was told."""
+        """Discard the deletions that even the slowest reader has read."""
         graves = self._graves
         while graves:
             key = next(iter(graves))

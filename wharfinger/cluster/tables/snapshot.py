@@ -17,7 +17,8 @@ from wharfinger.cluster.tables.version_log import VersionLog
 
 @dataclass(frozen=True)  # no slots: `Index[Row](…)` sets an attribute on it
 class Index(Generic[R]):
-    """A further way to find rows: ``of`` returns a row's values, none or any number of them, and always the same ones.
+    """Another way to find rows. ``of`` returns the index values of a row, and must always return the same ones for the same
+    row.
 
     ``unique``: no two rows may have the same value.
     """
@@ -57,7 +58,7 @@ class Snapshot(Generic[K, R]):
 
     @property
     def initialized(self) -> bool:
-        """Return whether all initializers are done: then a row that is missing is not wanted."""
+        """Return whether all initializers are done. Only then does a missing row mean that its object is not wanted."""
         return not self._pending
 
     @property
@@ -78,7 +79,7 @@ class Snapshot(Generic[K, R]):
         return self._rows.get(key)
 
     def entries(self) -> Iterator[Entry[R]]:
-        """All rows, by revision."""
+        """Return all rows, by revision."""
         return self._log.seen(self._revision, self._length)
 
     def since(self, revision: int) -> Iterator[Entry[R]]:
@@ -90,11 +91,11 @@ class Snapshot(Generic[K, R]):
         return tuple(self.versions(index, value))
 
     def version(self, key: K) -> Version[K, R] | None:
-        """:meth:`get`, for transactions."""
+        """Do the same as :meth:`get`, for transactions."""
         return self._rows.get(key)
 
     def versions(self, index: str, value: Hashable) -> Iterator[Version[K, R]]:
-        """:meth:`find`, for transactions."""
+        """Do the same as :meth:`find`, for transactions."""
         log = self._buckets[index].get(value)
         if log is None:
             return iter(())
@@ -104,17 +105,17 @@ class Snapshot(Generic[K, R]):
         )
 
     def all_versions(self) -> Iterator[Version[K, R]]:
-        """:meth:`entries`, for transactions."""
+        """Do the same as :meth:`entries`, for transactions."""
         return self._log.seen(self._revision, self._length)
 
     @property
     def rows(self) -> "HashTrieMap[K, Version[K, R]]":
-        """The rows by key, for a commit."""
+        """Return the rows by key, for a commit."""
         return self._rows
 
     @property
     def buckets(self) -> "Mapping[str, Buckets[K, R]]":
-        """The rows by indexes, for a commit."""
+        """Return the rows by index, for a commit."""
         return self._buckets
 
     def with_pending(self, pending: frozenset[str]) -> "Snapshot[K, R]":

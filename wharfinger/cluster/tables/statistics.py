@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TrackerStatistics:
-    """``revision``: up to where it has read; ``lag``: how many changes of the table came since."""
+    """The progress of a reader. ``revision``: the last one that it read; ``lag``: the number of changes since then."""
 
     name: str
     revision: int

@@ -34,14 +34,14 @@ NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 
 
 class Initializer:
-    """A writer that has still to fill the table; made by :meth:`Table.initializer`."""
+    """A writer that has yet to fill the table; made by :meth:`Table.initializer`."""
 
     def __init__(self, name: str, finish: Callable[[str], None]) -> None:
         self.name = name
         self._finish: Callable[[str], None] | None = finish
 
     def done(self) -> None:
-        """All that it knows is in the table, committed. Done twice is done once."""
+        """Record that all rows of this writer are committed. A second call does nothing."""
         finish, self._finish = self._finish, None
         if finish is not None:
             finish(self.name)
@@ -77,12 +77,12 @@ class Table(Generic[K, R]):
     # -- reading
 
     def snapshot(self) -> Snapshot[K, R]:
-        """Return what was last committed."""
+        """Return the last committed snapshot."""
         return self._contents.snapshot
 
     @contextmanager
     def changes(self, tracker: str) -> Iterator[ChangeStream[K, R]]:
-        """Follow the table: first all rows, then what changes. ``tracker`` is the reader's name in the statistics."""
+        """Follow the table: first all rows, then each change. ``tracker`` is the reader's name in the statistics."""
         stream = ChangeStream(self.name, tracker, self._contents, self.watch)
         try:
             yield stream
@@ -90,7 +90,7 @@ class Table(Generic[K, R]):
             stream.close()
 
     def watch(self) -> Watch:
-        """Any change, of rows or of whether the table is initialized; take it before you read."""
+        """Return a watch of any change, of rows or of initialization; take it before you read."""
         return self._watches.table()
 
     def watch_key(self, key: K) -> Watch:
@@ -134,7 +134,7 @@ class Table(Generic[K, R]):
     # -- being filled
 
     def initializer(self, name: str) -> Initializer:
-        """Register a writer that has still to fill the table. Raises TableNameError if one of this name is pending already."""
+        """Register a writer that has yet to fill the table. Raises TableNameError if one with this name is pending already."""
         pending = self.snapshot().pending_initializers
         if not name or name in pending:
             raise TableNameError(f"{self.name}: the initializer {name!r} is pending already, or has no name")

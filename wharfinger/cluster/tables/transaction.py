@@ -25,23 +25,26 @@ from wharfinger.cluster.tables.table import Table
 
 
 class Writable(Protocol):
-    """A table, whatever its rows are."""
+    """A table with rows of any type."""
 
     def lock(self, writer: object) -> None:
-        """See Table."""
+        """Lock the table, see Table."""
 
     def commit(self) -> None:
-        """See Table."""
+        """Commit the draft, see Table."""
 
     def notify(self) -> None:
-        """See Table."""
+        """Wake the watchers, see Table."""
 
     def release(self) -> None:
-        """See Table."""
+        """Release the lock, see Table."""
 
 
 class Transaction:
-    """Made by :func:`write`. Raises TransactionOverError after its end, TableNotLockedError for a table it was not made for."""
+    """A write transaction, made by :func:`write`.
+
+    Raises TransactionOverError after its end, TableNotLockedError for a table that it does not include.
+    """
 
     __slots__ = ("_over", "_tables")
 
@@ -79,7 +82,7 @@ class Transaction:
             self._release()
 
     def abort(self) -> None:
-        """Nothing of it was; the transaction is over. Once it is over already, this does nothing."""
+        """End the transaction without any of its changes. Does nothing if the transaction is over already."""
         if not self._over:
             self._over = True
             self._release()
@@ -108,17 +111,17 @@ class Transaction:
         return self._draft(table).find(index, value)
 
     def entries(self, table: Table[K, R]) -> Iterator[Entry[R]]:
-        """All rows, by revision."""
+        """Return all rows, by revision."""
         return self._draft(table).entries()
 
     # -- writing; what the row was is given back
 
     def insert(self, table: Table[K, R], row: R) -> Entry[R] | None:
-        """Put the row in place of the one with its key. Raises SameRowError, DuplicateKeyError."""
+        """Insert the row, or replace the one with its key. Raises SameRowError, DuplicateKeyError."""
         return self._draft(table).put(row)
 
     def modify(self, table: Table[K, R], row: R, merge: Callable[[R, R], R]) -> Entry[R] | None:
-        """Insert the row, or what ``merge(old, row)`` gives where there is one with its key.
+        """Insert the row, or the result of ``merge(old, row)`` if there is a row with its key.
 
         Raises KeyChangedError, SameRowError, DuplicateKeyError.
         """
@@ -133,7 +136,7 @@ class Transaction:
         return draft.put(merged)
 
     def compare_and_swap(self, table: Table[K, R], revision: int, row: R) -> Entry[R]:
-        """Insert the row if the one with its key is of this revision.
+        """Replace the row with this key if it has this revision.
 
         Raises RowNotFoundError, RevisionChangedError, SameRowError, DuplicateKeyError.
         """
@@ -147,7 +150,7 @@ class Transaction:
         return old
 
     def delete(self, table: Table[K, R], key: K) -> Entry[R] | None:
-        """Take the row away."""
+        """Delete the row with this key."""
         draft = self._draft(table)
         old = draft.get(key)
         if old is not None:
@@ -155,7 +158,7 @@ class Transaction:
         return old
 
     def compare_and_delete(self, table: Table[K, R], revision: int, key: K) -> Entry[R] | None:
-        """Take the row away if it is of this revision. Raises RevisionChangedError."""
+        """Delete the row with this key if it has this revision. Raises RevisionChangedError."""
         draft = self._draft(table)
         old = draft.get(key)
         if old is not None:
@@ -164,7 +167,7 @@ class Transaction:
         return old
 
     def delete_all(self, table: Table[K, R]) -> int:
-        """Take all rows away, by revision; how many there were."""
+        """Delete all rows, by revision; return their number."""
         draft = self._draft(table)
         rows = tuple(draft.entries())
         for row in rows:

@@ -67,7 +67,7 @@ class VersionLog(Generic[K, R]):
         return (version for version in chosen if version.ended > revision)
 
     def untold(self, after: int) -> Iterator[Version[K, R]]:
-        """Return what is not over and came after this revision: rows and deletions. Do not read on after a write."""
+        """Return the current rows and deletions after this revision. Do not continue reading after a write."""
         start = bisect_right(self.versions, after, key=_revision)
         for index in range(start, len(self.versions)):
             version = self.versions[index]

@@ -13,7 +13,7 @@ import trio
 
 
 class Watch:
-    """A notification that fires once and permanently. Shared by all that took it between two changes."""
+    """A notification that fires once. All readers that take it between two changes share it."""
 
     __slots__ = ("__weakref__", "_event")
 
@@ -22,7 +22,7 @@ class Watch:
 
     @property
     def fired(self) -> bool:
-        """Return whether what is watched may have changed since the watch was taken."""
+        """Return whether the watched content may have changed since the watch was taken."""
         return self._event.is_set()
 
     async def wait(self) -> None:
@@ -53,7 +53,7 @@ class Watches:
         return bool(self._values)
 
     def table(self) -> Watch:
-        """Any change."""
+        """Return the watch of any change."""
         if self._table is None:
             self._table = Watch()
         return self._table
@@ -67,7 +67,7 @@ class Watches:
         return _shared(self._values, (index, value))
 
     def fire_table(self) -> None:
-        """Something changed."""
+        """Fire the watch of any change."""
         watch, self._table = self._table, None
         if watch is not None:
             watch.fire()

@@ -168,7 +168,7 @@ class Informer:
         return core.WatchEnded(trio.current_time() - started, self._jitter())
 
     def _take(self, event: WatchEvent) -> None:
-        """Take one event into the cache; the machine only needs its revision."""
+        """Put one event into the cache; the machine only needs its revision."""
         self._events += 1
         match event.type:
             case WatchType.ADDED | WatchType.MODIFIED:

@@ -68,7 +68,7 @@ class Changes:
         return keys
 
     def add(self, keys: Iterable[ObjectKey]) -> None:
-        """Note that these objects changed."""
+        """Record that these objects changed."""
         self._keys.update(keys)
         if self._keys:
             self._wake.set()

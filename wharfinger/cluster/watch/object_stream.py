@@ -69,7 +69,7 @@ class WatchSubscription:
             raise self._first_error
 
     def attempted(self, error: ClusterError | ShapeError | None) -> None:
-        """Note the end of a list that the subscriber shares. Only the first one counts."""
+        """Record the end of a list that the subscriber shares. Only the first one counts."""
         if not self._attempted.is_set():
             self._first_error = error
             self._attempted.set()
@@ -114,7 +114,7 @@ class ObjectStream:
     # -- subscribers
 
     def join(self, on_change: OnRawChange, relist_s: float | None) -> WatchSubscription:
-        """Add a subscriber; ``relist_s``: the interval at which everything is to be listed anew."""
+        """Add a subscriber; ``relist_s`` is the interval at which everything is to be listed again."""
         subscription = WatchSubscription(self._fanout.join(on_change), relist_s)
         self._subscriptions.append(subscription)
         if self._state.phase is not core.Phase.LISTING or self._list_begun:
@@ -246,7 +246,7 @@ class ObjectStream:
         return core.Asked()
 
     def _relist_at(self) -> float:
-        """Return when everything is to be listed anew."""
+        """Return when everything is to be listed again."""
         shortest = min((one.relist_s for one in self._subscriptions if one.relist_s is not None), default=inf)
         return self._listed_at + max(shortest, MIN_RELIST_S)
 

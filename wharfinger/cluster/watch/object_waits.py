@@ -83,7 +83,7 @@ class _Board:
         self._settle()
 
     def update(self, states: Mapping[ObjectKey, Readiness]) -> None:
-        """Take over the states that are known now."""
+        """Replace the known states by the current ones."""
         changed = {key: state for key, state in states.items() if self.states[key] != state}
         if changed and not self.settled.is_set():
             self.states.update(changed)

@@ -44,7 +44,7 @@ class InProgress:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The object will not become ready by itself; usually only a change helps."""
+    """The object will not become ready on its own; usually only a change helps."""
 
     message: str
 

@@ -58,7 +58,7 @@ class WorkQueue(Generic[Key]):
         self._wake.set()
 
     async def take(self) -> Key:
-        """Return the next key, which is in hand from now on; no checkpoint if one waits."""
+        """Return the next key, which counts as being processed from now on. Not a checkpoint if a key waits."""
         while True:
             next_due = self._add_due()
             if self._waiting:

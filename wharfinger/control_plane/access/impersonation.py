@@ -69,7 +69,7 @@ def _wanted(headers: Mapping[str, str]) -> User | None:
 
 
 def _values(header: str) -> tuple[str, ...]:
-    """Return the values of a header that may occur several times; they come joined by line feeds."""
+    """Return the values of a header that may occur several times; such headers arrive joined by line feeds."""
     return tuple(value.strip() for value in header.split("\n"))
 
 

@@ -59,7 +59,8 @@ def no_account(_token: str) -> User | None:
 
 
 class Authenticator:
-    """An authenticator by token; without a token of its own every user is an administrator (the in-memory transport).
+    """An authenticator by token. Without a token of its own, it treats every user as an administrator (the in-memory
+    transport).
 
     ``accounts`` returns the service account of a token, or None.
     """

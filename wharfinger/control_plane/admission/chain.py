@@ -63,7 +63,7 @@ def mutated(admission: Admission, obj: JsonObject) -> JsonObject:
 
 
 def check(admission: Admission) -> None:
-    """Refuse what a plugin refuses. Raises StatusError."""
+    """Run the plugins. Raises StatusError if one of them refuses the request."""
     for plugin in concerned(admission.operation, admission.kind.group_kind):
         if plugin.check is not None:
             plugin.check(admission)

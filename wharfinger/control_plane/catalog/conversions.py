@@ -51,7 +51,7 @@ def shown(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def settled(served: Served, obj: JsonObject) -> JsonObject:
-    """Return an object of the served version as it is shown after storage, with all that its fields imply."""
+    """Return an object in the served version as it is shown after it was stored, with all fields that others imply."""
     conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
     return obj if conversion is None else conversion.shown(conversion.stored(obj))
 

@@ -22,10 +22,11 @@ def judged(
     patches: bool = False,
     more: Mapping[MacroKey, Macro] = NO_MACROS,
 ) -> Checked | str:
-    """Return the checked expression, or its errors in a server's words.
+    """Return the checked expression, or its errors in the API server's words.
 
-    ``patches`` is that of :func:`~wharfinger.control_plane.cel.checking.checker.check`; ``more`` are macros in addition to
-    the standard ones.
+    ``patches``: see :func:`~wharfinger.control_plane.cel.checking.checker.check`; ``more`` are macros in addition to the
+    standard
+    ones.
     """
     if len(text) > MAX_CHARS:
         size = len(text)

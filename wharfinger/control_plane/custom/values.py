@@ -87,7 +87,7 @@ class Checker:
         return f"{self.base}.{name}" if self.base else name
 
     def unnamed(self, text: str) -> FieldError:
-        """Return an error without a path of its own."""
+        """Return an error that has no path of its own."""
         return invalid(self.base or ROOT, "", text)
 
 

@@ -24,7 +24,7 @@ _CUSTOM_INFO: Final[JsonObject] = {"title": "Kubernetes CRD Swagger", "version":
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as it is sent."""
+    """A document in the form in which it is sent."""
 
     body: bytes
     hash: str

@@ -42,8 +42,9 @@ Chunks: TypeAlias = Callable[[], AbstractAsyncContextManager[AsyncIterator[bytes
 
 
 class FaultyHandler:
-    """A ``Handler`` in front of another one. ``past(n)`` gives a handler whose reads are of n revisions ago; what was
-    done is counted in ``injected``, by the name of the rule.
+    """A ``Handler`` that injects faults in front of another one.
+
+    ``past(n)`` returns a handler whose reads show the state n revisions ago; ``injected`` counts the faults by rule.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from wharfinger.formats.json.value import JsonObject
 
 
 class PastStorage:
-    """The ``storage`` as it was at ``revision``, or at its oldest revision if that is later. A read-only ``Storage``."""
+    """A read-only ``Storage`` that shows ``storage`` as it was at ``revision``, or at its oldest revision if that is later."""
 
     def __init__(self, storage: Storage, revision: int) -> None:
         self._storage = storage
@@ -63,7 +63,7 @@ class PastStorage:
         return self._storage.changes(collection, after, limit=limit, upto=upto)
 
     def compact(self) -> None:
-        """Nothing: the history is not this one's."""
+        """Do nothing: the history belongs to another storage."""
 
     def commit(self) -> None:
-        """Nothing: nothing was written."""
+        """Do nothing: nothing was written."""

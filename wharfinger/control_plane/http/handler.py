@@ -64,7 +64,7 @@ class ControlPlaneHandler:
         return other
 
     def pace_watches(self, seconds: float) -> None:
-        """Let watches of a busy collection gather their events (``Bells.pace_s``)."""
+        """Set the time in which watches of a busy collection gather events (``Bells.pace_s``)."""
         self._bells.pace_s = seconds
 
     async def __call__(self, request: Request) -> Response | StreamingResponse:

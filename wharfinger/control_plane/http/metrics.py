@@ -98,7 +98,7 @@ class Durations:
 
 
 class Metrics:
-    """Requests by what they are for and their code, how long they took, and watches that are open."""
+    """The counters of requests (by purpose and code), their durations, and the open watches."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[Series, int]] = Counter()
@@ -187,7 +187,7 @@ class Metrics:
 
 
 def _metric(name: str, type_: str, about: str, samples: Iterable[str]) -> list[str]:
-    """Return a metric with its samples (labels and value); nothing if there are none."""
+    """Return a metric with its samples (labels and value); an empty text if it has none."""
     lines = [f"{name}{sample}" for sample in samples]
     return [f"# HELP {name} {about}", f"# TYPE {name} {type_}", *lines] if lines else []
 
@@ -203,7 +203,7 @@ def _escaped(value: str) -> str:
 
 
 def process_lines() -> list[str]:
-    """Return the lines about the process's use of the machine; none if there is no /proc."""
+    """Return the lines about the process's resource usage; none if there is no /proc."""
     used = os.times()
     lines = _metric(
         "process_cpu_seconds_total", "counter", "Processor time in seconds.", (f" {used[0] + used[1]:.2f}",)

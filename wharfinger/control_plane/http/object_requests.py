@@ -130,7 +130,7 @@ class _Call(msgspec.Struct, frozen=True):
         return negotiate(accept, views, watch=watch, listing=listing, custom=custom, offered=offered)
 
     def included(self, representation: Representation) -> str:
-        """Return what a row of a Table has beside its cells. Raises StatusError (400)."""
+        """Return the value of a Table row's ``object`` member. Raises StatusError (400)."""
         return check_include_object(self.request.arg("includeObject")) if representation.view is View.TABLE else ""
 
     def listed(self) -> Representation:

@@ -82,7 +82,7 @@ def _step(found: re.Match[str]) -> Step:
 
 
 def evaluate(steps: tuple[Step, ...], value: JsonValue) -> list[JsonValue]:
-    """Every value the path leads to; a missing field leads nowhere."""
+    """Return all values at the path; a missing field leads to none."""
     values = [value]
     for step in steps:
         values = [reached for item in values for reached in _reach(step, item)]

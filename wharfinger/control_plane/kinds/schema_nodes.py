@@ -66,7 +66,7 @@ def child(schema: JsonObject, name: str) -> JsonObject | None:
 
 
 def children(schema: JsonObject, name: str) -> dict[str, JsonObject]:
-    """Schemas by name such as ``properties``, by name: Go has no order of its own."""
+    """Return the schemas in a map such as ``properties``, sorted by name, because Go maps have no order."""
     found = schema.get(name)
     if not isinstance(found, dict):
         return {}

@@ -9,9 +9,9 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 
 def prune(obj: JsonObject, lists: ListTypes) -> tuple[JsonObject, tuple[str, ...]]:
-    """Return the object without undeclared fields, and their paths (``spec.containers[0].imge``), sorted.
+    """Return the object without undeclared fields, and the paths of these fields (``spec.containers[0].imge``), sorted.
 
-    The object itself is not altered; it is returned if there is nothing to leave out.
+    The object itself is not altered; it is returned if it has no undeclared fields.
     """
     if _is_declared(obj, lists):  # nearly always
         return obj, ()

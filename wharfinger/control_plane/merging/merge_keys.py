@@ -29,7 +29,7 @@ class PatchFormatError(PatchError):
 
 
 class PatchContentError(PatchError):
-    """Lists in lists."""
+    """A patch contains a list in a list."""
 
 
 def as_list(value: JsonValue) -> list[JsonValue]:
@@ -109,7 +109,9 @@ def split(items: list[JsonValue], order: Sequence[JsonValue], key: str) -> tuple
 def ordered(
     named: list[JsonValue], others: list[JsonValue], order: Sequence[JsonValue], live: Sequence[JsonValue], key: str
 ) -> list[JsonValue]:
-    """Items named in ``order`` in that order; the others keep theirs, each before the named ones it stood before live."""
+    """Return the items named in ``order`` in that order, and each other item before the named ones that it preceded in the
+    live list.
+    """
     wanted, standing = _places(order, key), _places(live, key)
     named = sorted(named, key=lambda item: wanted.get(item_identity(item, key), -1))
     others = sorted(others, key=lambda item: standing.get(item_identity(item, key), -1))

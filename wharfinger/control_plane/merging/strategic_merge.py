@@ -53,7 +53,7 @@ def merge_and_rest(target: JsonObject, patch: JsonObject, lists: ListTypes) -> t
 
 
 def _merge_objects(target: JsonObject, patch: JsonObject, lists: ListTypes) -> JsonObject:
-    """Both are the merge's own, and change: directives go out of the patch."""
+    """Merge in place: both objects are copies owned by the merge, and directives are removed from the patch."""
     if PATCH in patch:
         match patch[PATCH]:
             case "replace":
@@ -196,7 +196,7 @@ def _merge_items(live: list[JsonValue], patch: list[JsonValue], types: ListTypes
 
 
 def _check_order(patch: list[JsonValue], order: list[JsonValue], types: ListTypes) -> None:
-    """Each patched item must be in the order list, in the same relative order."""
+    """Check that each patched item is in the order list, in the same relative order."""
     if not patch or not order:
         return
     key, items = types.merge_key, patch
@@ -253,7 +253,7 @@ def _directed_field(name: str, directive: str, what: str) -> str:
 
 
 class _Directed:
-    """No value: an object that only says what to do with one that is there already."""
+    """An object that is no value, but a directive for an existing one."""
 
 
 _DIRECTED: Final = _Directed()
@@ -283,7 +283,7 @@ def _without_directives(value: JsonValue) -> "JsonValue | _Directed":
 
 
 def _drop_nulls(value: JsonValue) -> None:
-    """Take the null members out, at any depth."""
+    """Remove the null members, at any depth."""
     if isinstance(value, dict):
         for name in [name for name, inner in value.items() if inner is None]:
             del value[name]

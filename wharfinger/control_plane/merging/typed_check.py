@@ -22,7 +22,7 @@ _KEYED_LISTS: Final = frozenset({Relation.SET, Relation.KEYED})
 
 
 def type_problems(value: JsonValue, lists: ListTypes, path: FieldPath = ()) -> Iterator[str]:
-    """Yield what does not fit: ``.spec.replicas: expected numeric (int or float), got string``."""
+    """Yield the type errors, such as ``.spec.replicas: expected numeric (int or float), got string``."""
     for where, what in _problems(value, lists, path):
         yield f"{path_text(where)}: {what}" if where else what
 

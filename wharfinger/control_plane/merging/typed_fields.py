@@ -29,7 +29,7 @@ def fields_of(obj: JsonValue, lists: ListTypes) -> FieldSet:
 def with_named_parents(fields: FieldSet, lists: ListTypes) -> FieldSet:
     """Return the fields with every declared member that has paths below it, as if it had been set itself.
 
-    A struct's members are not owned by themselves (only what is inside them is), so what to prune has to add them.
+    The members of a struct are not owned themselves (only their contents are), so the fields to prune have to include them.
     """
     children: dict[str, FieldSet] = {}
     members = set(fields.members)
@@ -90,7 +90,7 @@ class Comparison(NamedTuple):
 
 
 class _Absent:
-    """No value, as opposed to a null."""
+    """The absence of a value, as opposed to null."""
 
 
 _ABSENT: Final = _Absent()

@@ -110,7 +110,7 @@ def _shown_term(term: JsonObject) -> JsonObject:
 
 
 def shown_labels(labels: Labels) -> JsonValue:
-    """Labels as Go prints them: sorted, null where nothing was said of them."""
+    """Return labels as Go prints them: sorted, or null if there are none."""
     return dict[str, JsonValue](sorted(labels_of(labels).items())) if isinstance(labels, Mapping) else None
 
 

@@ -44,7 +44,10 @@ def is_sound(entry: JsonObject) -> bool:
 
 
 def manager_errors(manager: str, field: str) -> list[FieldError]:
-    """``ValidateFieldManager``: 128 bytes, all printable. Each character that is not is said, with the whole name."""
+    """Return the errors of ``ValidateFieldManager``: at most 128 bytes, all printable.
+
+    There is one error for each unprintable character, with the whole name.
+    """
     if manager.isprintable() and len(manager) <= MANAGER_LIMIT // 4:
         return []
     errors = [too_long(field, MANAGER_LIMIT)] if len(manager.encode()) > MANAGER_LIMIT else []

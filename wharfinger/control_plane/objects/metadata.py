@@ -160,7 +160,9 @@ def created_errors(kind: Kind, obj: JsonObject, own: Callable[[], list[FieldErro
 def updated_errors(
     kind: Kind, new: JsonObject, old: JsonObject, order: str, own: Callable[[], list[FieldError]]
 ) -> list[FieldError]:
-    """Everything wrong with a changed object; ``order`` is the kind's for this way of writing."""
+    """Return the errors of a changed object's metadata; ``order`` is the order of checks of the kind for this way of
+    writing.
+    """
     rules = metadata_rules(kind)
     if kind.group_kind != _UNJUDGED and is_as_stored(new, old):
         return [error for letter in order if letter == "O" for error in own()]
@@ -179,9 +181,9 @@ def updated_errors(
 
 
 def is_as_stored(new: JsonObject, old: JsonObject) -> bool:
-    """Return whether metadata is that of the stored, valid object, except for sound managed fields.
+    """Return whether metadata equals that of the stored, valid object, except for valid managed fields.
 
-    Some ways of writing (``/status`` of some kinds) judge finalizers and prefixes by less than others do.
+    Some ways of writing (``/status`` of some kinds) check fewer finalizers and prefixes than others do.
     """
     metadata, before = _metadata(new), _metadata(old)
     if metadata.get("finalizers") or metadata.get("generateName") or {**metadata, **_UNLIKE} != {**before, **_UNLIKE}:
@@ -211,7 +213,7 @@ def meta_update_errors(new: JsonObject, old: JsonObject, *, finalizers: bool = T
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """The errors that every check of the same metadata finds: found once, reported as often as it is checked."""
+    """The errors that every check of the same metadata finds: computed once, and reported by each check."""
 
     named: list[FieldError]
     """The errors in labels, annotations and owners."""

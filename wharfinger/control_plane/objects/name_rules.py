@@ -13,7 +13,7 @@ NameRule: TypeAlias = Callable[[str, bool], list[str]]
 
 
 def _masked(name: str, *, prefix: bool) -> str:
-    """Return a prefix as it is judged: a dash at its end is allowed."""
+    """Return a prefix as it is checked: a dash at its end is allowed."""
     return name[:-2] + "a" if prefix and len(name) > 1 and name.endswith("-") else name
 
 
@@ -23,7 +23,7 @@ def subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the 
 
 
 def whole_subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
-    """``LongName`` of kinds with declared rules: the same of names, while prefixes are not judged by themselves."""
+    """Return the errors of ``LongName`` for kinds with declared rules: the same rules for names, and none for prefixes."""
     return [] if prefix else subdomain_problems(name)
 
 

@@ -33,7 +33,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Return whether a whole text matches; the cache of patterns here is faster than that of ``re``."""
+    """Return whether a whole text matches; the cache of patterns here is faster than the one of ``re``."""
     return _compiled(pattern).fullmatch(text) is not None
 
 

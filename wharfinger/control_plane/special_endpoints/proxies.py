@@ -18,13 +18,13 @@ def _found(asked: Asked) -> str:
 
 
 def service_proxy(asked: Asked) -> Answer:
-    """No endpoint is ready. Raises StatusError (404, 503)."""
+    """Refuse the request, because no endpoint is ready. Raises StatusError (404, 503)."""
     _found(asked)
     raise status.StatusError(503, "ServiceUnavailable", f'no endpoints available for service "{asked.name}"')
 
 
 def node_proxy(asked: Asked) -> Answer:
-    """No kubelet answers. Raises StatusError (404, 503)."""
+    """Refuse the request, because no kubelet answers. Raises StatusError (404, 503)."""
     name = _found(asked)
     raise status.StatusError(503, "ServiceUnavailable", f"error trying to reach service: {name} has no kubelet")
 

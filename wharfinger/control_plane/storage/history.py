@@ -36,7 +36,7 @@ class _Log:
 
 
 class History:
-    """Changes since ``oldest``."""
+    """The changes since the revision ``oldest``."""
 
     def __init__(self, oldest: int, *, limit: int = HISTORY_LIMIT, max_bytes: int = HISTORY_BYTES) -> None:
         self.oldest = oldest
@@ -47,7 +47,7 @@ class History:
         self._logs: defaultdict[Collection, _Log] = defaultdict(_Log)
 
     def add(self, change: Change) -> None:
-        """Take in the latest change, and let the oldest go that there is no room for."""
+        """Add the latest change, and discard the oldest ones that exceed the limit."""
         self._order.append(change)
         self._logs[change.key.collection].changes.append(change)
         self._bytes += _weight(change)

@@ -76,7 +76,7 @@ class StorageError(Exception):
 
 
 class Storage(Protocol):
-    """Objects under one revision counter. Writes raise StorageError where what they are kept on fails."""
+    """Objects under one revision counter. Writes raise StorageError if the medium fails."""
 
     @property
     def revision(self) -> int:
@@ -98,7 +98,7 @@ class Storage(Protocol):
         ...
 
     def record(self, key: Key) -> Record | None:
-        """Return the object as it is stored, or None."""
+        """Return the stored record of the object, or None."""
         ...
 
     def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> Sequence[JsonObject]:
@@ -111,7 +111,7 @@ class Storage(Protocol):
     def records(
         self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None
     ) -> Iterator[Record]:
-        """Yield the objects as they are stored, from the place ``start`` on; nothing may be written while they are read."""
+        """Yield the stored records from the place ``start`` on; nothing may be written while they are read."""
         ...
 
     def count(self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None) -> int:
@@ -140,9 +140,9 @@ class Storage(Protocol):
         ...
 
     def commit(self) -> None:
-        """Keep for good all that was written. Where that fails, every write since the last commit is undone.
+        """Make all writes permanent. If that fails, every write since the last commit is undone.
 
-        Raises CommitError, which has what undoing them changed.
+        Raises CommitError, which holds the changes that undoing the writes caused.
         """
         ...
 

@@ -154,7 +154,7 @@ class MemoryStorage:
         self._history.clear(self._revision)
 
     def commit(self) -> None:
-        """Nothing: there is nothing that outlives the process."""
+        """Do nothing: nothing outlives the process."""
 
     def undo(self, changes: Sequence[Change], revision: int) -> Sequence[Change]:
         """Undo the latest ``changes``, oldest first; return the resulting changes, at most one for each object."""

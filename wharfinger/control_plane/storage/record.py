@@ -46,7 +46,7 @@ class Warmth:
         self._warm: deque[Record] = deque()
 
     def keep(self, record: "Record") -> None:
-        """Take one in, and let the oldest go cold that there is no room for."""
+        """Add a record, and drop the decoded objects of the oldest ones that exceed the limit."""
         self._warm.append(record)
         self._bytes += len(record.body)
         while self._bytes > self._limit and len(self._warm) > 1:
@@ -82,7 +82,7 @@ class Record:
 
     @property
     def obj(self) -> JsonObject:
-        """The object, kept decoded for a while; it must not be altered."""
+        """Return the object, which stays decoded for a while; it must not be altered."""
         if self._obj is None:
             self._obj = self.passing()
             self._warmth.keep(self)
@@ -93,7 +93,7 @@ class Record:
         return cast("JsonObject", msgspec.json.decode(self.body)) if self._obj is None else self._obj
 
     def labels(self) -> JsonObject:
-        """``metadata.labels``, without decoding the rest."""
+        """Return ``metadata.labels`` without decoding the rest."""
         if self._obj is None:
             metadata = _LABELS.decode(self.body).metadata
             found = None if metadata is None else metadata.labels

@@ -190,7 +190,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(database: sqlite3.Connection, path: Path) -> None:
-    """Take hold of the file, see that it is whole and ours, and lay out a new one."""
+    """Lock the file, check that it is intact and ours, and create the tables of a new one."""
     database.execute("PRAGMA locking_mode = EXCLUSIVE")  # before anything is read, or the lock comes later
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
@@ -233,7 +233,7 @@ def _read(body: bytes) -> JsonObject:
 
 
 def _check_readable(body: bytes) -> None:
-    """Refuse what could not be read back. Raises FormatError."""
+    """Refuse what could not be read again. Raises FormatError."""
     if len(body) > MAX_OBJECT_BYTES or body.count(b"[") + body.count(b"{") > MAX_DEPTH:
         _read(body)
 
@@ -254,7 +254,7 @@ def _pragma(database: sqlite3.Connection, name: str) -> object:
 
 @contextmanager
 def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Everything or nothing."""
+    """Surround a transaction: all of its writes are committed, or none."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield

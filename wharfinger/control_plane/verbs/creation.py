@@ -136,7 +136,7 @@ def _with_generation(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def _taken(served: Served, obj: JsonObject, there: JsonObject) -> status.StatusError:
-    """409 of a name that is taken; one with a prefix is said to have been generated."""
+    """Return the 409 for a name that is taken; the message for a name with a prefix says that it was generated."""
     name = find_str(obj, "metadata", "name")
     if find_str(obj, "metadata", "generateName"):
         return status.not_generated(served.kind, name)
@@ -211,8 +211,9 @@ def schema_errors(
     found: Sequence[FieldError] = (),
     warnings: list[str] | None = None,
 ) -> list[FieldError]:
-    """Return what the schema of a custom object refuses; ``found`` has its other errors, and warnings are added to
-    ``warnings``.
+    """Return the errors that the schema of a custom object finds.
+
+    ``found`` holds the object's other errors; warnings are added to ``warnings``.
     """
     custom = custom_of(served.version)
     if custom is None:

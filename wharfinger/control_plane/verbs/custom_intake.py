@@ -27,7 +27,7 @@ from wharfinger.kube.resource import split_api_version
 def custom_object(served: Served, body: Body, *, patched: bool = False) -> Decoded:
     """Return the body as an object of a custom kind, and the objections of a strict decoder.
 
-    A ``patched`` object needs no version; one that it has is judged as a field. Raises StatusError (400, 422).
+    A ``patched`` object needs no version; if it has one, it is checked like any field. Raises StatusError (400, 422).
     """
     value = _checked(served, body)
     api_version, kind = find_str(value, "apiVersion"), find_str(value, "kind")

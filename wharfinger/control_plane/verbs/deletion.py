@@ -77,8 +77,8 @@ def _ask(policies: Policies, backend: Backend, served: Served, obj: JsonObject, 
 
 
 def _with_default_policy(group_kind: str, obj: JsonObject, options: DeleteOptions) -> DeleteOptions:
-    """Return the requested options; without a policy, that of the kind: Jobs and ReplicationControllers leave their Pods
-    behind.
+    """Return the requested options. Without a policy, the kind's default applies: Jobs and ReplicationControllers orphan
+    their Pods.
     """
     if options.propagation or group_kind not in _ORPHANING:
         return options

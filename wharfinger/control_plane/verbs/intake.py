@@ -116,7 +116,7 @@ def intended(served: Served, value: JsonValue) -> JsonObject:
 
 
 def read_typed(body: Body, lists: ListTypes) -> Decoded:
-    """Return a body as a type has it; it is read again in detail if there are objections. Raises DecodingError."""
+    """Return a body converted to a type; it is read again in detail if there are objections. Raises DecodingError."""
     value = as_object(body.value or {}, "the body")
     repeats = repeats_complaint(body)
     if body.encoding is Encoding.JSON and body.data and may_repeat(body.data, value):

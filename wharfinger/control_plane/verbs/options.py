@@ -175,9 +175,8 @@ def _given(manager: str, validation: str, *, dry_run: bool) -> tuple[tuple[str, 
 
 
 def parse_delete_options(query: Query, body: JsonObject | None) -> DeleteOptions:
-    """Options of a delete, from its body (as ``DeleteOptions`` has it) or, where there is none, its parameters.
-
-    Raises StatusError.
+    """Return the options of a delete, from its body (``DeleteOptions``) or, if there is none, its parameters. Raises
+    StatusError.
     """
     given: JsonObject = {} if body is None else body
     if body is None:

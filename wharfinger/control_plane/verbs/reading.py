@@ -118,7 +118,7 @@ def presented(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def is_plain(served: Served, record: Record) -> bool:
-    """Return whether the stored bytes are what a client of this kind and version gets."""
+    """Return whether a client of this kind and version gets the stored bytes unchanged."""
     if custom_of(served.version) is None:
         return record.body.startswith(_kind_prefix(served.kind.kind, served.api_version))
     obj = record.passing()
@@ -178,7 +178,7 @@ def selection(served: Served, options: ListOptions, *, name: str = "") -> Select
 
 
 def _stored_term(served: Served, term: FieldTerm) -> FieldTerm:
-    """Return a term about the object as it is stored."""
+    """Return a selection term about the object in its stored form."""
     path, absent = _UNPRINTED_FIELDS.get((served.kind.group_kind, term.path), (stored_field(served, term.path), ""))
     return replace(term, path=path, absent=absent)
 

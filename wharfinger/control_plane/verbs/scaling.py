@@ -133,7 +133,9 @@ def _applied(backend: Backend, served: Served, live: JsonObject, data: bytes, op
 def _write(
     backend: Backend, served: Served, old: JsonObject, scale: JsonObject, options: WriteOptions, *, applied: bool
 ) -> JsonObject:
-    """Give the object the number of a scale: an update of one field, which managed fields say was made through it."""
+    """Set the replicas of the object from a scale; managed fields record that the field was written through the
+    subresource.
+    """
     paths, name = _paths(served), find_str(old, "metadata", "name")
     if not applied:
         if find(scale, "spec", "replicas") == 0:  # a zero is left out, so it has no owner
@@ -170,8 +172,8 @@ def _tracked_scale(served: Served, obj: JsonObject) -> JsonObject:
 
 
 def _parent_managers(served: Served, obj: JsonObject, scale: JsonObject) -> Managers:
-    """Return the managers of an object after a write of its scale; a manager that so comes to own the number has no time for
-    it.
+    """Return the managers of an object after a write of its scale; a manager that comes to own the replicas in this way has
+    no time.
     """
     path, owners = _field_path(served), dict(managers_of(scale))
     found: dict[Manager, Owned] = {}

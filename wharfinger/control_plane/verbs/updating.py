@@ -108,7 +108,7 @@ def _check_target(backend: Backend, served: Served, namespace: str, name: str, o
 
 
 def check_uid(served: Served, old: JsonObject, obj: JsonObject, *, dry_run: bool) -> None:
-    """Refuse (409) an object that is said to be another one than the stored one, or than none."""
+    """Refuse (409) an object whose uid differs from the stored one, or that has a uid while nothing is stored."""
     given, uid = find_str(obj, "metadata", "uid"), find_str(old, "metadata", "uid")
     if given and given != uid:
         namespace, name = find_str(old, "metadata", "namespace"), find_str(old, "metadata", "name")
@@ -147,7 +147,7 @@ def update(
     *,
     applied: bool,
 ) -> JsonObject:
-    """Bring a stored object to a new state; ``applied`` ones bring their managed fields along. Raises StatusError."""
+    """Change a stored object to a new state; ``applied`` objects contain their managed fields already. Raises StatusError."""
     kind, name = served.kind, find_str(old, "metadata", "name")
     stored = old
     if custom_of(served.version) is not None:
@@ -221,8 +221,9 @@ def _recorded(
 ) -> JsonObject:
     """Return the new object with managed fields.
 
-    ``was`` is the old object, as stored and in the served version; ``whole`` is the new one before what the write does not
-    reach was removed.
+    ``was`` is the old object, stored and in the served version; ``whole`` is the new one before the fields that the write
+    cannot
+    change were removed.
     """
     old, before = was
     after = settled(served, new)
@@ -238,7 +239,9 @@ def _recorded(
 
 
 def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
-    """Return the new object in its stored form, if its version has another; what the write does not reach is the old one's."""
+    """Return the new object in its stored form, if its version has another; fields that the write cannot change are the old
+    ones.
+    """
     stored = with_stored_defaults(served, new)
     if stored is new:
         return new
@@ -247,7 +250,7 @@ def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresourc
 
 
 def _elsewhere(served: Served, old: JsonObject, new: JsonObject) -> Elsewhere:
-    """Both states as another version of the kind shows them, for entries that were made in it."""
+    """Return both states in another version of the kind, for managed fields that were recorded in it."""
     stored = stored_form(served, with_stored_defaults(served, new))
 
     def states(api_version: str) -> tuple[JsonObject, JsonObject, ListTypes] | None:

@@ -138,7 +138,7 @@ def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str,
 
 
 def object_at(record: Record, revision: int) -> JsonObject:
-    """Return an object at a revision; if it is no longer selected, as it was selected last."""
+    """Return an object at a revision; if it is no longer selected, its last selected state."""
     obj = record.passing()
     if record.revision == revision:
         return obj

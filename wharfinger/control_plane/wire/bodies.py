@@ -40,7 +40,7 @@ class BodyError(FormatError):
 
 
 class LargeNumberError(BodyError):
-    """A number is larger than Go's floats; the message is that of an object that takes any value."""
+    """A number is larger than Go's floats; the message is the one for an object of any type."""
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class Body(msgspec.Struct, frozen=True):
 
     @property
     def summary(self) -> str:
-        """Its beginning, as complaints show it."""
+        """Return the beginning of the body, as error messages show it."""
         if not self.data:
             return "<empty>"
         head = self.data[:SUMMARY_BYTES]
@@ -63,7 +63,7 @@ class Body(msgspec.Struct, frozen=True):
         return f"{shown} ..." if len(self.data) > SUMMARY_BYTES else shown
 
     def closely(self) -> JsonValue:
-        """Return the value once more, with all that fast reading loses (``go_json``); YAML has its members sorted."""
+        """Read the value again with everything that fast reading drops (``go_json``); members of YAML are sorted."""
         if self.encoding is Encoding.YAML:
             return sorted_value(self.value)
         return closely_read(self.data) if self.data and self.encoding is Encoding.JSON else self.value

@@ -57,7 +57,9 @@ def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
 
 
 def read_schema(value: JsonValue, types: ListTypes) -> JsonValue:
-    """Return a schema of a definition, or what may be in its place, which has a reader of its own. Raises GoFormatError."""
+    """Return a schema in a definition, or the value that may replace one; schemas have a reader of their own. Raises
+    GoFormatError.
+    """
     return _Decoder().schema(value, types)
 
 
@@ -235,7 +237,7 @@ class _Decoder:
             return self._save(str(error))
 
     def _wrong(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """Note that a value is of another type; there is no result."""
+        """Record that a value has another type; there is no result."""
         return self._save(self._complaint(go_type_of(value), types.go_type))
 
     def _save(self, complaint: str) -> JsonValue:
@@ -255,7 +257,7 @@ class _Decoder:
         return f"json: cannot unmarshal {value} into Go struct field {struct}.{'.'.join(steps)} of type {go_type}"
 
     def _note(self, what: str, name: str) -> None:
-        """Note a field that is unknown or occurs twice; each is noted once."""
+        """Record a field that is unknown or occurs twice; each is recorded once."""
         text = f"{what} field {quoted(_path_text([*self._path, name]))}"
         if len(self.strict) < MAX_STRICT_ERRORS and text not in self.strict:
             self.strict.append(text)

@@ -85,9 +85,9 @@ def internal_error(field: str, why: str) -> FieldError:
 
 
 def immutable(field: str, new: JsonValue, old: JsonValue) -> list[FieldError]:
-    """``field: Invalid value: new: field is immutable`` where the two differ (``ValidateImmutableField``).
+    """Return ``field: Invalid value: new: field is immutable`` if the two differ (``ValidateImmutableField``).
 
-    What is empty and what is not there are the same.
+    Empty and missing values are equal.
     """
     return [] if new == old or (new in _NOTHING and old in _NOTHING) else [invalid(field, new, IMMUTABLE)]
 

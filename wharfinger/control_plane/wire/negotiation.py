@@ -55,7 +55,7 @@ class Representation:
 
     @property
     def content_type(self) -> str:
-        """The Content-Type of the answer; only aggregated discovery names its view there."""
+        """Return the Content-Type of the answer; only aggregated discovery names its view in it."""
         if self.view is View.DISCOVERY:
             return f"{self.encoding};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
         return str(self.encoding)
@@ -94,7 +94,7 @@ def negotiate(
 
 
 def error_representation(accept: str) -> Representation | None:
-    """Return the format of an error for a client, that of its objects; None if it accepts no known type."""
+    """Return the format of an error for a client: the same as for objects; None if the client accepts no known type."""
     if not accept.strip():
         return Representation(Encoding.JSON)
     found = (_representation(media, parameters, ()) for media, parameters in _clauses(accept))

@@ -144,7 +144,7 @@ def _within(errors: Sequence[FieldError]) -> Sequence[FieldError]:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """422; identical messages are said once, though each is a cause."""
+    """Return a 422 error. The message has equal messages once; each of them is a cause."""
     errors = _within(errors)
     said = list(dict.fromkeys(str(error) for error in errors))
     what = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
@@ -157,7 +157,7 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> S
 
 
 def invalid_object(kind: Kind, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """Return the 422 for an object; it names the group of the version in which the kind is stored."""
+    """Return the 422 error for an object; it names the group of the version in which the kind is stored."""
     return invalid(kind.collection.group, kind.kind, name, errors)
 
 

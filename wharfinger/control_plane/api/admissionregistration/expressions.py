@@ -47,7 +47,7 @@ class Compiler:
         return refusal(compiled(expression, self.environment()), *ANNOTATION)
 
     def mutation(self, expression: str, wanted: Type) -> str:
-        """Return the reason why a mutation's expression is invalid, or ""; it must give an object or patches."""
+        """Return the reason why a mutation's expression is invalid, or ""; its result must be an object or patches."""
         return refusal(compiled(expression, self.environment(patches=True)), wanted)
 
 

@@ -86,7 +86,7 @@ def _json_errors(data: JsonObject, key: str) -> list[FieldError]:
 
 
 def decoded(value: JsonValue) -> bytes:
-    """Return the bytes of a member of ``data``; no bytes if it is not base64."""
+    """Return the bytes of a member of ``data``; empty if it is not base64."""
     try:
         return base64.b64decode(value) if isinstance(value, str) else b""
     except (binascii.Error, ValueError):

@@ -125,7 +125,7 @@ def _no_version(text: str) -> str:
 
 
 def _ip(value: Value) -> Value:
-    """Return the address that a text contains, or that of a network."""
+    """Return the address in a text, or the address of a network."""
     if isinstance(value, Opaque):
         return cast("Function", _typed(cel_network.cidr_ip, "net.CIDR"))(value)
     return cast("Function", _read(cel_network.ip, _no_address))(value)

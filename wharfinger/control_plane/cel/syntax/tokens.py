@@ -47,7 +47,7 @@ class TokenError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token: its kind (that of a literal, ``name``, or the operator itself), its text and position."""
+    """A token: its kind (the kind of literal, ``name``, or the operator itself), its text and its position."""
 
     kind: str
     text: str

@@ -26,7 +26,7 @@ class _File:
 
     @property
     def folders(self) -> list[str]:
-        """The folders that contain the file; none if the file is deeper than ``_DEEPEST`` folders."""
+        """Return the folders that contain the file; none if the file is deeper than ``_DEEPEST`` folders."""
         ends = [index for index, char in enumerate(self.path) if char == "/" and index]
         return [self.path[:end] for end in ends] if len(ends) <= _DEEPEST else []
 
