@@ -101,7 +101,7 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """It exited by itself with status 0."""
+        """Return whether the program exited with status 0 and was not ended from outside."""
         return self.ending is Ending.EXITED and self.returncode == 0
 
     def describe(self) -> str:

@@ -86,7 +86,7 @@ class Dying:
 
 @dataclass(frozen=True, slots=True)
 class Flushing:
-    """All processes are dead, the pipes still hold what was written; the timer is FLUSH_S."""
+    """All processes are dead, and the pipes still hold output; the timer is FLUSH_S."""
 
     ending: Ending | None
     pipes: int
@@ -142,14 +142,14 @@ Event = LeaderExited | PipeClosed | OutputExceeded | CancelAsked | TimerFired | 
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Let TimerFired come after ``seconds``; replaces the timer that was set before."""
+    """Have TimerFired sent after ``seconds``; this replaces the previous timer."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class HastenTimer:
-    """Let the TimerFired that is set come after ``seconds`` at the latest."""
+    """Have TimerFired sent after ``seconds`` at the latest."""
 
     seconds: float
 

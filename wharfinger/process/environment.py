@@ -16,5 +16,5 @@ NO_BYTECODE: Final[Mapping[str, str]] = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """``environ`` without what is not for children."""
+    """Return ``environ`` without the variables that children must not have."""
     return {name: value for name, value in environ.items() if not name.startswith(_NOT_THE_CHILDS)}

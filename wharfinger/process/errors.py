@@ -29,7 +29,7 @@ class SpawnError(ProcessError):
 
 
 class FileBusyError(SpawnError):
-    """Another process has the program open for writing (ETXTBSY); mostly for a moment only."""
+    """Another process has the program open for writing (ETXTBSY); usually only for a moment."""
 
     def __init__(self, program: str) -> None:
         super().__init__(

@@ -88,7 +88,7 @@ class TableSpec:
         return f"SELECT {', '.join(self.columns)}, checksum FROM {self.name} ORDER BY {key}"  # noqa: S608  our own names
 
     def put(self, row: Row) -> "Statement":
-        """Insert a row, or replace that of the same key."""
+        """Insert a row, or replace the one with the same key."""
         marks = ", ".join("?" * (len(self.columns) + 1))
         return f"INSERT OR REPLACE INTO {self.name} VALUES ({marks})", (*row, self.checksum(row))  # noqa: S608
 
@@ -120,11 +120,11 @@ class JournalTable:
         return sound
 
     def put(self, row: Row) -> None:
-        """Insert a row, or replace that of the same key. Raises JournalFileError; nothing was written then."""
+        """Insert a row, or replace the one with the same key. Raises JournalFileError; nothing was written then."""
         self._file.change(self._spec, (), (row,))
 
     def delete(self, *prefix: str | int) -> None:
-        """Delete the rows whose key begins with ``prefix``; none is success. Raises JournalFileError."""
+        """Delete the rows whose key begins with ``prefix``; if there are none, this is a success. Raises JournalFileError."""
         self._file.change(self._spec, (prefix,), ())
 
     def write(self, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
@@ -153,7 +153,7 @@ class JournalFile:
         return tuple(self._warnings)
 
     def report_to(self, tell: Callable[[str], None]) -> None:
-        """Call ``tell`` with each warning from now on, from any thread; with those that exist already, at once."""
+        """Call ``tell`` with each future warning, from any thread, and at once with the existing ones."""
         self._tell = tell
         for warning in self.warnings:
             tell(warning)
@@ -202,7 +202,9 @@ class JournalFile:
 
     @contextmanager
     def _mending(self) -> Iterator[None]:
-        """Begin a new file if this one turns out to be damaged while it is in use. The call fails; tried again, it works."""
+        """Replace the file by a new one if it turns out to be damaged while it is in use. The call fails, and succeeds when
+        it is retried.
+        """
         try:
             yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -214,7 +216,9 @@ class JournalFile:
 
     @contextmanager
     def _refusing(self, what: str) -> Iterator[None]:
-        """Turn what SQLite and the file system raise into JournalFileError; text that is no Unicode, and huge numbers, too."""
+        """Turn errors of SQLite and the file system into JournalFileError, and those of text that is not Unicode or of huge
+        numbers.
+        """
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeError, OverflowError) as error:
@@ -289,7 +293,7 @@ class JournalFile:
         return database
 
     def _prepare(self, database: sqlite3.Connection, spec: TableSpec) -> None:
-        """Make the table, bring it to its version, or set it aside; all in one transaction."""
+        """Create the table, migrate it to this version, or set the file aside; all in one transaction."""
         with _transaction(database):
             found = database.execute("SELECT version FROM table_versions WHERE name = ?", (spec.name,)).fetchone()
             version = found[0] if found else None
@@ -345,7 +349,7 @@ def _is_typed(spec: TableSpec, row: Row) -> bool:
 
 
 def _text(data: bytes) -> str:
-    """Damaged text is read, too: its checksum tells."""
+    """Decode text, also if it is damaged: the checksum detects that."""
     return data.decode(errors="backslashreplace")
 
 
@@ -355,7 +359,7 @@ def _exists(database: sqlite3.Connection, table: str) -> bool:
 
 @contextmanager
 def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Everything or nothing, against other processes that open the same journal at the same time."""
+    """Surround a transaction, which other processes that open the same journal see as a whole or not at all."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -388,7 +392,7 @@ def _is_damage(error: Exception) -> bool:
 
 
 def _set_aside(path: Path) -> Path:
-    """Rename the file and what belongs to it (its WAL may hold what is worth looking at), the file last."""
+    """Rename the file and its side files (the WAL may be needed for a repair), the file last."""
     names = [path.with_name(f"{path.name}.damaged-{number}") for number in range(1, SET_ASIDE_MAX + 1)]
     aside = next((name for name in names if not name.exists()), names[-1])
     for suffix in ("-wal", "-shm", ""):

@@ -90,9 +90,9 @@ def _which(tool: str, search_path: str) -> str | None:
 
 
 def check(command: Command, found: Path | None) -> None:
-    """Look whether the program, which is the file ``found``, can be started as the command's user. Blocking.
+    """Check that the program, the file ``found``, can be started as the command's user.
 
-    Raises the OSError that the kernel would answer with.
+    Blocking. Raises the OSError that the kernel would return.
     """
     if found is None:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))

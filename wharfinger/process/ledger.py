@@ -119,7 +119,7 @@ def open_ledger(path: Path) -> Generator[ProcessLedger, None, None]:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Turn what the journal raises into LedgerError."""
+    """Turn errors of the journal into LedgerError."""
     try:
         yield
     except JournalFileError as error:
@@ -132,10 +132,11 @@ def _entry(row: Row) -> LedgerEntry:
 
 
 async def kill_left_behind(ledger: ProcessLedger) -> int:
-    """End what daemons that are dead now left running, and forget it; how many processes were killed.
+    """Kill the processes that dead daemons left running, and delete their rows; return the number of killed processes.
 
-    For the start of a daemon, before it runs anything. Rows of a living owner (this process included) are left alone; so
-    are rows of whom cannot be killed: the next start tries again. Raises LedgerError.
+    Call it at the start of a daemon, before anything is run. Rows of a living owner (this process included) are kept; so are
+    rows
+    of processes that cannot be killed, for the next start. Raises LedgerError.
     """
     return await trio.to_thread.run_sync(_kill_left_behind, ledger, limiter=trio.CapacityLimiter(1))
 

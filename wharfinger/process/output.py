@@ -30,7 +30,7 @@ class TailBuffer:
         self._kept = bytearray()
 
     def add(self, chunk: bytes) -> None:
-        """Append ``chunk``; each byte is moved at most once more, since trimming waits for twice the limit."""
+        """Append ``chunk``. A byte is moved at most once afterwards, because trimming waits until there is twice the limit."""
         self._kept += chunk
         if len(self._kept) > 2 * self.limit:
             self._trim()

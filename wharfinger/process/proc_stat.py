@@ -50,12 +50,12 @@ class ProcessStat:
 
     @property
     def alive(self) -> bool:
-        """It can still run code: neither a zombie nor on its way out of the table, or a zombie only in its main thread."""
+        """Return whether the process can still run code: it is no zombie, or only its main thread is one."""
         return self.state not in _DEAD_STATES or self.threads > 1
 
 
 def parse_start_ticks(data: bytes) -> int:
-    """Only ``start_ticks`` of a line of /proc/<pid>/stat, at a tenth of the cost. Raises ProcFormatError."""
+    """Return only ``start_ticks`` from a line of /proc/<pid>/stat, at a tenth of the cost. Raises ProcFormatError."""
     _, found, tail = data.rpartition(b")")
     fields = tail.split(None, _START + 1)
     try:

@@ -30,7 +30,7 @@ def remove_tree(path: Path, *, first: Iterable[str] = ()) -> None:
 
 
 def empty_tree(path: Path, *, first: Iterable[str] = ()) -> None:
-    """Remove all that is in the folder, and not the folder itself: the rest as `remove_tree`."""
+    """Remove the content of the folder, and keep the folder; everything else as in `remove_tree`."""
     top = _opened(path, None)
     try:
         _Removal(top).run(first)
@@ -73,7 +73,7 @@ class _Removal:
         return found
 
     def _emptied(self, folder: int) -> list[str]:
-        """Take everything out of a folder; its folders' names in the top."""
+        """Empty a folder; return the names of the folders at its top level."""
         found: list[str] = []
         for name in os.listdir(folder):
             try:

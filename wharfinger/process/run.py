@@ -131,7 +131,7 @@ class Run:
         self._wake.set()
 
     def ask_end(self) -> None:
-        """End it: SIGTERM, grace, SIGKILL to all that is left. At most once."""
+        """End the run: SIGTERM, the grace time, then SIGKILL for all remaining processes. A second call does nothing."""
         self.post(CancelAsked())
 
     async def to_end(
@@ -242,7 +242,7 @@ class Run:
         self.usage = Usage(usage.ru_utime, usage.ru_stime, usage.ru_maxrss * 1024)
 
     def _give_up(self) -> None:
-        """Leave the leader to a thread of its own that reaps it when the kernel lets it go; it ends with this process."""
+        """Leave the leader to a thread that reaps it when the kernel lets it end; the thread ends with this process."""
         self.stuck = True
         threading.Thread(target=self.child.popen.wait, name=f"reaper of {self.child.mark.pid}", daemon=True).start()
 

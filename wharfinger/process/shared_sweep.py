@@ -63,7 +63,7 @@ class SharedSweep:
                     over.set()
 
     def _hand_over(self) -> None:
-        """Let another waiting task conduct the next round."""
+        """Let another waiting task lead the next round."""
         for hunt, turn in self._waiting.items():
             if hunt.result is None:
                 turn.set()

@@ -90,7 +90,7 @@ def spawn(
 
 
 def _forget(ledger: ProcessLedger | None, token: str) -> None:
-    """Take the intent back. A row too many does no harm: nothing runs with its token."""
+    """Delete the row of an attempt that failed. A remaining row would do no harm, because no process has its token."""
     if ledger is not None:
         with suppress(LedgerError):
             ledger.forget(token)
@@ -160,7 +160,7 @@ def _take(popen: subprocess.Popen[bytes], uid: int, token: str, ledger: ProcessL
 
 
 def _abort(popen: subprocess.Popen[bytes], uid: int, token: str) -> None:
-    """End a child that was started but could not be taken over."""
+    """End a child that was started, and cannot be supervised."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(popen.pid, signal.SIGKILL)
     sweep([Mark(token, popen.pid, held=True, uid=uid)], ABORT_SWEEP_S)

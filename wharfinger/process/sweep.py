@@ -212,7 +212,7 @@ def _has_its_number(pidfd: int) -> bool:
 
 
 def _kill(pidfd: int) -> bool:
-    """Send SIGKILL; return False if this user may not. A process that ended by itself just now needs none."""
+    """Send SIGKILL; return False if this user may not. A process that has ended meanwhile needs none."""
     try:
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     except ProcessLookupError:
@@ -237,6 +237,6 @@ def _wait_dead(pidfds: Collection[int]) -> list[int]:
 
 
 def _reap_adopted(pidfd: int) -> None:
-    """Reap a zombie that became ours because its parent ended before it; elsewhere it is not our child."""
+    """Reap a zombie that became our child because its parent ended first; other zombies are not our children."""
     with suppress(ChildProcessError):
         os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)

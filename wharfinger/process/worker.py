@@ -56,7 +56,7 @@ class Worker:
             raise trio.BrokenResourceError("the worker does not read its input any more") from error
 
     async def receive_some(self, max_bytes: int) -> bytes:
-        """Return what it has written to stdout, at most ``max_bytes``; empty when it has ended or closed its stdout."""
+        """Return output of the worker, at most ``max_bytes``; empty once the worker has ended or closed its stdout."""
         return await read_some(self._open(self._run.child.stdout), max_bytes)
 
     def stderr_tail(self) -> bytes:
@@ -64,9 +64,9 @@ class Worker:
         return self._stderr.value()
 
     async def wait(self) -> int:
-        """Wait until it has ended, and what it started with it; its status as subprocess has it (negative: the signal).
+        """Wait until the worker and all processes that it started have ended.
 
-        Raises StuckError where it would not die.
+        Return its status as subprocess does (negative: the signal). Raises StuckError if it cannot be killed.
         """
         await self._over.wait()
         if self._run.returncode is None:
@@ -75,7 +75,7 @@ class Worker:
 
     @trio.lowlevel.enable_ki_protection  # as the block itself
     async def live(self, ledger: ProcessLedger | None) -> None:
-        """Run its life, in a task of :func:`open_worker`: until it ends, or is told to."""
+        """Run the worker until it ends or is ended; for a task of :func:`open_worker`."""
         jobs = {"stderr": self._watch_stderr, "stdout": self._discard_stdout}
         try:
             await self._run.to_end(jobs, pipes=1, ledger=ledger)
@@ -83,7 +83,7 @@ class Worker:
             self._over.set()
 
     def leave(self) -> None:
-        """End the worker, because the block is left and nothing talks with it any more."""
+        """End the worker, because its block was left."""
         self._left.set()
         for fd in (self._run.child.stdin, self._run.child.stdout):
             if fd is not None:

@@ -18,7 +18,7 @@ class Job(Protocol):
     """A request whose caller waits."""
 
     def shut_down(self) -> None:
-        """Report that no worker is going to answer it; nothing if it was answered."""
+        """Report that no worker is going to answer; do nothing if the request was answered."""
         ...
 
 

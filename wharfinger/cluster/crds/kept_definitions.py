@@ -158,7 +158,7 @@ class KeptDefinitions:
         )
 
     def changed(self, change: RawChange) -> None:
-        """Note that a definition exists, or is gone. Never waits."""
+        """Record that a definition exists, or is gone. Never waits."""
         name = change.key.name
         if change.type is WatchType.DELETED:
             self._known.there.discard(name)

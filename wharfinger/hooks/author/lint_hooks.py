@@ -166,7 +166,7 @@ def _problems_alone(document: JsonObject) -> Iterator[tuple[Place, list[str]]]:
 
 
 def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
-    """Yield what the contract accepts but the author should know."""
+    """Yield what the contract allows, but is probably a mistake of the author."""
     config = hook.config
     for warning in config.warnings:
         yield printed.at(_path(hook, warning.partition(".")[0]), Severity.WARNING, _named(hook, warning))

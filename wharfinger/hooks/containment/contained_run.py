@@ -67,7 +67,7 @@ class Cell:
             self.left_something()
 
     def left_something(self) -> None:
-        """Note that processes of its user may be left, so that they are ended before another run gets that user."""
+        """Record that processes of its user may be left, so that they are ended before another run gets that user."""
         if self._lease is not None:
             self._lease.suspect = True
 

@@ -54,7 +54,7 @@ class AskedVariable:
 
     @property
     def shown(self) -> str:
-        """The variable as it was named, without its value."""
+        """Return the name of the variable, without its value."""
         return f"{self.name}{_ANY}" if self.is_prefix else self.name
 
     def takes(self, name: str) -> bool:

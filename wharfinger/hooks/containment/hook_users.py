@@ -125,9 +125,9 @@ def package_tree(path: Path, state_dir: Path) -> Path | None:
 
 
 def open_tree(path: Path, state_dir: Path) -> None:
-    """Let every user read the package that contains this file, and pass the folders above it. Blocking.
+    """Let every user read the package that contains this file, and enter the folders above it.
 
-    It is done once for each package. Raises OSError.
+    Blocking. It is done once for each package. Raises OSError.
     """
     tree = package_tree(path, state_dir)
     if tree is None:
@@ -150,7 +150,7 @@ def _open_entry(path: Path) -> None:
 
 
 def open_way(folder: Path, top: Path) -> None:
-    """Let every user pass, but not list, the folders from ``top`` to ``folder``. Raises OSError. Blocking."""
+    """Let every user enter, but not list, the folders from ``top`` to ``folder``. Blocking. Raises OSError."""
     while folder.is_relative_to(top):
         _allow(folder, folder.stat().st_mode, _ENTER)
         folder = folder.parent

@@ -50,7 +50,7 @@ class PackageHooks:
         namespace: str | None,
         on_event: Callable[["PackageHooks", Inbox], None],
     ) -> None:
-        """Take the parameters of `open_package_hooks`, which follows the monitors."""
+        """Take the parameters of `open_package_hooks`; the monitors are set later."""
         self.package = package
         self.hooks = hooks
         self.inboxes: dict[tuple[str, str], Inbox] = {}

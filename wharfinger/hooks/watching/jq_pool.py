@@ -170,7 +170,7 @@ class JqPool:
         return await self.run_text(program, text, None)
 
     async def run(self, program: str, value: JsonValue, owner: _Owner | None) -> JsonValue:
-        """Do the work of `apply`, in the owner's turn."""
+        """Do the work of `apply`, when it is the owner's turn."""
         try:
             text = canonical_json(value)  # sorted keys: the order in which gojq goes through an object
         except FormatError as error:
@@ -186,7 +186,7 @@ class JqPool:
                 raise FilterError(program, _OTHER_ANSWER)
 
     async def run_text(self, program: str, text: bytes, owner: _Owner | None) -> bytes:
-        """Do the work of `apply_text`, in the owner's turn."""
+        """Do the work of `apply_text`, when it is the owner's turn."""
         match await self.ask(JqRequest(program, text, whole=True), owner):
             case JqText(found):
                 return found

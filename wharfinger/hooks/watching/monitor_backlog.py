@@ -89,7 +89,7 @@ def reduced(
 
 
 def _ends(story: list[tuple[int, Change[Payload]]], verbs: frozenset[WatchVerb]) -> list[tuple[int, Change[Payload]]]:
-    """Return what is left of the story of one object."""
+    """Return the remaining changes of one object."""
     if len(story) == 1:
         return story
     (_, first), (number, last) = story[0], story[-1]

@@ -33,7 +33,7 @@ class SlowPrograms:
         return known is not None and now < known.until
 
     def late(self, program: OwnedProgram, now: float) -> None:
-        """Note that a program ran out of time."""
+        """Record that a program ran out of time."""
         known = self._late.setdefault(program, _Late())
         self._late.move_to_end(program)
         known.times += 1

@@ -83,7 +83,7 @@ class RenderFolder:
             self._shrink(sizes)
 
     def drop(self, key: str) -> None:
-        """Remove an entry that cannot be used although it is what was written."""
+        """Remove an entry that is intact and still cannot be used."""
         with self._faults_counted():
             self._remove(self._opened(), key)
 

@@ -70,7 +70,7 @@ class WorkloadOverride:
 
     @property
     def document(self) -> JsonObject:
-        """The override as it is written in a spec."""
+        """Return the override in the form of a spec."""
         written: JsonObject = {"kind": self.kind, "name": self.name}
         if self.replicas is not None:
             written["replicas"] = self.replicas

@@ -107,7 +107,7 @@ def _read_case(value: JsonValue, where: str, path: str, chain: ConversionChain) 
 
 
 def _settings(entry: JsonObject, key: str, where: str) -> JsonObject:
-    """Return an object that is given as it is, or as YAML text; {} if it is null or missing."""
+    """Return an object that is given directly or as YAML text; {} if it is null or missing."""
     found = entry.get(key)
     path = at(where, key)
     if isinstance(found, str):

@@ -162,10 +162,7 @@ class Controller:
             await self._block(identity, obj, error.reason, str(error))
 
     async def _block(self, identity: PackageId, obj: JsonObject, reason: str, message: str) -> None:
-        """Report why nothing of what is wanted can be done.
-
-        What is installed keeps running, and dependents keep relying on it.
-        """
+        """Report why a resource cannot be acted on. The installed package keeps running, and dependents keep relying on it."""
         await self.guard.prepare_blocked(identity, obj)
         generation, written = find_int(obj, "metadata", "generation"), find_object(obj, "status")
         self.runtime.block(identity, generation, written, reason, message)
@@ -185,7 +182,7 @@ class Controller:
             update(spec, *found)
 
     def _hold(self, spec: PackageSpec, hold: Hold) -> None:
-        """Adopt nothing but a suspension, which breaks no dependent, and report the hold.
+        """Report the hold, and adopt nothing from the resource but a suspension, which breaks no dependent.
 
         A package that was already held when this process started is run as it is installed.
         """
@@ -257,7 +254,10 @@ class Controller:
             await self._write_status(identity.name, key, obj)
 
     async def _hold_removal(self, identity: PackageId, key: ObjectKey, obj: JsonObject, hold: Hold) -> None:
-        """Begin nothing, and report the hold. A package that was held when this process started is run as it is installed."""
+        """Report the hold without beginning the removal.
+
+        A package that was held when this process started is run as it is installed.
+        """
         self.keys.add_later(identity.name, LOOK_S)
         if not hold.unknown:
             try:
@@ -441,7 +441,7 @@ def _name(key: ObjectKey) -> str:
 
 
 def _is_left_alone(key: ObjectKey) -> bool:
-    """Return whether a Module is ignored because its name, which has a dot, would be taken for an Application's."""
+    """Return whether a Module is ignored because its name contains a dot and so could be mistaken for an Application's."""
     return key.resource == MODULE and "." in key.name
 
 

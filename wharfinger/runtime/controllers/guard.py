@@ -178,7 +178,7 @@ class Guard:
         return hold
 
     def going_without_asking(self, name: str) -> None:
-        """Note that a package's object is gone: what is left of the package is removed now, even if others need it."""
+        """Record that a package's object is gone: the rest of the package is removed now, even if others need it."""
         self._note(name, None)
         self._off.discard(name)
         self._begun_before.discard(name)
@@ -251,8 +251,8 @@ class Guard:
         return going
 
     async def _is_taken(self, identity: PackageId) -> bool:
-        """Return whether the namespace of its release is being deleted, with what is installed there: a hold would save
-        nothing.
+        """Return whether the namespace of its release is being deleted, and the installed package with it; a hold would not
+        help.
         """
         cluster = self.runtime.tools.cluster
         try:
@@ -281,7 +281,7 @@ class Guard:
         return obj is not None and (is_deleting(obj) or (off and scheduler.enabled(name)))
 
     def _wants_off(self, spec: PackageSpec) -> bool:
-        """Return whether a Module is to be off, because its resource says so, or because it says nothing."""
+        """Return whether a Module is to be off: its resource says so, or does not say whether it is to be on."""
         if spec.enabled is None:
             scheduler = self.runtime.scheduler
             return is_off_by_default(scheduler.node(spec.id.name), scheduler.facts)
@@ -324,7 +324,7 @@ class Guard:
             self.held[name] = hold
 
     def _hear(self, names: Iterable[str]) -> None:
-        """Note that these packages are known now, and reconcile the changes that waited for unknown ones.
+        """Record that these packages are known now, and reconcile the changes that waited for unknown ones.
 
         While many packages are unknown, this happens only when their number has about halved; the last few are each reported
         by name.
@@ -337,7 +337,7 @@ class Guard:
                 self.look(each)
 
     def looked(self, name: str) -> None:
-        """Note that a package was reconciled, and reconcile the changes held for it if its state has changed."""
+        """Record that a package was reconciled, and reconcile the changes held for it if its state has changed."""
         if name in self._unheard and self._is_known(name):
             self._hear((name,))
         held_for = [each for each, hold in self.held.items() if name in hold.seen]

@@ -130,7 +130,7 @@ def is_off_by_default(node: Node | None, facts: Facts) -> bool:
 
 
 def was_held(obj: JsonObject) -> bool:
-    """Return whether the resource's status says that what it asks for was held because of other packages."""
+    """Return whether the resource's status says that its change was held because of other packages."""
     ready = (each for each in find_list(obj, "status", "conditions") if find(each, "type") == "Ready")
     return any(find(each, "reason") in HELD for each in ready)
 

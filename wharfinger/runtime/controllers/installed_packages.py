@@ -146,9 +146,9 @@ class Resting:
 def _is_as_applied(
     instance: Instance, state: PackageState, spec: PackageSpec, source: Source, settings: ResolvedSettings
 ) -> bool:
-    """Return whether all but the held change is what was applied last.
+    """Return whether everything but the held change equals what was applied last.
 
-    False for a package in a folder: its earlier content is not known.
+    False for a package in a folder, because its earlier content is not known.
     """
     applied = fingerprint(state.digest, spec.id.namespace, settings, spec.directives)
     origin = f"{source_text(source)} {instance.package}"

@@ -40,7 +40,7 @@ class Takeover:
         runtime.tools.releases.expect(self._expected.values())
 
     def looked(self, name: str, *, gone: bool = False) -> None:
-        """Note that a package was reconciled; ``gone``: its object does not exist any more."""
+        """Record that a package was reconciled; ``gone``: its object does not exist any more."""
         if name in self._expected and (gone or name in self._runtime.instances):
             self._tell.send_nowait((name, self._expected.pop(name)))  # the channel has room for all releases
 

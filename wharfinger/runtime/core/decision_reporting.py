@@ -53,13 +53,13 @@ class Statements:
             self._restate_for((name,))
 
     def restate(self, instance: Instance) -> None:
-        """Report again what the scheduler has decided, whatever failed meanwhile."""
+        """Report again what the scheduler has decided, after a failure was reported in between."""
         decided = self.runtime.scheduler.decision(instance.id.name)
         if decided is not None:
             self.say(instance, decided)
 
     def heard(self, names: Iterable[str]) -> None:
-        """Note that these packages are known from now on, and report the decisions that waited for them."""
+        """Record that these packages are known from now on, and report the decisions that waited for them."""
         heard = self.unheard.intersection(names)
         self.unheard -= heard
         self._restate_for(sorted(heard))

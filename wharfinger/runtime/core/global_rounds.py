@@ -96,14 +96,14 @@ class Rounds:
             self.runtime.operations.tell_scheduler(Rescheduled(GLOBAL, "ModulesSwitched"))
 
     def decided(self, name: str, *, on: bool) -> None:
-        """Note that a package was decided to be on or off, or is gone."""
+        """Record that a package was decided to be on or off, or is gone."""
         if name != GLOBAL and on is not (name in self._on):
             self._turned.add(name)
         else:
             self._turned.discard(name)
 
     def begins(self) -> None:
-        """Note that the Module ``global`` is about to run.
+        """Record that the Module ``global`` is about to run.
 
         AfterAll hooks that run may finish; if they only wait, they are interrupted.
         """
@@ -117,7 +117,7 @@ class Rounds:
             self._end_turn("another round begins")
 
     def has_run(self, instance: Instance) -> None:
-        """Note that the beforeAll hooks are done, and run the other packages."""
+        """Record that the beforeAll hooks are done, and run the other packages."""
         self._switch()
         values = checksum(instance.values)
         changed, self._seen = self._seen != values, values
@@ -151,7 +151,7 @@ class Rounds:
             self.runtime.operations.tell_scheduler(Rescheduled(GLOBAL, "EnabledModulesChanged"))
 
     def gone(self) -> None:
-        """Note that there are no global hooks any more."""
+        """Record that there are no global hooks any more."""
         self._end_turn("the global hooks are gone")
         self._running, self._settling, self._seen, self._again = False, False, "", 0
         self._switch()

@@ -155,7 +155,7 @@ class Operations:
             self.reconfigure(instance, "SettingsChanged")
 
     def _add_node(self, instance: Instance, definition: Definition) -> None:
-        """Give the scheduler the package's node and vote. Raises CycleError."""
+        """Pass the package's node and vote to the scheduler. Raises CycleError."""
         name = instance.id.name
         instance.refused = None  # before the scheduler is notified, because that begins operations at once
         self.tell_scheduler(NodeAdded(node_of(instance.id, definition, instance.wanted)))
@@ -260,7 +260,7 @@ class Operations:
         self.runtime.tools.crd_phase.end(instance.id.name)
 
     def _end_load(self, instance: Instance) -> None:
-        """End the loading phase of a package, so that nothing waits for it any more."""
+        """End the loading phase of a package, so that no other package waits for it any more."""
         self.runtime.tools.load_phase.end(instance.id.name)
 
     # --- disable and suspend ---------------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ class Operations:
         self.restate_requirements(instance)
 
     def begin_suspend(self, instance: Instance) -> None:
-        """End whatever runs for a package, and stop its hooks; what is in the cluster is kept as it is."""
+        """End the running work of a package, and stop its hooks; everything in the cluster is kept as it is."""
         scope = self.runtime.lifecycle.begin_suspend(instance.id.name)
         if scope is None:
             return
@@ -322,7 +322,7 @@ class Operations:
             log.warning("%s: %s", instance.id, error)
 
     def restate_requirements(self, instance: Instance) -> None:
-        """Report again what the scheduler has decided, whatever failed meanwhile."""
+        """Report again what the scheduler has decided, after a failure was reported in between."""
         self.runtime.statements.restate(instance)
 
     # --- removal ---------------------------------------------------------------------------------------------------------
@@ -397,8 +397,8 @@ class Operations:
         self._ask_who_sees_others()
 
     def _ask_who_sees_others(self) -> None:
-        """Ask the enabled scripts of module folders again if other Modules before them are on than when they were last
-        asked.
+        """Ask the enabled scripts of module folders again if the Modules before them that are on have changed since they
+        were last asked.
         """
         if not self._turned:
             return

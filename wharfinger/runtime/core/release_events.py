@@ -47,7 +47,7 @@ class Keeping:
         self.runtime = runtime
 
     def health_changed(self, owner: Owner, health: Health) -> None:
-        """Note that the readiness of a release's objects, or the reason for it, has changed."""
+        """Record that the readiness of a release's objects, or the reason for it, has changed."""
         instance = self._instance(owner)
         if instance is None:
             return

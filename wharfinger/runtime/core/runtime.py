@@ -139,9 +139,8 @@ class Runtime:
         return True
 
     def block(self, identity: PackageId, generation: int, written: JsonObject, reason: str, message: str) -> None:
-        """Report why a resource cannot be acted on; what runs already goes on as before.
-
-        ``written`` is the resource's status as it was last written.
+        """Report why a resource cannot be acted on; work that runs already continues. ``written`` is the last written
+        status.
         """
         instance = self.instances.get(identity.name)
         if is_global(identity):
@@ -194,7 +193,7 @@ class Runtime:
             self._update(spec, instance.source, instance.wanted_settings)
 
     def skip_delete_hooks(self, name: str) -> None:
-        """Go on with a removal without the package's own delete hooks, as a user has asked."""
+        """Continue a removal without the package's own delete hooks, as a user has requested."""
         instance = self.instances.get(name)
         if instance is not None and not instance.skip_delete_hooks:
             log.warning("%s: its delete hooks are skipped, as requested", instance.id)

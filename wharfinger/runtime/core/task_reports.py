@@ -80,7 +80,7 @@ class Reports:
         return next((task.attempt for task in tasks if task.lane == MAIN_LANE), 0)
 
     def placed(self, instance: Instance) -> None:
-        """Note that there may be objects of the package in its namespace from now on."""
+        """Record that there may be objects of the package in its namespace from now on."""
         self.runtime.set_status(instance, statuses.placed(instance.status, instance.id.namespace))
 
     def released(self, instance: Instance, revision: int) -> None:
@@ -117,7 +117,7 @@ class Reports:
         self.runtime.set_status(instance, statuses.removing(instance.status, reason, message, self.runtime.now()))
 
     def hook_ran(self, instance: Instance, hook: str, error: str) -> None:
-        """Note that a hook ran; ``error`` is empty if it succeeded."""
+        """Record that a hook ran; ``error`` is empty if it succeeded."""
         history = instance.history.setdefault(hook, HookHistory())
         history.runs += 1
         history.last_run, history.last_error = self.runtime.now(), error
@@ -125,7 +125,7 @@ class Reports:
             self.runtime.rounds.adopt_flags()
 
     def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
-        """Note that an event hook ran in a lane; ``error`` is empty if it succeeded.
+        """Record that an event hook ran in a lane; ``error`` is empty if it succeeded.
 
         A lane's failure lasts until its next success.
         """
@@ -144,7 +144,7 @@ class Reports:
             self.runtime.set_status(instance, status)
 
     def values_changed(self, instance: Instance, hook: str) -> None:
-        """Note that an event hook has changed the values, so that what was rendered from them is out of date.
+        """Record that an event hook has changed the values, so that what was rendered from them is out of date.
 
         A run that is under way is not interrupted; otherwise a busy hook would keep the package from ever being applied.
         """
@@ -155,7 +155,7 @@ class Reports:
             self.runtime.operations.tell_scheduler(Rescheduled(instance.id.name, "HookValuesChanged"))
 
     def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
-        """Note the vote of the enabled script; the scheduler gets it at once, or together with the node that it is about.
+        """Record the vote of the enabled script; the scheduler gets it at once, or together with the node that it is about.
 
         The vote of a version that is still being loaded, or was refused, says nothing about the earlier version, which is
         still the node. While other installed packages are not loaded yet, the script sees less than there is, so its "no" is

@@ -23,7 +23,9 @@ from wharfinger.runtime.fixpoint.wakes import call, leave_unresolved, tell
 
 
 def judge(draft: Draft) -> bool:
-    """Sweep, or else judge, because nothing else can happen. Return False if there is no node to sweep or judge: the end."""
+    """Sweep or else judge the parked nodes, because nothing else can happen. Return False if there are none, which is the
+    end.
+    """
     if draft.sweepers and _sweep(draft):
         tell(draft)
         return True
@@ -50,7 +52,7 @@ def _sweep(draft: Draft) -> bool:
 
 
 def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
-    """Ask at CASCADE those of the group that never were, and that do not only wait for other parked nodes."""
+    """Run at CASCADE the nodes of the group that were never run at it, and that wait for more than other parked nodes."""
     asked = False
     for who in group:
         node = draft.nodes[who]
@@ -65,7 +67,7 @@ def _cascade(draft: Draft, group: list[Id], lacks: Lacks) -> bool:
 
 
 def _force(draft: Draft, group: list[Id], lacks: Lacks) -> None:
-    """Ask the lowest node at each bottom at FORCE, or end it if it was asked so."""
+    """Run the lowest node of each bottom component at FORCE, or end it if it was run at FORCE already."""
     for bottom in bottoms(group, lacks):
         lowest = bottom[0]
         node = draft.nodes[lowest]

@@ -79,7 +79,7 @@ def start(rules: Rules = _RULES) -> Fixpoint:
 
 
 def step(state: Fixpoint, event: Event) -> tuple[Fixpoint, tuple[Effect, ...]]:
-    """Take one event in. The same events have the same effects, in the same order."""
+    """Process one event. The same events have the same effects, in the same order."""
     draft = Draft(state)
     _take_in(draft, event)
     if draft.news:
@@ -117,7 +117,9 @@ def _take_in(draft: Draft, event: Event) -> None:
 
 
 def _rest(draft: Draft) -> None:
-    """No body runs: what is gone needs no stamp any more. Nor is anything to run: in a live daemon, an episode is over."""
+    """End the episode, since no body runs and none is to run. Stamps of removed ids are dropped, because nothing needs them
+    any more.
+    """
     if draft.gone:
         for who in draft.gone:
             mark = draft.marks.get(who)
@@ -148,7 +150,7 @@ def _pull(draft: Draft) -> None:
 
 
 def _dispatch(draft: Draft, who: Id, node: Node) -> bool:
-    """Its place in the queue came up; False: it is not to run any more."""
+    """Process the next node of the queue; return False if it does not need to run any more."""
     if node.stage is not Stage.RUNNABLE:
         if node.stage is Stage.GONE:
             draft.nodes = draft.nodes.discard(who)
@@ -268,7 +270,7 @@ def _done(draft: Draft, who: Id, node: Node, said: Said) -> None:
 
 
 def _crash(draft: Draft, who: Id, node: Node, message: str) -> None:
-    """End the node with a crash, of which nothing is known but the message. A Noop does not confirm it."""
+    """End the node with a crash, of which only the message is known. A Noop does not confirm it."""
     if node.again is Again.NO:
         end(draft, who, node, f"crashed: {message}", (), node.said)
     else:
@@ -282,7 +284,10 @@ def _run_again(draft: Draft, who: Id, node: Node, changed: Mark | None) -> None:
 
 
 def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
-    """Let the node wait for the world outside, unless the run is out of date; a change of what it reads wakes it for free."""
+    """Park the node until the world outside answers, unless the run is out of date. A change of an id that it reads wakes
+    it
+    without a charge.
+    """
     node = _relisted(draft, who, node, (), reads)
     if node.again is not Again.NO:
         _run_again(draft, who, node, None)

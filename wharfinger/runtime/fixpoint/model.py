@@ -21,7 +21,7 @@ class Id(NamedTuple):
 
 
 class Level(IntEnum):
-    """The strictness with which a body judges what it lacks (spec/schedulers §A.2); fixed when it is dispatched."""
+    """The strictness with which a body judges missing ids (spec/schedulers §A.2); it is fixed when the body is dispatched."""
 
     NONE = 0
     """Whatever is lacked may still come: block."""
@@ -64,19 +64,19 @@ class Terminal:
 
 @dataclass(frozen=True, slots=True)
 class Noop:
-    """It is done, and nothing differs from the last time: result and reads stand, nothing is emitted."""
+    """The body is done, and nothing differs from its last run: its result and reads stay, and nothing is emitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """It cannot go on without any of ``lacks`` (at least one), there or not. It has published nothing: it has no way to."""
+    """The body cannot continue without any of ``lacks`` (at least one), whether they exist or not. It publishes nothing."""
 
     lacks: tuple[Id, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyFailed:
-    """It is done for now: ``failed`` are why, and a change of any of them runs it again. ``result`` is as of Terminal."""
+    """The body is done for now because of ``failed``; a change of any of them runs it again. ``result`` is as in Terminal."""
 
     failed: tuple[Id, ...]
     result: str
@@ -84,7 +84,10 @@ class DependencyFailed:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """It waits for the world outside: for Answered, or for a change of any id in ``reads``. No fixpoint while it does."""
+    """The body waits for the world outside: for Answered, or for a change of any id in ``reads``.
+
+    There is no fixpoint while a node waits in this way.
+    """
 
     reads: tuple[Id, ...] = ()
 
@@ -117,7 +120,7 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Something was removed. Nodes that lack or read it run again."""
+    """An id was removed. Nodes that lack or read it run again."""
 
     id: Id
 
@@ -157,7 +160,9 @@ class Pulled:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """Nothing is dispatched and no node is judged any more; reports of running bodies are still processed."""
+    """The run was cancelled: no body is dispatched and no node is judged any more; reports of running bodies are still
+    processed.
+    """
 
 
 Event: TypeAlias = Seeded | Arrived | Removed | Asked | Answered | Finished | Pulled | Cancelled
@@ -201,7 +206,7 @@ class Exhausted:
 
 @dataclass(frozen=True, slots=True)
 class Converged:
-    """Nothing runs, nothing is to run, nothing is waited for outside, and no parked node is still to be judged."""
+    """The fixpoint: no body runs or is to run, none waits for the world outside, and no parked node is still to be judged."""
 
 
 Effect: TypeAlias = Dispatch | Unresolved | Exhausted | Converged

@@ -42,12 +42,12 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Runnable:
-    """It is to run."""
+    """The node is to run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Its body runs."""
+    """The body of the node runs."""
 
     run: int
     level: Level
@@ -55,14 +55,14 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """It waits for any of these to change, or for a run of theirs to end; sorted."""
+    """The node waits for any of these ids to change, or for a run of theirs to end; sorted."""
 
     lacks: tuple[Id, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """It waits for the world outside to answer its run, or for any of ``reads`` to change; sorted."""
+    """The node waits for the world outside to answer its run, or for any of ``reads`` to change; sorted."""
 
     run: int
     reads: tuple[Id, ...]
@@ -70,7 +70,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Its last run ended with this result."""
+    """The last run of the node ended with this result."""
 
     result: str
 
@@ -144,7 +144,7 @@ class Account(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The creator of a node, and its depth; no creator: it was seeded, or came from outside."""
+    """The creator of a node, and its depth. Nodes that were seeded or came from outside have no creator."""
 
     creator: Id | None = None
     depth: int = 0
@@ -253,7 +253,7 @@ class Fixpoint(NamedTuple):
                 yield reader
 
     def lacks(self, who: Id) -> tuple[Id, ...]:
-        """Return what a parked node is parked on, sorted; nothing for any other node."""
+        """Return the ids on which a node is parked, sorted; none for a node that is not parked."""
         node = self.nodes.get(who)
         return node.lacks if node is not None and node.stage is Stage.PARKED else ()
 
@@ -263,5 +263,5 @@ class Fixpoint(NamedTuple):
         return node.account.charges if node is not None and node.account.episode == self.episode else 0
 
     def at_rest(self) -> bool:
-        """Nothing is to run and nothing runs; nodes may be parked, or wait for the world outside."""
+        """Return whether nothing runs or is to run; nodes may be parked, or wait for the world outside."""
         return not self.queued and not self.running

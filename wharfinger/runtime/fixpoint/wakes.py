@@ -102,7 +102,9 @@ def call(
     charge: bool = False,
     cause: Id | None = None,
 ) -> None:
-    """Let the node run once, however many causes come before it does. If a charge is due and none is left, end it."""
+    """Plan one run of the node, however many causes precede it. If the run must be charged and the budget is used up, end
+    the node.
+    """
     account = node.account
     if draft.cancelled and node.stage is not Stage.RUNNING:
         return  # whatever it is now, it stays
@@ -143,9 +145,9 @@ def call(
 
 
 def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], said: Said | None) -> None:
-    """Publish the end of a node: tell the nodes that wait for it, and, if the result differs, those that read it.
+    """Publish the end of a node: wake the nodes that wait for it and, if the result differs, those that read it.
 
-    ``said`` is the last answer of its body, and is kept for a Noop; if the engine ended the node, it is something else.
+    ``said`` is the last answer of its body, which is kept for a Noop; if the engine ended the node, it is something else.
     """
     if node.lacks or node.reads or reads:
         draft.list_under(who, node, (), reads)
@@ -191,7 +193,7 @@ def _exhaust(draft: Draft, who: Id, node: Node, message: str, loop: tuple[Id, ..
 
 
 def leave_unresolved(draft: Draft, who: Id, node: Node) -> None:
-    """End a node that blocked at the strictest level, until something changes that it lacked."""
+    """End a node that blocked at the strictest level, until an id that it lacked changes."""
     draft.effects.append(Unresolved(who, node.lacks))
     end(draft, who, node, "unresolved", node.lacks, node.said)
 
@@ -238,7 +240,7 @@ def tell(draft: Draft) -> None:
 
 
 def _wake(draft: Draft, who: Id, node: Node, news: News) -> None:
-    """Wake one waiter. A running node is not told: when its body answers, the stamps show the change."""
+    """Wake one waiter. A running node is not woken: when its body answers, the stamps show the change."""
     stage = node.stage
     if stage is Stage.PARKED:
         call(draft, who, node, level=Level.NONE)

@@ -71,7 +71,7 @@ class RuntimeInspector:
         )
 
     def stand_by(self, why: str) -> None:
-        """Keep what the daemon waits for before it may be at work; "" once it is."""
+        """Set what the daemon waits for before it may work; "" once it may."""
         self.standby = " ".join(why.split())
 
     async def statistics(self) -> StatisticsSnapshot | None:
@@ -125,7 +125,7 @@ class RuntimeInspector:
         return explain(name, _known(self.runtime)) if self.runtime is not None else None
 
     async def render(self, name: str) -> RenderSnapshot | None:
-        """Render what a package would have in the cluster now; None if there is no such package."""
+        """Render the manifests that a package would have now; None if there is no such package."""
         instance = self.runtime.instances.get(name) if self.runtime is not None else None
         if self.runtime is None or instance is None:
             return None

@@ -37,7 +37,7 @@ class DecisionKind(Enum):
 
 
 class Change(StrEnum):
-    """A part of what is wanted that differs from before; the value is the reason as people read it."""
+    """A part of the desired state that has changed; the value is the reason that users read."""
 
     SOURCE = "SourceChanged"
     PACKAGE = "PackageChanged"

@@ -148,7 +148,7 @@ class Journal:
         self._step(package, Complete(operation, step, result))
 
     def finish(self, package: str, operation: Operation) -> None:
-        """End the operation, and forget its steps."""
+        """End the operation, and delete its steps."""
         self._step(package, Finish(operation))
 
     def forget(self, package: str) -> None:
@@ -173,7 +173,7 @@ class Journal:
         )
 
     def _taken_up(self, table: JournalTable) -> dict[str, State]:
-        """Return what earlier processes left since the machine was started; delete the rest."""
+        """Return the records that earlier processes left since the machine was started; delete the others."""
         rows = table.rows()
         earlier = [OPERATION_STEPS.key(row) for row in rows if row[-1] != self._boot]
         if earlier:

@@ -73,7 +73,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step on record: the how manyth it was to start, where it is, and when it is complete its result."""
+    """A recorded step: its number in the order of starts, its phase, and its result once it is complete."""
 
     number: int
     phase: Phase

@@ -70,7 +70,7 @@ class Operation(Enum):
 
 
 class Refusal(Enum):
-    """Why an event changed nothing."""
+    """The reason why an event changed nothing."""
 
     UNKNOWN = "unknown"
     REMOVING = "removing"
@@ -86,7 +86,7 @@ NOTHING: Final = DesiredState("", "", "", "")
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package that is known: what is wanted of it, and the scope of each operation (None: there is none)."""
+    """A known package: its desired state, and the scope of each operation (None: there is none)."""
 
     desired: DesiredState
     update: int | None = None
@@ -190,7 +190,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing changed."""
+    """The event changed nothing."""
 
     why: Refusal
 
@@ -205,7 +205,7 @@ class BeginScope:
 
 @dataclass(frozen=True, slots=True)
 class CancelScope:
-    """Everything that runs or waits in this scope is cancelled."""
+    """Cancel everything that runs or waits in this scope."""
 
     scope: int
     cause: str
@@ -220,7 +220,7 @@ class EndScope:
 
 @dataclass(frozen=True, slots=True)
 class UpdateCutShort:
-    """An update is to be begun again, behind what it was cut short for."""
+    """Begin an interrupted update again, after the operation that interrupted it."""
 
 
 Effect: TypeAlias = Decided | Refused | BeginScope | CancelScope | EndScope | UpdateCutShort

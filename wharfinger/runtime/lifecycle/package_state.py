@@ -50,7 +50,7 @@ MAX_STATE: Final = 1024 * 1024
 
 
 class PackageStateError(ClusterError):
-    """The recorded state cannot be read, or is too large to be written; only a person's hand helps."""
+    """The recorded state cannot be read, or is too large to be written. Permanent until a user acts."""
 
     transient = False
 
@@ -91,7 +91,9 @@ class PackageState:
     """``apps/v1/Deployment`` of each kind that its hooks may have made objects of; they are collected when it is uninstalled."""
 
     def installed(self, source: str, version: str, digest: str) -> "PackageState":
-        """Another digest starts anew, but for what hooks have made of the values; another package was never configured."""
+        """Record an installed version. Another digest starts over, except for the patches of hooks; another package was
+        never configured.
+        """
         same = digest == self.digest
         started = self.started if same else frozenset[str]()
         synchronized = self.synchronized if same else ()
@@ -114,7 +116,7 @@ class PackageState:
         return replace(self, started=self.started | {hook})
 
     def started_anew(self) -> "PackageState":
-        """Make the hooks do everything again, from values without their patches; what was applied no longer counts as known."""
+        """Record that the hooks start over, from values without their patches; it is no longer known what was applied."""
         return replace(self, started=frozenset(), patches=(), applied="", values="", settings="", synchronized=())
 
     def patched(self, patches: tuple[JsonValue, ...]) -> "PackageState":
@@ -126,15 +128,15 @@ class PackageState:
         return replace(self, applied=fingerprint, values=values, settings=settings)
 
     def taken_away(self) -> "PackageState":
-        """Nothing of it is in the cluster any more, and its hooks know."""
+        """Record that nothing of the package is in the cluster any more, and that its delete hooks have run."""
         return replace(self, withdrawn=True)
 
     def synchronized_with(self, known: Mapping[str, str]) -> "PackageState":
-        """Record the objects that hooks know, by binding; this replaces what was recorded of all of them."""
+        """Record the objects that hooks know, by binding; this replaces the record of all bindings."""
         return replace(self, synchronized=tuple(sorted(known.items())))
 
     def may_have_made(self, kinds: Iterable[str]) -> "PackageState":
-        """Its hooks are about to make objects of these kinds."""
+        """Record that hooks of the package are about to create objects of these kinds."""
         return replace(self, made=self.made | frozenset(kinds))
 
     def collected(self) -> "PackageState":
@@ -207,7 +209,7 @@ class StateRecord:
         self.state, self._version = state, find_str(written, "metadata", "resourceVersion")
 
     async def delete(self) -> None:
-        """Forget it; none is success. Raises ClusterError."""
+        """Delete the record; a missing one is a success. Raises ClusterError."""
         with suppress(NotFoundError):
             await self.client.delete(self.key)
         self.state, self._version = PackageState(), ""

@@ -23,7 +23,7 @@ from wharfinger.runtime.resources.settings import ResolvedSettings
 
 @dataclass(slots=True)
 class Taken:
-    """A step being taken; ``result`` is what it leaves for the next process."""
+    """A step that is being taken; ``result`` is kept for the next process."""
 
     result: str = ""
 
@@ -42,7 +42,7 @@ class Steps:
         self.journal.begin(self.package, self.operation, fingerprint)
 
     def begin_once(self, fingerprint: str) -> None:
-        """Begin the operation, unless an attempt has: its completed steps stay complete. Raises JournalError."""
+        """Begin the operation unless it was begun already; completed steps stay complete. Raises JournalError."""
         if not self.begun:
             self.begin(fingerprint)
             self.begun = True

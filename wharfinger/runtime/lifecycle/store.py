@@ -63,14 +63,14 @@ class LifecycleStore:
     _next_scope: int = field(default=1, compare=False)
 
     def reconcile(self, name: str, desired: DesiredState) -> Decision:
-        """Adopt ``desired`` and say what it calls for; nothing is started or cancelled here."""
+        """Adopt ``desired`` and return what it requires; nothing is started or cancelled here."""
         for effect in self._step(name, Desired(desired)).effects:
             if isinstance(effect, Decided):
                 return effect.decision
         raise AssertionError(f"{name}: a wish was not decided")
 
     def track(self, name: str) -> None:
-        """Know a package of which nothing is known but that it must go; no change for one that is tracked."""
+        """Add a package that is only known to be removed; a package that is tracked already is not changed."""
         self._step(name, Tracked())
 
     def begin_update(self, name: str) -> WorkScope | None:
@@ -97,7 +97,10 @@ class LifecycleStore:
         return self._begin(name, Operation.VOTE).begun
 
     def begin_suspend(self, name: str) -> WorkScope | None:
-        """End whatever runs; a scope in which its hooks are paused. None unless suspended, while removing, or untracked."""
+        """End all running operations; return a scope for pausing the hooks.
+
+        None if the package is not suspended, is being removed, or is not tracked.
+        """
         return self._begin(name, Operation.SUSPEND).begun
 
     def begin_removal(self, name: str) -> tuple[RemovalStart, WorkScope | None]:
@@ -129,7 +132,7 @@ class LifecycleStore:
         return package is not None and package.removal is not None
 
     def is_suspended(self, name: str) -> bool:
-        """Return whether a user wants the package kept as it is. A removal runs all the same."""
+        """Return whether a user wants the package kept as it is. A removal is carried out nevertheless."""
         package = self._packages.get(name)
         return package is not None and package.desired.suspended
 

@@ -33,7 +33,7 @@ class Tries:
         return self._trying.get(package, 0)
 
     def end(self, package: str, attempt: int | None = None) -> None:
-        """End a package's attempt, or give it up. With a number, only if that attempt is under way."""
+        """End a package's attempt, also an unfinished one. With a number, only if that attempt is under way."""
         if package in self._trying and attempt in (None, self._trying[package]):
             del self._trying[package]
             self._changed.set()

@@ -337,7 +337,7 @@ class Reporter(Protocol):
         ...
 
     def placed(self, instance: Instance) -> None:
-        """Note that there may be objects of the package in its namespace from now on."""
+        """Record that there may be objects of the package in its namespace from now on."""
         ...
 
     def released(self, instance: Instance, revision: int) -> None:
@@ -365,15 +365,15 @@ class Reporter(Protocol):
         ...
 
     def hook_ran(self, instance: Instance, hook: str, error: str) -> None:
-        """Note that a hook ran; ``error`` is empty if it succeeded."""
+        """Record that a hook ran; ``error`` is empty if it succeeded."""
         ...
 
     def values_changed(self, instance: Instance, hook: str) -> None:
-        """Note that an event hook has changed the values, so that what was rendered from them is out of date."""
+        """Record that an event hook has changed the values, so that what was rendered from them is out of date."""
         ...
 
     def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
-        """Note the vote of the enabled script; None: there is no script."""
+        """Record the vote of the enabled script; None: there is no script."""
         ...
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
@@ -385,7 +385,7 @@ class Reporter(Protocol):
         ...
 
     def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
-        """Note that an event hook ran in a lane; ``error`` is empty if it succeeded."""
+        """Record that an event hook ran in a lane; ``error`` is empty if it succeeded."""
         ...
 
     def modules_before(self, instance: "Instance") -> tuple[str, ...]:

@@ -56,7 +56,7 @@ _LOADING: Final = "loading"
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It never becomes a node of the scheduler. ``accepted`` False: its resource itself is not acted on."""
+    """The package never becomes a node of the scheduler. ``accepted`` False: its resource itself is not acted on."""
 
     reason: str
     message: str
@@ -85,7 +85,7 @@ def node_id(identity: PackageId) -> Id:
 
 
 class PlanBodies:
-    """The bodies, and what they have found out. All on one thread, but for ``load``."""
+    """The bodies of the plan, with their findings. All run on one thread, except ``load``."""
 
     def __init__(self, wanted: Iterable[PackageSpec], facts: Facts, load: LoadDefinition) -> None:
         self.findings: dict[str, Finding] = {}
@@ -140,7 +140,7 @@ class PlanBodies:
         return self._outcome(name)
 
     def _take_in(self, spec: PackageSpec, definition: Definition, level: Level) -> tuple[Id, ...]:
-        """Make a node of a package that is loaded, and have it judged; or what it still lacks for that."""
+        """Make a loaded package a node and have it judged; or return what it still lacks for that."""
         name = spec.id.name
         try:
             check_kind(definition, spec.id)
@@ -173,7 +173,7 @@ class PlanBodies:
         return found
 
     def _judge(self, members: set[str]) -> None:
-        """Decide about nodes of which all that they name is judged, or one of them."""
+        """Decide about nodes if everything that they name, or one of these, is judged."""
         named = {each for member in members for each in self._nodes[member].names()}
         around = {
             each: replace(finding.node, requirements=NO_REQUIREMENTS)
@@ -192,7 +192,7 @@ class PlanBodies:
             self.findings[name] = Judged(self._nodes[name], decision, held_by)
 
     def _topology(self, nodes: Mapping[str, Node]) -> Topology | None:
-        """None where some of them are on a cycle of dependencies: these are refused."""
+        """Return the topology of the nodes; None if some of them are on a cycle of dependencies, which are refused."""
         try:
             return topology(nodes)
         except CycleError as error:

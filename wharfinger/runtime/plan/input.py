@@ -208,7 +208,7 @@ def _api_version(obj: JsonObject) -> tuple[str, str]:
 
 
 def _called(document: JsonValue) -> str:
-    """`` (Application web/shop)``, as far as a document says so; it may be anything."""
+    """Return `` (Application web/shop)``, as far as the document names itself; it may be anything."""
     if not isinstance(document, dict):
         return ""
     metadata = document.get("metadata")

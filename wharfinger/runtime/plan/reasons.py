@@ -42,7 +42,7 @@ _NO_MOMENT: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Explainer:
-    """Answers about one plan, of which everything was found out."""
+    """Explanations about one finished plan."""
 
     def __init__(self, wanted: Mapping[str, PackageSpec], bodies: PlanBodies, graph: Topology, facts: Facts) -> None:
         self._wanted = wanted

@@ -76,7 +76,7 @@ def _row(package: PlannedPackage) -> tuple[str, ...]:
 
 
 def _reason(package: PlannedPackage) -> list[str]:
-    """Why one is not on: what its gates say, then whom that comes from down to the root, and what to do."""
+    """Return why a package is not on: the reason of its gates, the chain of causes down to the root, and the remedy."""
     said = f"{package.reason}: {package.message}" if package.message else package.reason
     lines = [f"{package.name} {_WOULD[package.state]}: {said}"]
     if package.explanation is not None and package.state is not PlanState.OFF:

@@ -11,7 +11,7 @@ from wharfinger.runtime.scheduler.rules import Facts
 
 @dataclass(frozen=True, slots=True)
 class NodeAdded:
-    """A package was loaded, or loaded anew: it is to be scheduled (again). What its last script voted stands until the next."""
+    """A package was loaded, also again: it is to be scheduled. The last vote of its script stands until the next one."""
 
     node: Node
 
@@ -33,7 +33,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A run failed; it may be tried again, and be Completed."""
+    """A run failed; it may be tried again and be Completed."""
 
     name: str
     run: int

@@ -82,7 +82,9 @@ def votes_of(
     opinion: Callable[[str], Opinion],
     standing: Callable[[str], Decision | None],
 ) -> tuple[Vote, ...]:
-    """Every rule that has an opinion about a node, in order, where decisions are ``standing``: what its own one follows from."""
+    """Return the opinion of every rule about a node, in order, given the ``standing`` decisions; its own decision follows
+    from them.
+    """
     judge = _Judge(nodes, topology, facts, opinion, standing)
     knot = topology.knots.get(name)
     others = judge.untie(knot)[name] if knot else judge.others(name)
@@ -108,7 +110,7 @@ class _Judge:
         self._decided: dict[str, Decision] = {}
 
     def decide(self, names: Iterable[str]) -> dict[str, Decision]:
-        """About these and all that they are tied to, in their order: each after what it names."""
+        """Decide about these nodes and all that they are tied to, each after the nodes that it names."""
         knots = self._topology.knots
         for name in names:
             if name in self._decided:
@@ -120,7 +122,7 @@ class _Judge:
         return self._decided
 
     def untie(self, knot: Knot) -> dict[str, Others]:
-        """Decide about a knot; what each of its members is judged against in the end."""
+        """Decide about a knot; return what each of its members is judged against in the end."""
         judged: dict[str, Others] = {}
         assumed: dict[str, str] = {}
         refuted: set[str] = set()
@@ -174,7 +176,7 @@ class _Judge:
         return Others(self._enabled(name), self._nodes)
 
     def _enabled(self, name: str, knot: Knot | None = None) -> dict[str, str]:
-        """Versions of those that a node names and that are on; of its own knot, those before it."""
+        """Return the versions of the nodes that a node names and that are on; in its own knot, only nodes before it."""
         there, enabled = self._topology.edges, {}
         for each in there[name].named:
             if knot and knot.position.get(each, -1) > knot.position[name]:

@@ -174,7 +174,9 @@ class Rewired:
 
 
 def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node | None) -> Rewired:
-    """`topology` of ``nodes``, from what it was before ``name`` came among them, or instead of ``old``. Raises CycleError."""
+    """Return the `topology` of ``nodes``, derived from the one before ``name`` was added, or replaced ``old``. Raises
+    CycleError.
+    """
     new = nodes[name]
     if old is not None and (old.requirements, old.order) == (new.requirements, new.order):
         return Rewired(before)
@@ -190,7 +192,7 @@ def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node 
 
 
 def without_node(before: Topology, nodes: Mapping[str, Node], old: Node) -> Rewired:
-    """`topology` of ``nodes``, from what it was with ``old`` among them."""
+    """Return the `topology` of ``nodes``, derived from the one that included ``old``."""
     draft = _Draft(before, nodes)
     draft.drop(old.name)
     draft.settle({each for each in _tied(before, old.name) if each != old.name})
@@ -232,7 +234,7 @@ def _tied(topology: Topology, name: str) -> tuple[str, ...]:
 
 
 class _Draft:
-    """A topology being changed: new edges, and what is new about nodes over what was known about them."""
+    """A topology that is being changed: new edges, and new facts about nodes in front of the known ones."""
 
     def __init__(self, before: Topology, nodes: Mapping[str, Node]) -> None:
         self.edges = before.edges

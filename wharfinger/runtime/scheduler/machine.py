@@ -115,7 +115,7 @@ def what_if(graph: Graph, name: str, node: Node | None) -> dict[str, Decision]:
 
 
 class _Turn:
-    """One step under way: what it may change of the graph, and what it has ordered so far."""
+    """One step under way: the changed parts of the graph, and the orders so far."""
 
     def __init__(self, graph: Graph, at: datetime | None) -> None:
         self.before = graph
@@ -323,7 +323,7 @@ class _Turn:
         return decide_affected(names, nodes, self.topology, self.facts, self._opinion, self._standing)
 
     def judge(self) -> None:
-        """Decide, and take in what was decided."""
+        """Decide about the stale nodes, and record the decisions."""
         if self.everything or self.suspects:
             flipped = [
                 name for name, decision in self.decisions().items() if self._judged(self.entries[name], decision)
@@ -339,7 +339,7 @@ class _Turn:
         return entry.decision if entry else None
 
     def _judged(self, entry: Entry, decision: Decision) -> bool:
-        """Record a decision, and report what is new about it. Return whether the node turned on or off."""
+        """Record a decision, and report its news. Return whether the node turned on or off."""
         old, name = entry.decision, entry.node.name
         if decision == old and (decision.on or isinstance(entry.phase, Active)):
             return False
@@ -359,7 +359,7 @@ class _Turn:
     # --- working -------------------------------------------------------------------------------------------------------
 
     def work(self) -> None:
-        """Have the engine run the bodies of all that are to look again, and of those that these wake."""
+        """Have the engine run the bodies of all nodes that must look again, and of those that these wake."""
         self._call()
         while (dispatch := self._pull()) is not None:
             self._tell_engine(Finished(dispatch.id, dispatch.run, self._body(dispatch.id.name)))

@@ -31,7 +31,7 @@ class Orders:
     _entries: dict[str, PackageOrders] = field(default_factory=dict)
 
     def put(self, effects: Iterable[Effect]) -> None:
-        """Take in what was ordered; what it replaces is forgotten."""
+        """Add an order; it replaces an earlier one about the same node."""
         for effect in effects:
             entry = self._entries.get(effect.name)
             if entry is None:

@@ -102,7 +102,9 @@ class Others:
 
 
 def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterator[Vote]:
-    """Every rule that has an opinion, in order; the floor always has. What none of them says is UNDEFINED."""
+    """Return the opinion of every rule that has one, in order; the floor always has. Without any opinion a node is
+    UNDEFINED.
+    """
     if node.floor is Verdict.ENABLE:
         yield Vote(Verdict.ENABLE, Reason.ENABLED_BY_DEFAULT)
     else:

@@ -32,7 +32,7 @@ class Broken:
 
 
 class ConstraintsError(Exception):
-    """A package could not be on with what it requires; ``reason`` is the word that its decision would have."""
+    """A package could not be on with its requirements; ``reason`` is the reason that its decision would have."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class Scheduler:
         self._graph = Graph()
 
     def apply(self, event: Event, at: datetime | None = None) -> tuple[Effect, ...]:
-        """Take in an event that happened ``at``; what is to be done, in order. Raises CycleError, which changes nothing."""
+        """Process an event that happened ``at``; return the orders, in sequence. Raises CycleError, which changes nothing."""
         self._graph, effects = step(self._graph, event, at)
         return effects
 
@@ -57,7 +57,7 @@ class Scheduler:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether nothing runs or may still run by itself. A package whose run has failed is not waited for."""
+        """Return whether nothing runs or will run without an event. A package whose run has failed is not waited for."""
         return not self._graph.paused and self._graph.tiers.at_rest
 
     def enabled_names(self) -> frozenset[str]:
@@ -65,7 +65,7 @@ class Scheduler:
         return frozenset(name for name, entry in self._graph.entries.items() if entry.on)
 
     def flagged(self) -> tuple[str, ...]:
-        """Modules, there or not, of which a global hook has said whether they are to be on; sorted."""
+        """Return the Modules, existing or not, that a global hook has switched on or off; sorted."""
         return tuple(sorted(self._graph.flags))
 
     def unwanted(self, name: str) -> bool:

@@ -108,7 +108,9 @@ class _Line:
         self._at = {name: index for index, name in enumerate(placed(self.before, near.__getitem__))}
 
     def put(self, first: str, then: str) -> bool:
-        """Have ``first`` come before ``then``; False, and no change, where it builds on it."""
+        """Add an edge so that ``first`` comes before ``then``; return False, without a change, if ``first`` depends on
+        ``then``.
+        """
         low, high = self._at[then], self._at[first]
         if high > low:
             building = self._reached(first, self.before, lambda at: at >= low, then)
@@ -123,7 +125,7 @@ class _Line:
         return True
 
     def _reached(self, start: str, edges: Pairs, wanted: Callable[[int], bool], sought: str) -> set[str]:
-        """All of what is reached from ``start`` through places in line that are wanted, unless ``sought`` is found first."""
+        """Return the places that are reached from ``start`` through wanted edges; stop early if ``sought`` is found."""
         found, to_see = {start}, [start]
         while to_see and sought not in found:
             new = [each for each in edges[to_see.pop()] if each not in found and wanted(self._at[each])]

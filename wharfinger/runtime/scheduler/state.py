@@ -27,7 +27,7 @@ _VOTE: Final = "Vote"
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """To be scheduled, and why."""
+    """The node is to be scheduled, for a reason."""
 
     reason: str = _FIRST_REASON
 
@@ -50,9 +50,10 @@ Phase: TypeAlias = Idle | Scheduled | Active
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A node, where it stands, and what was last said about it; ``vote_due``: its script was not heard since it was added.
+    """A node, its phase, and what was last reported about it; ``vote_due``: its script has not voted since it was added.
 
-    ``since`` is when it came into its phase, was decided about anew, or was parked on what it ``lacks``; ``run`` the last one
+    ``since`` is when it entered its phase, was decided about again, or was parked on what it ``lacks``; ``run`` is the last
+    one
     ordered. ``stuck``: it is parked on a package whose run failed, or that is stuck itself.
     """
 

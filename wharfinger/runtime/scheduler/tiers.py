@@ -42,7 +42,7 @@ class Tiers:
 
     @property
     def at_rest(self) -> bool:
-        """Return whether no order is held: nothing runs or may still run by itself."""
+        """Return whether no order is held back: nothing runs or will run without an event."""
         return not self.held
 
     def is_held(self, order: int) -> bool:

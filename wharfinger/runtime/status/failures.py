@@ -46,7 +46,7 @@ from wharfinger.runtime.status.reasons import Reason
 
 
 class WorkloadError(Exception):
-    """An applied workload has failed; it may recover by itself, or after an edit of what it runs."""
+    """An applied workload has failed; it may recover, or need a change of what it runs."""
 
 
 class HookRunError(Exception):

@@ -39,7 +39,7 @@ class Reason(StrEnum):
     tip: str
 
     def __new__(cls, word: str, again: Again = Again.NOTHING, text: str = "", tip: str = "") -> Self:
-        """Make a reason from its word and what is known about it."""
+        """Make a reason from its word and its properties."""
         reason = str.__new__(cls, word)
         reason._value_ = word
         reason.again, reason.text, reason.tip = again, text, tip

@@ -166,7 +166,7 @@ class StatusWriter:
         return Write() in self._step(name, Differs(now_s))
 
     def looked(self, name: str) -> None:
-        """Record that a package was checked; the next check comes by itself, unless another event requests it earlier."""
+        """Record that a package was checked. The next check is planned unless another event requests it earlier."""
         self._step(name, Looked())
 
     def _pause_s(self) -> float:

@@ -43,7 +43,9 @@ OF_THE_RELEASE: Final = ("drift", "maintenance", "release", "resourceRequests")
 
 
 async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Apply what the values give to the cluster, with hooks before and after. A package without a chart has hooks only."""
+    """Apply the release to the cluster as the values require, with hooks before and after. A package without a chart has
+    hooks only.
+    """
     definition = instance.loaded()
     if definition.chart is None and not instance.hooks:
         reporter.released(instance, 0)
