@@ -10,6 +10,7 @@ from typing import Final
 
 from wharfinger.control_plane.kinds import schema_nodes as schemas
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, encode_json
+from wharfinger.formats.schemas.structural import members, parts
 
 _MOST: Final = 16 * 1024 * 1024
 """The limit of defaults in one object, in bytes."""
@@ -33,13 +34,6 @@ class _Budget:
         return value
 
 
-def _node(schema: JsonObject | None, name: str) -> JsonObject | None:
-    """Return the schema of a member."""
-    if schema is None:
-        return None
-    return schemas.child(schemas.child(schema, "properties") or {}, name) or schemas.additional(schema)
-
-
 def _is_unwanted(value: JsonValue, schema: JsonObject | None) -> bool:
     return value is None and schema is not None and not schemas.flag(schema, "nullable")
 
@@ -48,14 +42,15 @@ def without_nulls(schema: JsonObject | None, value: JsonValue) -> JsonValue:
     """Return the value without disallowed nulls that have no default."""
     if isinstance(value, dict):
         kept: JsonObject = {}
-        for name, member in value.items():
-            node = _node(schema, name)
+        for name, member, node, _ in members(schema, value):
             if not (_is_unwanted(member, node) and node is not None and node.get("default") is None):
                 kept[name] = without_nulls(node, member) if isinstance(member, dict | list) else member
         return kept
     if isinstance(value, list):
-        items = None if schema is None else schemas.items(schema)
-        return [without_nulls(items, item) if isinstance(item, dict | list) else item for item in value]
+        return [
+            without_nulls(node, item) if isinstance(item, dict | list) else item
+            for _, item, node in parts(schema, value)
+        ]
     return value
 
 
@@ -65,25 +60,20 @@ def _filled(schema: JsonObject | None, value: JsonValue, budget: _Budget) -> Jso
     if isinstance(value, dict):
         return _members(schema, value, budget)
     if isinstance(value, list):
-        items = schemas.items(schema)
-        return value if items is None else [_given(items, item, budget) for item in value]
+        return [item if node is None else _given(node, item, budget) for _, item, node in parts(schema, value)]
     return value
 
 
 def _members(schema: JsonObject, value: JsonObject, budget: _Budget) -> JsonObject:
     declared = schemas.child(schema, "properties") or {}
-    additional = schemas.additional(schema)
     result = dict(value)
     for name, node in declared.items():
         default = node.get("default") if isinstance(node, dict) else None
         if default is not None and (name not in result or _is_unwanted(result[name], schemas.child(declared, name))):
             result[name] = budget.copied(default)
-    for name, member in result.items():
-        node = schemas.child(declared, name)
+    for name, member, node, _ in members(schema, result):
         if node is not None:
-            result[name] = _filled(node, member, budget)
-        elif additional is not None and name not in declared:
-            result[name] = _given(additional, member, budget)
+            result[name] = _filled(node, member, budget) if name in declared else _given(node, member, budget)
     return result
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from wharfinger.control_plane.kinds import schema_nodes as schemas
-from wharfinger.control_plane.kinds.field_paths import indexed, joined, keyed
+from wharfinger.control_plane.kinds.field_paths import at_step, indexed, joined
 from wharfinger.control_plane.kinds.type_shapes import metadata_list_types
 from wharfinger.control_plane.kinds.undeclared_fields import prune
 from wharfinger.control_plane.objects.metadata import core_meta_errors
@@ -12,6 +12,7 @@ from wharfinger.control_plane.objects.names import dns_1035_label_problems
 from wharfinger.control_plane.wire.field_errors import invalid, required
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.schemas.structural import members, parts, sorted_parts
 
 
 def embeds(schema: JsonObject) -> bool:
@@ -22,22 +23,11 @@ def embeds(schema: JsonObject) -> bool:
 def embedded_errors(schema: JsonObject, value: JsonValue, path: str = "", *, root: bool = False) -> list[FieldError]:
     """Return the errors of the embedded objects in a value; ``root`` is set if the value is one of them."""
     errors: list[FieldError] = []
-    if isinstance(value, dict):
-        if root or schemas.flag(schema, schemas.EMBEDDED):
-            errors += _object_errors(value, path)
-        declared = schemas.child(schema, "properties") or {}
-        additional = schemas.additional(schema)
-        for name, member in sorted(value.items()):
-            node = schemas.child(declared, name)
-            if node is not None:
-                errors += embedded_errors(node, member, joined(path, name))
-            elif additional is not None and name not in declared:
-                errors += embedded_errors(additional, member, keyed(path, name))
-    elif isinstance(value, list):
-        items = schemas.items(schema)
-        if items is not None:
-            for index, item in enumerate(value):
-                errors += embedded_errors(items, item, indexed(path, index))
+    if isinstance(value, dict) and (root or schemas.flag(schema, schemas.EMBEDDED)):
+        errors += _object_errors(value, path)
+    for step, part, node in sorted_parts(schema, value):
+        if node is not None:
+            errors += embedded_errors(node, part, at_step(schema, path, step))
     return errors
 
 
@@ -72,21 +62,14 @@ def _name_errors(name: str, value: JsonValue, path: str) -> list[FieldError]:
 
 def coerced(schema: JsonObject, value: JsonValue, path: str = "", *, root: bool = False) -> FieldError | None:
     """Return the error of the first ``apiVersion`` or ``kind`` of an embedded object that is not a string."""
-    if isinstance(value, dict):
-        embedded = root or schemas.flag(schema, schemas.EMBEDDED)
-        declared = schemas.child(schema, "properties") or {}
-        for name, member in sorted(value.items()):
-            if embedded and name in {"apiVersion", "kind"} and not isinstance(member, str):
-                return invalid(joined(path, name), member, "must be a string")
-            node = schemas.child(declared, name) or schemas.additional(schema)
-            found = None if node is None else coerced(node, member, joined(path, name))
-            if found is not None:
-                return found
-    elif isinstance(value, list) and (items := schemas.items(schema)) is not None:
-        for index, item in enumerate(value):
-            found = coerced(items, item, indexed(path, index))
-            if found is not None:
-                return found
+    embedded = root or schemas.flag(schema, schemas.EMBEDDED)
+    for step, part, node in sorted_parts(schema, value):
+        place = indexed(path, step) if isinstance(step, int) else joined(path, step)
+        if embedded and step in {"apiVersion", "kind"} and not isinstance(part, str):
+            return invalid(place, part, "must be a string")
+        found = None if node is None else coerced(node, part, place)
+        if found is not None:
+            return found
     return None
 
 
@@ -100,16 +83,16 @@ def coerced_metadata(schema: JsonObject, value: JsonValue) -> tuple[JsonValue, l
 def _coerced_metadata(schema: JsonObject, value: JsonValue, path: str, unknown: list[str]) -> JsonValue:
     if isinstance(value, dict):
         kept = dict(value)
-        declared, additional = schemas.child(schema, "properties") or {}, schemas.additional(schema)
-        for name, member in value.items():
-            node = schemas.child(declared, name) or (additional if name not in declared else None)
+        for name, member, node, _ in members(schema, value):
             if name == "metadata" and schemas.flag(schema, schemas.EMBEDDED) and isinstance(member, dict):
                 kept[name], more = prune(member, metadata_list_types())
                 unknown += [joined(joined(path, name), field) for field in more]
             if node is not None:
                 kept[name] = _coerced_metadata(node, kept[name], joined(path, name), unknown)
         return kept
-    items = schemas.items(schema)
-    if isinstance(value, list) and items is not None:
-        return [_coerced_metadata(items, item, indexed(path, index), unknown) for index, item in enumerate(value)]
+    if isinstance(value, list):
+        return [
+            item if node is None else _coerced_metadata(node, item, at_step(schema, path, index), unknown)
+            for index, item, node in parts(schema, value)
+        ]
     return value

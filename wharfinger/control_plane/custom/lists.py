@@ -1,10 +1,11 @@
 """Lists that are sets or maps (``x-kubernetes-list-type``): each item, or each key, may occur once."""
 
 from wharfinger.control_plane.kinds import schema_nodes as schemas
-from wharfinger.control_plane.kinds.field_paths import indexed, joined, keyed
+from wharfinger.control_plane.kinds.field_paths import at_step, indexed
 from wharfinger.control_plane.wire.field_errors import duplicate, invalid
 from wharfinger.control_plane.wire.status import FieldError
 from wharfinger.formats.json.value import JsonObject, JsonValue, canonical_json
+from wharfinger.formats.schemas.structural import parts, sorted_parts
 
 
 def list_errors(schema: JsonObject, obj: JsonValue, path: str = "") -> list[FieldError]:
@@ -12,16 +13,9 @@ def list_errors(schema: JsonObject, obj: JsonValue, path: str = "") -> list[Fiel
     if isinstance(obj, list):
         return _array_errors(schema, obj, path)
     errors: list[FieldError] = []
-    if isinstance(obj, dict):
-        additional = schemas.additional(schema)
-        if additional is not None:
-            for name, member in sorted(obj.items()):
-                errors += list_errors(additional, member, keyed(path, name))
-        declared = schemas.child(schema, "properties") or {}
-        for name in sorted(declared.keys() & obj.keys()):
-            node = declared[name]
-            if isinstance(node, dict):
-                errors += list_errors(node, obj[name], joined(path, name))
+    for step, member, node in sorted_parts(schema, obj):
+        if node is not None and isinstance(member, dict | list):
+            errors += list_errors(node, member, at_step(schema, path, step))
     return errors
 
 
@@ -32,11 +26,9 @@ def _array_errors(schema: JsonObject, items: list[JsonValue], path: str) -> list
         errors += [duplicate(indexed(path, index), items[index]) for index in _repeated(list(map(_same_as, items)))]
     elif kind == "map":
         errors += _map_errors(schemas.strings(schema, schemas.LIST_KEYS), items, path)
-    inner = schemas.items(schema)
-    if inner is not None:
-        for index, item in enumerate(items):
-            if isinstance(item, dict | list):
-                errors += list_errors(inner, item, indexed(path, index))
+    for step, item, inner in parts(schema, items):
+        if inner is not None and isinstance(item, dict | list):
+            errors += list_errors(inner, item, at_step(schema, path, step))
     return errors
 
 

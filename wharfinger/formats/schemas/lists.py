@@ -7,7 +7,7 @@
 ``x-kubernetes-embedded-resource``     an object with ``apiVersion`` and ``kind``, as text, and ``metadata``, an object
 =====================================  =============================================================================
 
-The extensions are followed through properties, additionalProperties and items, as Kubernetes does.
+The walk is :mod:`~wharfinger.formats.schemas.structural`.
 """
 
 from typing import Final
@@ -17,12 +17,12 @@ from wharfinger.formats.schemas.document import (
     SchemaError,
     ValuePath,
     item_key,
-    item_schema,
     map_keys,
     path_text,
     properties,
 )
 from wharfinger.formats.schemas.problems import Problem
+from wharfinger.formats.schemas.structural import parts
 
 LIST_TYPE: Final = "x-kubernetes-list-type"
 MAP_KEYS: Final = "x-kubernetes-list-map-keys"
@@ -89,20 +89,13 @@ class _Search:
         self.spend(1)
         if len(self.found) >= self.limit:
             return
-        if isinstance(value, dict):
-            if schema.get(EMBEDDED) is True:
-                self.resource(value, path)
-            declared, others = properties(schema), schema.get("additionalProperties")
-            for name, item in value.items():
-                inner = declared.get(name, others)
-                if isinstance(inner, dict):
-                    self.look(item, inner, (*path, name))
+        if isinstance(value, dict) and schema.get(EMBEDDED) is True:
+            self.resource(value, path)
         elif isinstance(value, list):
             self.items(value, schema, path)
-            for index, item in enumerate(value):
-                inner = item_schema(schema, index)
-                if inner is not None:
-                    self.look(item, inner, (*path, index))
+        for step, part, inner in parts(schema, value):
+            if inner is not None:
+                self.look(part, inner, (*path, step))
 
     def resource(self, value: JsonObject, path: ValuePath) -> None:
         for name in ("apiVersion", "kind"):

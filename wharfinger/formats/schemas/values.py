@@ -1,8 +1,7 @@
 """The operations of a schema on values besides validation: fill in defaults, remove unknown properties, find secrets.
 
-The rules are those of Kubernetes' structural schemas (apiextensions-apiserver, ``defaulting`` and ``pruning``). They follow
-``properties``, ``additionalProperties`` and ``items``, and never ``allOf``, ``anyOf``, ``oneOf`` and ``not``, whose branches
-may not apply. Results are new values; they share nothing with the argument or the schema.
+The rules are those of Kubernetes' structural schemas (apiextensions-apiserver, ``defaulting`` and ``pruning``; the walk is
+:mod:`~wharfinger.formats.schemas.structural`). Results are new values; they share nothing with the argument or the schema.
 """
 
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import Final
 
 from wharfinger.formats.json.value import MAX_DEPTH, JsonObject, JsonValue, ShapeError
 from wharfinger.formats.schemas.document import ValuePath, alternatives, is_nullable, item_schema, properties, types
+from wharfinger.formats.schemas.structural import members, parts
 
 MAX_NODES: Final = 500_000
 """JSON values after defaults: a default in every item of a long list multiplies."""
@@ -83,19 +83,15 @@ class _Defaulting(_Copying):
         if isinstance(value, dict):
             return self.members(value, schema, depth + 1)
         if isinstance(value, list):
-            return [self.value(item, item_schema(schema, index), depth + 1) for index, item in enumerate(value)]
+            return [self.value(item, inner, depth + 1) for _, item, inner in parts(schema, value)]
         return value
 
     def members(self, value: JsonObject, schema: JsonObject, depth: int) -> JsonObject:
         known = self.declared(schema)
-        others = schema.get("additionalProperties")
         result: JsonObject = {}
-        for name, item in value.items():
-            inner = known.properties.get(name)
-            if item is None and inner is not None and _is_no_value(inner):
+        for name, item, inner, _ in members(schema, value):
+            if item is None and inner is not None and name in known.properties and _is_no_value(inner):
                 continue
-            if inner is None and isinstance(others, dict):
-                inner = others
             result[name] = self.value(item, inner, depth)
         for name, default in known.defaults.items():
             if name not in value:
@@ -134,27 +130,22 @@ class _Pruning(_Copying):
         return value
 
     def members(self, value: JsonObject, schema: JsonObject, depth: int, *, keeps: bool) -> JsonObject:
-        declared = self.declared(schema).properties
-        others = schema.get("additionalProperties")
+        keeps = keeps or schema.get("additionalProperties") is True or "patternProperties" in schema
         embedded = schema.get("x-kubernetes-embedded-resource") is True
         result: JsonObject = {}
-        for name, item in value.items():
+        for name, item, inner, _ in members(schema, value):
             if embedded and name in _OBJECT_META:
                 result[name] = self.copy(item, depth)
-            elif name in declared:
-                result[name] = self.value(item, declared[name], depth)
-            elif isinstance(others, dict):
-                result[name] = self.value(item, others, depth)
-            elif keeps or others is True or "patternProperties" in schema:
+            elif inner is not None:
+                result[name] = self.value(item, inner, depth)
+            elif keeps:
                 result[name] = self.copy(item, depth)
         return result
 
     def items(self, value: list[JsonValue], schema: JsonObject, depth: int, *, keeps: bool) -> list[JsonValue]:
         result: list[JsonValue] = []
-        for index, item in enumerate(value):
-            inner = item_schema(schema, index)
-            if keeps:
-                inner = self.keeping(inner or _NOTHING)
+        for _, item, found in parts(schema, value):
+            inner = self.keeping(found or _NOTHING) if keeps else found
             result.append(self.value(item, inner, depth))
         return result
 

@@ -1,0 +1,49 @@
+"""The walk over a value and its structural schema: which schema applies to each member and item.
+
+Defaulting, pruning and list types follow the same keywords, in the daemon (settings and values) and in the control plane
+(custom resources): ``properties``, ``additionalProperties`` and ``items``, and never ``allOf``, ``anyOf``, ``oneOf`` and
+``not``, whose branches may not apply (apiextensions-apiserver, KEP-1693). What they do at each part differs, and is theirs.
+"""
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.schemas.document import item_schema
+
+Part: TypeAlias = tuple[str | int, JsonValue, JsonObject | None]
+"""The name of a member or the index of an item, the part itself, and its schema (None: there is none)."""
+
+
+def parts(schema: JsonObject | None, value: JsonValue) -> Iterator[Part]:
+    """Yield the members of an object, or the items of a list; nothing for any other value."""
+    if isinstance(value, dict):
+        for name, member, node, _ in members(schema, value):
+            yield name, member, node
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield index, item, None if schema is None else item_schema(schema, index)
+
+
+def sorted_parts(schema: JsonObject | None, value: JsonValue) -> list[Part]:
+    """Return the same parts; members are sorted by name, because Go maps have no order."""
+    found = list(parts(schema, value))
+    return sorted(found, key=lambda part: str(part[0])) if isinstance(value, dict) else found
+
+
+def members(schema: JsonObject | None, value: JsonObject) -> Iterator[tuple[str, JsonValue, JsonObject | None, bool]]:
+    """Yield each member with its name, its schema, and whether it is declared; a declared member may have no schema.
+
+    ``additionalProperties`` declares every name, whether it is a schema or a boolean.
+    """
+    found = None if schema is None else schema.get("properties")
+    declared = found if isinstance(found, dict) else {}
+    additional = None if schema is None else schema.get("additionalProperties")
+    others = additional if isinstance(additional, dict) else None
+    open_ended = isinstance(additional, dict | bool)
+    for name, member in value.items():
+        if name in declared:
+            node = declared[name]
+            yield name, member, node if isinstance(node, dict) else None, True
+        else:
+            yield name, member, others, open_ended
