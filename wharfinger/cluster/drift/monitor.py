@@ -103,6 +103,8 @@ class _Known:
     """
     open: dict[Identity, _Open] = field(default_factory=dict)
     left_alone: set[Owner] = field(default_factory=set)
+    ending: set[Identity] = field(default_factory=set)
+    """The objects that are being deleted, as the watch reported them last."""
 
 
 class DriftMonitor:
@@ -137,13 +139,18 @@ class DriftMonitor:
         self._known = _Known()
         self._counts = _Counts()
         self._queue: WorkQueue[Identity] = WorkQueue()
+        self._compared = trio.Event()
         applied.listen(self._recorded)
 
     # -- notifications
 
     def changed(self, key: ObjectKey, live: JsonObject | None) -> None:
         """Record the present state of an object; None if it is gone, or no longer marked as a release's. Never waits."""
-        identity = identity_of(key)
+        identity, ending = identity_of(key), self._known.ending
+        if live is not None and _is_ending(live):
+            ending.add(identity)
+        elif identity in ending:
+            ending.discard(identity)
         if live is not None:
             if not self._is_known(identity, live):
                 self._look(identity, live)
@@ -183,6 +190,19 @@ class DriftMonitor:
         """Return the present fights, by identity."""
         found = (self._fights.fight(entry.row.identity) for entry in self._table.snapshot().find("owner", owner))
         return tuple(sorted((fight for fight in found if fight is not None), key=lambda fight: fight.identity))
+
+    def is_as_applied(self, identity: Identity) -> bool:
+        """Return whether the object is known to be as its row was applied, by its baseline and every event since then.
+
+        False for objects whose drift is not monitored, and for those that were not read since this process started.
+        """
+        applied, known = self._applied.get(identity), self._known
+        is_clean = applied is not None and not applied.partial and self._row(identity) is not None
+        return is_clean and not (identity in known.suspects or identity in known.open or identity in known.ending)
+
+    async def wait_compared(self) -> None:
+        """Wait until all objects were compared once: then those of restored releases have a baseline."""
+        await self._compared.wait()
 
     def statistics(self) -> DriftStatistics:
         """Return counters, for metrics and for inspection."""
@@ -372,6 +392,7 @@ class DriftMonitor:
             for resource in sorted({entry.row.key.resource for entry in snapshot.entries()}):
                 await self._compare(resource)
             self._counts.comparisons += 1
+            self._compared.set()
             pause_s = self._full_s * (1 + JITTER * (2 * self._draw() - 1))
             with trio.move_on_after(pause_s):
                 await self._filled_again()

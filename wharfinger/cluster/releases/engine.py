@@ -70,6 +70,8 @@ from wharfinger.cluster.watch.shared_watches import SharedWatches
 from wharfinger.formats.json.value import JsonObject, ShapeError
 from wharfinger.kube.resource import ObjectKey
 
+COMPARED_PATIENCE_S: Final = 20.0
+"""The time for which the first upgrade after a restore waits until all objects were compared, which saves a GET for each."""
 SYNC_PATIENCE_S: Final = 5.0
 """The time for which a restore waits until the records of all releases are known, which saves a list for each."""
 
@@ -137,6 +139,9 @@ class ReleaseEngine:
             await trio.lowlevel.checkpoint()
             return same
         owner = request.owner
+        if owner in self._board.restored:
+            with trio.move_on_after(COMPARED_PATIENCE_S):
+                await self._drift.wait_compared()
         async with self._expected_turn(owner):
             whole, confined = owner in self._board.whole, self._tools.confined(owner)
             self._board.forget(owner)
@@ -272,6 +277,7 @@ class ReleaseEngine:
                     self._tools.rows.fill(inside)
                     if len(inside) == len(rows):
                         self._board.whole.add(owner)
+                        self._board.restored.add(owner)
                 else:
                     self._board.tell_foreign(owner, last.revision, str(last.written_by))
 
@@ -436,7 +442,12 @@ async def open_release_engine(
             client,
             RecordKeeper(store, options.now, holder, options.history),
             ReleaseRows(table, reconciler, operations, applied, live, interruption),
-            Surveyor(client, table, options.field_manager),
+            Surveyor(
+                client,
+                table,
+                options.field_manager,
+                lambda identity: is_done(reconciler, identity) and drift.is_as_applied(identity),
+            ),
             definitions,
             options.confined,
             options.field_manager,

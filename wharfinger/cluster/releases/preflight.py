@@ -2,10 +2,11 @@
 
 Each kind is known, or a definition among the objects is about to create it; no object occurs twice; every object that exists
 is this release's; no definition breaks objects that are stored under the present one. One GET for each object, a few at a
-time; the answers are passed on to the apply, so no object is read twice.
+time; the answers are passed on to the apply, so no object is read twice. An object that is wanted as it was applied
+before, and that the watch has not reported as changed, is not read at all.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -36,23 +37,31 @@ class Survey:
     """The rows in install order, and the live objects beside them.
 
     ``coming``: objects of kinds that a definition is about to add. ``lives``: the live objects, None if there is none.
-    ``definitions``: the live definitions of ``crds/``, by name.
+    ``unread``: objects that were not read, because they are known to be as wanted. ``definitions``: the live
+    definitions of ``crds/``, by name.
     """
 
     rows: tuple[DesiredObject, ...] = ()
     coming: tuple[JsonObject, ...] = ()
     lives: Mapping[Identity, JsonObject | None] = field(default_factory=dict)
+    unread: frozenset[Identity] = frozenset()
     definitions: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
 class Surveyor:
     """Looks for one cluster."""
 
-    def __init__(self, client: ClusterClient, table: DesiredTable, manager: str) -> None:
-        """Check for this manager, under whose name objects are applied."""
+    def __init__(
+        self, client: ClusterClient, table: DesiredTable, manager: str, is_as_applied: Callable[[Identity], bool]
+    ) -> None:
+        """Check for this manager, under whose name objects are applied.
+
+        ``is_as_applied``: whether the object of a row is known to be as the row was applied.
+        """
         self._client = client
         self._table = table
         self._manager = manager
+        self._is_as_applied = is_as_applied
 
     async def survey(
         self, owner: Owner, objects: Sequence[JsonObject], crds: Sequence[JsonObject], drift: DriftPolicy
@@ -68,14 +77,27 @@ class Surveyor:
                 raise ReleaseError(f"release {owner}: its manifest has {row.key} twice; rename one in the chart")
             identities.add(row.identity)
             check_free(self._table.snapshot(), row.identity, owner)
-        looks = [partial(self._look, row) for row in rows] + [partial(self._look_at_definition, crd) for crd in crds]
+        unread = frozenset(row.identity for row in rows if self.is_unchanged(row))
+        read = [row for row in rows if row.identity not in unread]
+        looks = [partial(self._look, row) for row in read] + [partial(self._look_at_definition, crd) for crd in crds]
         lives = await each(looks, lambda look: look(), limit=CONCURRENCY)
         return Survey(
             tuple(rows),
             tuple(coming),
-            {row.identity: live for row, live in zip(rows, lives, strict=False)},
-            {name_of(crd): live for crd, live in zip(crds, lives[len(rows) :], strict=True) if live is not None},
+            {row.identity: live for row, live in zip(read, lives, strict=False)},
+            unread,
+            {name_of(crd): live for crd, live in zip(crds, lives[len(read) :], strict=True) if live is not None},
         )
+
+    def is_unchanged(self, row: DesiredObject) -> bool:
+        """Return whether the object of a row need not be read: it was applied as the row says, and has not changed since."""
+        entry = self._table.snapshot().get(row.identity)
+        is_same = entry is not None and (entry.row.key, entry.row.owner, entry.row.body) == (
+            row.key,
+            row.owner,
+            row.body,
+        )
+        return is_same and row.key.resource.group_kind != CRD and self._is_as_applied(row.identity)
 
     async def _rows(
         self, owner: Owner, objects: Iterable[JsonObject], defined: frozenset[tuple[str, str]], drift: DriftPolicy

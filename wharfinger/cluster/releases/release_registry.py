@@ -37,13 +37,15 @@ class _Turn:
 class EngineBoard:
     """The releases of an engine.
 
-    ``known``: the last applied state of each; ``whole``: releases all of whose objects have rows; ``left_alone``: those that
-    another tool changed last; ``resting``: those that are suspended; ``turns``: those with an operation under way.
+    ``known``: the last applied state of each; ``whole``: releases all of whose objects have rows; ``restored``: those of these
+    that were restored from their records, and not upgraded since; ``left_alone``: those that another tool changed last;
+    ``resting``: those that are suspended; ``turns``: those with an operation under way.
     """
 
     listeners: tuple[EngineListener, ...] = ()
     known: dict[Owner, Known] = field(default_factory=dict)
     whole: set[Owner] = field(default_factory=set)
+    restored: set[Owner] = field(default_factory=set)
     left_alone: set[Owner] = field(default_factory=set)
     resting: set[Owner] = field(default_factory=set)
     turns: dict[Owner, _Turn] = field(default_factory=dict)
@@ -56,6 +58,7 @@ class EngineBoard:
         """Discard everything that is known of this release."""
         self.known.pop(owner, None)
         self.whole.discard(owner)
+        self.restored.discard(owner)
 
     def rests(self, owner: Owner) -> bool:
         """Return whether nothing is done for this release without a request."""

@@ -86,18 +86,20 @@ class ReleaseRows:
         before: Mapping[Identity, PackedJson],
         progress: Progress,
         *,
+        unread: Container[Identity] = (),
         unsure: Container[Identity] = (),
     ) -> None:
         """Apply these rows: one wave. ``lives``: objects as they were read just now; ``before``: as applied before.
 
-        ``unsure``: objects that are applied in any case, because an attempt that did not end may have changed them.
+        ``unread``: objects that are known to be as they were applied, and were not read for that reason. ``unsure``: objects
+        that are applied in any case, because an attempt that did not end may have changed them.
 
         Raises ForeignObjectError if another release came first, otherwise the error of the row that failed permanently, or
         too often.
         """
         for row in rows:
             check_free(self._table.snapshot(), row.identity, row.owner)
-        changed = [row for row in rows if row.identity in unsure or not self._is_done(row, lives, before)]
+        changed = [row for row in rows if row.identity in unsure or not self._is_done(row, lives, before, unread)]
         for row in changed:
             if (body := before.get(row.identity)) is not None:
                 self._operations.replaces(row.identity, body)
@@ -177,8 +179,11 @@ class ReleaseRows:
         row: DesiredObject,
         lives: Mapping[Identity, JsonObject | None],
         before: Mapping[Identity, PackedJson],
+        unread: Container[Identity],
     ) -> bool:
         """Return whether the object was applied as it is wanted now, and has not changed since."""
+        if row.identity in unread:
+            return self._is_kind(row.identity, Kind.DONE)
         live = lives.get(row.identity)
         entry = self._table.snapshot().get(row.identity)
         if live is None or find_str(live, "metadata", "deletionTimestamp") or before.get(row.identity) != row.body:

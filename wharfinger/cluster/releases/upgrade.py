@@ -7,9 +7,11 @@ nevertheless, and those that differ are repaired.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
+
+import trio
 
 from wharfinger.cluster.api.bounded_map import each
 from wharfinger.cluster.api.client import ClusterClient
@@ -91,6 +93,10 @@ class _View:
     unsure: set[Identity] = field(default_factory=set)
     leaving: tuple[DesiredObject, ...] = ()
 
+    def read_again(self) -> "_View":
+        """Return the view without what is known of live objects, since hooks may have changed them."""
+        return replace(self, survey=replace(self.survey, lives={}, unread=frozenset()))
+
 
 class Upgrade:
     """One upgrade, for one request. ``whole``: all objects that the release may have in the cluster are in rows."""
@@ -132,7 +138,7 @@ class Upgrade:
             await self._tools.definitions.apply(self._owner, request.crds, view.survey.definitions, self._progress)
             await runner.run(hooks, before)
             hooked = any(before in hook.events for hook in hooks)
-            rows = await self._bring(view, {} if hooked else view.survey.lives)
+            rows = await self._bring(view.read_again() if hooked else view)
             farewell, gone = await self._say_farewell(view, rows)
             await runner.run(hooks, after)
             done = await keeper.mark(stored, ReleaseStatus.DEPLOYED, f"{verb} complete")
@@ -152,7 +158,7 @@ class Upgrade:
             await self._tools.definitions.apply(
                 self._owner, self._request.crds, view.survey.definitions, self._progress
             )
-            rows = await self._bring(view, view.survey.lives)
+            rows = await self._bring(view)
         except BaseException:
             self._tools.rows.forget_unfinished(self._owner)
             raise
@@ -199,6 +205,12 @@ class Upgrade:
 
     async def _check_namespace(self) -> None:
         owner = self._owner
+        if any(
+            row.key.namespace == owner.namespace and self._tools.surveyor.is_unchanged(row)
+            for row in self._tools.rows.of(owner)
+        ):
+            await trio.lowlevel.checkpoint()
+            return  # an object of the release is in it
         resource = await patiently(partial(self._tools.client.resource_type, "v1", "Namespace"))
         namespace = await look_up(self._tools.client, ObjectKey(resource, "", owner.namespace))
         if namespace is None:
@@ -208,17 +220,16 @@ class Upgrade:
 
     # -- objects
 
-    async def _bring(self, view: _View, lives: Mapping[Identity, JsonObject | None]) -> tuple[DesiredObject, ...]:
-        """Wave after wave; the rows of all objects, in install order."""
+    async def _bring(self, view: _View) -> tuple[DesiredObject, ...]:
+        """Apply wave after wave; return the rows of all objects, in install order."""
         rows, survey = list(view.survey.rows), view.survey
         for wave in Wave:
             if wave is Wave.CUSTOM and survey.coming:
                 arrived = await patiently(self._arrived(survey.coming), also=(UnknownKindError,))
                 rows += arrived.rows
-                lives = {**lives, **arrived.lives}
-                await self._put(arrived.rows, lives, view)
+                await self._put(arrived.rows, replace(view, survey=arrived))
             part = [row for row in survey.rows if row.wave == wave]
-            await self._put(part, lives, view)
+            await self._put(part, view)
             await self._await_definitions(part, survey.lives)
         return tuple(rows)
 
@@ -228,11 +239,11 @@ class Upgrade:
     async def _put(
         self,
         rows: Sequence[DesiredObject],
-        lives: Mapping[Identity, JsonObject | None],
         view: _View,
     ) -> None:
         if not rows:
             return
+        lives, unread = view.survey.lives, view.survey.unread
         going = {row: live for row in rows if (live := lives.get(row.identity)) is not None and is_going(live)}
         if going:
             # What is written now goes with what is there. Its successor is what is wanted.
@@ -240,7 +251,7 @@ class Upgrade:
             with self._tools.interruption.waiting(f"the end of {next(iter(going)).key}"):
                 await wait_gone(self._tools.client, uids, progress=self._progress)
             lives = {**lives, **{row.identity: None for row in going}}
-        await self._tools.rows.put(rows, lives, view.before, self._progress, unsure=view.unsure)
+        await self._tools.rows.put(rows, lives, view.before, self._progress, unread=unread, unsure=view.unsure)
 
     async def _await_definitions(
         self, rows: Iterable[DesiredObject], lives: Mapping[Identity, JsonObject | None]

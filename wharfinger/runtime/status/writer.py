@@ -1,4 +1,4 @@
-"""The writer of statuses: urgent changes are written at once, others at most twice a second.
+"""The writer of statuses: urgent changes are written at once, others at most every PAUSE_S, and later while many change.
 
 A package that is being installed reports every object it waits for. Each report is a new status, and each write is a call of
 the API server that wakes all watchers. So a changed status only requests a check of its package. The controller then writes the
@@ -28,8 +28,9 @@ Looked      always                          unchanged              check again a
   written at once.
 * A change that is not visible outside requests nothing.
 * Every package is checked again RESYNC_S after its last check, so a missed event does no lasting harm.
-* PAUSE_S holds while few packages change. If many change all the time, each pauses for longer, so that minor changes of all of
-  them together are at most MINOR_PER_S writes a second.
+* PAUSE_S holds while few packages change. If many change all the time, each pauses for longer, up to MAX_PAUSE_S, so that minor
+  changes of all of them together are about MINOR_PER_S writes a second. So an install that goes well writes twice: when it
+  begins, and when the package is Ready. Only one that takes long reports its progress in between.
 * The memory is bounded by twice the number of packages that were written within PAUSE_S.
 """
 
@@ -41,8 +42,9 @@ from typing import Final, TypeAlias, assert_never
 from wharfinger.runtime.status.package_status import PackageStatus
 from wharfinger.runtime.status.summary import State, summarize
 
-PAUSE_S: Final = 0.5
-MINOR_PER_S: Final = 40.0
+PAUSE_S: Final = 2.0
+MAX_PAUSE_S: Final = 60.0
+MINOR_PER_S: Final = 5.0
 RESYNC_S: Final = 600.0
 _SWEEP: Final = 64
 AT_ONCE: Final = frozenset({State.READY, State.FAILED, State.DEGRADED, State.SUSPENDED, State.DISABLED, State.REMOVING})
@@ -170,7 +172,7 @@ class StatusWriter:
         self._step(name, Looked())
 
     def _pause_s(self) -> float:
-        return max(PAUSE_S, len(self._writes) / MINOR_PER_S)
+        return min(MAX_PAUSE_S, max(PAUSE_S, len(self._writes) / MINOR_PER_S))
 
     def _sweep(self, now_s: float) -> None:
         """Forget states that make no difference any more, including those of removed packages. The amortized cost is constant."""
