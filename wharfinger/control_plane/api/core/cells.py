@@ -15,7 +15,8 @@ from wharfinger.control_plane.api.common.cells import (
     strings,
     with_more,
 )
-from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_object
+from wharfinger.control_plane.objects.lenient_fields import part
+from wharfinger.formats.json.value import JsonObject, JsonValue, find
 from wharfinger.kube.times import age
 
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
@@ -87,7 +88,7 @@ def node_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 def node_roles(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
     """Return the roles: label names after ``node-role.kubernetes.io/``."""
-    labels = find_object(obj, "metadata", "labels")
+    labels = part(obj, "metadata", "labels") or {}
     roles = {key.removeprefix(_NODE_ROLE) for key in labels if key.startswith(_NODE_ROLE)}
     roles.add(said(labels, "kubernetes.io/role"))
     return ",".join(sorted(roles - {""})) or NONE
@@ -113,7 +114,7 @@ def volume_phase(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 def volume_class(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
     """Return the storage class from the deprecated annotation or the field."""
-    annotations = find_object(obj, "metadata", "annotations")
+    annotations = part(obj, "metadata", "annotations") or {}
     return said(annotations, _BETA_CLASS) if _BETA_CLASS in annotations else said(obj, "spec", "storageClassName")
 
 
@@ -136,7 +137,7 @@ def claim_modes(obj: JsonObject, modes: JsonValue) -> JsonValue:
 
 def quota(limits: bool, obj: JsonObject) -> str:  # noqa: FBT001
     """Return the limits, or everything else: ``pods: 1/5, cpu: 0/2``."""
-    hard, used = find_object(obj, "status", "hard"), find_object(obj, "status", "used")
+    hard, used = (part(obj, "status", "hard") or {}), (part(obj, "status", "used") or {})
     names = [name for name in sorted(hard) if name.startswith("limits.") is limits]
     return ", ".join(f"{name}: {said(used, name, default='0')}/{said(hard, name)}" for name in names)
 
@@ -166,7 +167,7 @@ def event_count(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 def event_object(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
     """Return the object of the event: ``pod/web-1``."""
-    about = find_object(obj, "involvedObject") or find_object(obj, "regarding")
+    about = part(obj, "involvedObject") or part(obj, "regarding") or {}
     kind, name = said(about, "kind").lower(), said(about, "name")
     return f"{kind}/{name}" if name else kind
 
@@ -178,7 +179,7 @@ def event_subobject(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG00
 
 def event_source(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
     """Return the source: ``kubelet, node-1``."""
-    source = find_object(obj, "source") or find_object(obj, "deprecatedSource")
+    source = part(obj, "source") or part(obj, "deprecatedSource") or {}
     component = said(source, "component") or said(obj, "reportingComponent") or said(obj, "reportingController")
     instance = said(source, "host") or said(obj, "reportingInstance")
     return f"{component}, {instance}" if instance else component
