@@ -21,7 +21,7 @@ import httpx
 import trio
 
 from bench.measure import Ratio
-from tests.packages.support.charts import write
+from tests.packages.support.charts import SIX_OBJECTS, write
 from tests.programs import WHARFINGER, program
 from tests.registry_server import open_registry_server
 from tests.runtime.support.world import World, open_world
@@ -43,28 +43,6 @@ INSTALL_BUDGET: Final = 0.5
 PATIENCE_S: Final = 600
 NAMESPACE: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
 DEPLOYMENT: Final = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
-
-CHART: Final = {
-    "Chart.yaml": "apiVersion: v2\nname: six\nversion: 1.0.0\n",
-    "values.yaml": "replicas: 1\n",
-    "templates/account.yaml": "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: {{ .Release.Name }}}\n",
-    "templates/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {colour: blue}\n",
-    "templates/secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}}\nstringData: {word: shark}\n",
-    "templates/service.yaml": (
-        "apiVersion: v1\nkind: Service\nmetadata: {name: {{ .Release.Name }}}\n"
-        "spec: {selector: {app: {{ .Release.Name }}}, ports: [{port: 80}]}\n"
-    ),
-    "templates/role.yaml": (
-        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: {{ .Release.Name }}}\n"
-        'rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]\n'
-    ),
-    "templates/deployment.yaml": (
-        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ .Release.Name }}}\nspec:\n"
-        "  replicas: {{ .Values.replicas }}\n  selector: {matchLabels: {app: {{ .Release.Name }}}}\n"
-        "  template:\n    metadata: {labels: {app: {{ .Release.Name }}}}\n"
-        "    spec: {containers: [{name: main, image: 'registry.example/web:1'}]}\n"
-    ),
-}
 
 
 def measure(long: bool) -> Iterator[Ratio]:
@@ -92,7 +70,7 @@ async def _measure(packages: int) -> list[Ratio]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         chart = folder / "six"
-        write(chart, dict(CHART))
+        write(chart, dict(SIX_OBJECTS))
         async with open_registry_server(folder / "registry") as address:
             state = folder / "state"
             with program(*WHARFINGER, "run", "--embedded", "--state-dir", str(state)) as daemon:
@@ -200,7 +178,7 @@ async def _second_pass(packages: int) -> Ratio:
     """Every package looked at again, nothing changed, in this process: its time against its install's, and nothing written."""
     with tempfile.TemporaryDirectory() as name:
         async with open_world(Path(name)) as world:
-            await world.push_folder(write(Path(name) / "six", dict(CHART)), "six", "1.0.0")
+            await world.push_folder(write(Path(name) / "six", dict(SIX_OBJECTS)), "six", "1.0.0")
             await world.repository()
             await _bring_up(world, range(1))
             began = time.perf_counter()

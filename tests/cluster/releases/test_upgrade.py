@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.support.client_contract import key, widget_crd
-from tests.cluster.support.release_bench import KEEP, WIDGET, Bench, bench, cluster, open_engine
+from tests.cluster.support.release_bench import CONFIG_MAP, KEEP, WIDGET, Bench, bench, cluster, open_engine
 from tests.cluster.support.release_requests import config_map, deployment, objects_of, request
 from wharfinger.cluster.api.errors import InvalidError
 from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
@@ -102,6 +102,37 @@ async def test_after_a_restart_nothing_is_written_where_nothing_changed(autojump
             assert (await engine.upgrade(six())).outcome is Outcome.UNCHANGED
             assert engine.unchanged(six()) is not None
         assert transport.writes == []
+        assert [one for one in transport.requests if one == "GET web"] == []  # the lists of their kinds showed them
+
+
+async def test_an_object_that_changed_is_read_again(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        warn = replace(request(config_map("a", v="1"), config_map("b", v="1")), drift=DriftPolicy(DriftMode.WARN))
+        await at.engine.upgrade(warn)
+        edit: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"v": "9"}}
+        await at.client.apply(
+            {**edit, "metadata": {"name": "a", "namespace": "default"}}, field_manager="ann", force=True
+        )
+        await trio.sleep(60)
+        assert at.engine.drifts(warn.owner) != ()
+        at.transport.requests.clear()
+        await at.engine.upgrade(warn)
+        assert [one for one in at.transport.requests if one in {"GET a", "GET b"}] == ["GET a"]
+
+
+async def test_an_object_that_is_being_deleted_is_read(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(six())
+        web = ObjectKey(CONFIG_MAP, "default", "web")
+        await at.client.merge_patch(web, {"metadata": {"finalizers": ["example.test/hold"]}})
+        old = find(await at.client.get(web), "metadata", "uid")
+        await at.client.delete(web)
+        await trio.sleep(60)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(at.engine.upgrade, replace(six(), values={"other": True}))
+            await trio.sleep(60)
+            await at.client.merge_patch(web, {"metadata": {"finalizers": None}})
+        assert find(await at.client.get(web), "metadata", "uid") != old
 
 
 @pytest.mark.parametrize("wanted", ["1", "2"])

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Final
 
 from tests.programs import ROOT
 from wharfinger.packages.charts.chart import read_chart
@@ -52,3 +53,27 @@ def helm(program: str, *arguments: str, home: Path) -> str:
     if done.returncode:
         raise RuntimeError(f"{program} {' '.join(arguments)}: {done.stderr}")
     return done.stdout + done.stderr
+
+
+SIX_OBJECTS: Final[dict[str, str]] = {
+    "Chart.yaml": "apiVersion: v2\nname: six\nversion: 1.0.0\n",
+    "values.yaml": "replicas: 1\n",
+    "templates/account.yaml": "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: {{ .Release.Name }}}\n",
+    "templates/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {colour: blue}\n",
+    "templates/secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}}\nstringData: {word: shark}\n",
+    "templates/service.yaml": (
+        "apiVersion: v1\nkind: Service\nmetadata: {name: {{ .Release.Name }}}\n"
+        "spec: {selector: {app: {{ .Release.Name }}}, ports: [{port: 80}]}\n"
+    ),
+    "templates/role.yaml": (
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: {{ .Release.Name }}}\n"
+        'rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]\n'
+    ),
+    "templates/deployment.yaml": (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ .Release.Name }}}\nspec:\n"
+        "  replicas: {{ .Values.replicas }}\n  selector: {matchLabels: {app: {{ .Release.Name }}}}\n"
+        "  template:\n    metadata: {labels: {app: {{ .Release.Name }}}}\n"
+        "    spec: {containers: [{name: main, image: 'registry.example/web:1'}]}\n"
+    ),
+}
+"""The files of a chart of six objects of six kinds."""

@@ -1,0 +1,74 @@
+"""The requests that a package costs: its install, and a change of its settings."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import httpx
+import pytest
+import trio.testing
+
+from tests.packages.support.charts import SIX_OBJECTS, write
+from tests.runtime.support.world import World, open_world
+from wharfinger.control_plane.http.memory_transport import MemoryTransport
+
+INSTALL = {
+    "PATCH applications": 1,  # the finalizer
+    "PATCH applications/status": 2,  # first sight, Ready
+    "GET secrets": 2,  # the package's state; the chart's own Secret
+    "POST secrets": 2,  # the state, the record
+    "GET namespaces": 1,
+    **{f"GET {kind}": 1 for kind in ("configmaps", "deployments", "roles", "serviceaccounts", "services")},
+    **{f"PATCH {kind}": 1 for kind in ("configmaps", "deployments", "roles", "secrets", "serviceaccounts", "services")},
+    "PUT secrets": 2,  # the record is deployed; the state
+}
+CHANGE = {
+    "PATCH applications/status": 2,
+    "GET deployments": 1,
+    "PATCH deployments": 1,
+    "POST secrets": 1,  # the record
+    "PUT secrets": 3,  # the record is deployed, the one before is superseded; the state
+}
+
+
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """Count the requests to the control plane in this process, by method and resource."""
+    requests = Counter[str]()
+    original = MemoryTransport.handle_async_request
+
+    async def handle(transport: MemoryTransport, request: httpx.Request) -> httpx.Response:
+        parts = request.url.path.rpartition("/namespaces/")[2].split("/")
+        resource = parts[1] if len(parts) > 1 else "namespaces"
+        requests[f"{request.method} {'/'.join([resource, *parts[3:]])}"] += 1
+        return await original(transport, request)
+
+    with patch.object(MemoryTransport, "handle_async_request", handle):
+        yield requests
+
+
+async def settle(world: World, name: str) -> None:
+    """Wait until the package is Ready and nothing more is written about it."""
+    await world.until_state("prod", name, "Ready")
+    await world.runtime.queues.wait_idle(f"prod.{name}")
+    await trio.testing.wait_all_tasks_blocked(0.05)
+
+
+@pytest.mark.slow
+async def test_requests_of_a_package(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push_folder(write(tmp_path / "six", dict(SIX_OBJECTS)), "six", "1.0.0")
+        await world.repository()
+        await world.create("prod", "first", package="six")
+        await settle(world, "first")  # from now on its kinds are known and watched
+        await world.create("prod", "second", package="six")
+        with counted() as install:
+            await settle(world, "second")
+        assert install == INSTALL
+        with counted() as change:
+            await world.change("prod", "second", {"settings": {"replicas": 2}})
+            await settle(world, "second")
+        change["PATCH applications"] -= 1  # the change itself
+        assert +change == CHANGE
