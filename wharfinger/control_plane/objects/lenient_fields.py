@@ -12,6 +12,12 @@ def part(obj: JsonValue, *path: str) -> JsonObject | None:
     return obj if isinstance(obj, dict) else None
 
 
+def list_at(obj: JsonValue, *path: str) -> list[JsonValue]:
+    """Return the list at a path, whatever its items are; empty if there is none."""
+    found = _at(obj, path)
+    return found if isinstance(found, list) else []
+
+
 def parts(obj: JsonValue, *path: str) -> list[JsonObject]:
     """Return the objects of the list at a path; a null item reads as empty."""
     found = _at(obj, path)

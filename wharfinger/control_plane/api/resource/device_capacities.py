@@ -4,10 +4,10 @@ from fractions import Fraction
 from typing import Final
 
 from wharfinger.control_plane.api.resource.device_names import set_errors
-from wharfinger.control_plane.objects.lenient_fields import part
+from wharfinger.control_plane.objects.lenient_fields import list_at, part
 from wharfinger.control_plane.wire.field_errors import forbidden, invalid, required
 from wharfinger.control_plane.wire.status import FieldError
-from wharfinger.formats.json.value import JsonObject, JsonValue, find_list
+from wharfinger.formats.json.value import JsonObject, JsonValue
 from wharfinger.kube.quantities import amount, canonical_quantity, format_quantity, whole
 
 CHOICES_LIMIT: Final = 10
@@ -22,7 +22,7 @@ def capacity_errors(capacity: JsonObject, path: str, *, shared: bool) -> list[Fi
     field = f"{path}.requestPolicy"
     if not shared:
         return [forbidden(field, "allowMultipleAllocations must be true")]
-    values, bounds = find_list(policy, "validValues"), part(policy, "validRange")
+    values, bounds = list_at(policy, "validValues"), part(policy, "validRange")
     if values and bounds is not None:
         return [forbidden(field, _BOTH)]
     if not values and bounds is None:
