@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, cast
 
+KUBECONFIG: Final = "WHARFINGER_BENCH_KUBECONFIG"
+"""The environment variable that passes ``--kubeconfig`` to the process of a part."""
 ROUNDS: Final = 9
 """After one to warm up. Fewer where a round takes seconds."""
 
