@@ -135,8 +135,7 @@ async def kill_left_behind(ledger: ProcessLedger) -> int:
     """Kill the processes that dead daemons left running, and delete their rows; return the number of killed processes.
 
     Call it at the start of a daemon, before anything is run. Rows of a living owner (this process included) are kept; so are
-    rows
-    of processes that cannot be killed, for the next start. Raises LedgerError.
+    rows of processes that cannot be killed, for the next start. Raises LedgerError.
     """
     return await trio.to_thread.run_sync(_kill_left_behind, ledger, limiter=trio.CapacityLimiter(1))
 

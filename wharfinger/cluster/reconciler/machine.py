@@ -406,8 +406,7 @@ class Machine(Generic[K, R]):
         each.
 
         Late operations give up their places. Return the keys whose operations must be cut off early because too few slow
-        places are
-        free.
+        places are free.
         """
         for _ in range(self._options.round_size):
             key = self._retries.pop_due(now)

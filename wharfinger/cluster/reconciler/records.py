@@ -97,8 +97,7 @@ class Work(Generic[K, R]):
     """The keys that one worker has, all of one owner; ``began`` is when it took them.
 
     ``left``: the keys that are not done. ``slow``: it has a slow place instead of an ordinary one. ``failed``: one of its
-    keys
-    failed. ``cut``: it is being cut off early.
+    keys failed. ``cut``: it is being cut off early.
     """
 
     owner: Owner[K, R]

@@ -233,8 +233,7 @@ class Reconciler(Generic[K, R]):
         """Refresh these keys, at the rate that is allowed: those that are Done, and those that failed permanently.
 
         A key that is Pending or waits for a retry is attempted anyway. A key that is being attempted is attempted again
-        after that.
-        Keys without a row are ignored.
+        after that. Keys without a row are ignored.
         """
         machine, now = self._machine, trio.current_time()
         for key in keys:
@@ -348,8 +347,7 @@ class Reconciler(Generic[K, R]):
         """Read changes until cancelled.
 
         If the stream falls too far behind, a new one is opened, and deleted rows are found by comparing. Rows that came and
-        went in
-        between may have left objects; a prune finds these.
+        went in between may have left objects; a prune finds these.
         """
         while True:
             with self._table.changes(self.name) as stream:

@@ -46,8 +46,7 @@ class Lane(Generic[K, R]):
     """The owners that have something to do, ordered by the time that they have used.
 
     Of an owner's entries in the heap only the newest counts. While there is only one owner, the time in its entry is not
-    updated;
-    it is updated when a second owner arrives.
+    updated; it is updated when a second owner arrives.
     """
 
     __slots__ = ("_heap", "_last", "_serials")

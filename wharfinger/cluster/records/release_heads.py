@@ -142,8 +142,7 @@ class ReleaseHeads:
         """Announce a write of ours for the block, which calls the given function with the resulting Secret (None: deleted).
 
         If the block ends without that call, changes that the watch reported meanwhile are attributed to the holder that the
-        Secret
-        names.
+        Secret names.
         """
         place = (namespace, secret)
         versions: list[str] = []

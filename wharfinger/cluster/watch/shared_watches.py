@@ -48,8 +48,7 @@ class SharedWatches:
         """Subscribe to all selected objects of a kind for as long as the block runs ("" for all namespaces).
 
         ``relist_s``: list everything again that many seconds after the last list; the stream uses the shortest interval of
-        its
-        subscribers.
+        its subscribers.
         """
         target = WatchTarget(resource, namespace if resource.namespaced else "", label_selector, field_selector)
         stream = self._streams.get(target)

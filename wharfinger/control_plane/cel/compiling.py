@@ -25,8 +25,7 @@ def judged(
     """Return the checked expression, or its errors in the API server's words.
 
     ``patches``: see :func:`~wharfinger.control_plane.cel.checking.checker.check`; ``more`` are macros in addition to the
-    standard
-    ones.
+    standard ones.
     """
     if len(text) > MAX_CHARS:
         size = len(text)

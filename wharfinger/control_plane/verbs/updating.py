@@ -222,8 +222,7 @@ def _recorded(
     """Return the new object with managed fields.
 
     ``was`` is the old object, stored and in the served version; ``whole`` is the new one before the fields that the write
-    cannot
-    change were removed.
+    cannot change were removed.
     """
     old, before = was
     after = settled(served, new)

@@ -284,8 +284,7 @@ def _run_again(draft: Draft, who: Id, node: Node, changed: Mark | None) -> None:
 
 
 def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
-    """Park the node until the world outside answers, unless the run is out of date. A change of an id that it reads wakes
-    it
+    """Park the node until the world outside answers, unless the run is out of date. A change of an id that it reads wakes it
     without a charge.
     """
     node = _relisted(draft, who, node, (), reads)

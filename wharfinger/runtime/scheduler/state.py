@@ -53,8 +53,7 @@ class Entry:
     """A node, its phase, and what was last reported about it; ``vote_due``: its script has not voted since it was added.
 
     ``since`` is when it entered its phase, was decided about again, or was parked on what it ``lacks``; ``run`` is the last
-    one
-    ordered. ``stuck``: it is parked on a package whose run failed, or that is stuck itself.
+    one ordered. ``stuck``: it is parked on a package whose run failed, or that is stuck itself.
     """
 
     node: Node
