@@ -37,6 +37,7 @@ _MEANT: Final = {
     **dict.fromkeys(("list", "ls", "status", "ps", "show"), "get packages"),
     **dict.fromkeys(("describe", "explain", "events"), "why"),
     **dict.fromkeys(("template", "manifest"), "render"),
+    **dict.fromkeys(("kustomize", "compile"), "build"),
     **dict.fromkeys(("metrics", "top", "stats"), "statistics"),
     **dict.fromkeys(("start", "daemon", "serve"), "run"),
     **{word: f"package {word}" for word in ("push", "check", "lint", "inspect")},
@@ -66,6 +67,9 @@ COMMANDS: Final = (
         "runtime",
         "show without a cluster which packages would be on, and in which order",
         module="plan.commands",
+    ),
+    Command(
+        "build", "offline", "print the manifests of a chart, a package or a folder of manifests, without a cluster"
     ),
     Command("control-plane", "control_plane", "serve an embedded Kubernetes control plane on loopback"),
     Command("package", "packages", "check and lint packages, push them to a registry, inspect them there"),
