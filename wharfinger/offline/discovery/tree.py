@@ -11,14 +11,14 @@ it does not list do not count, and its namespace and generators apply. All other
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.offline.discovery.documents import Document, Problem, read_documents
 from wharfinger.offline.discovery.walk import TreeError, list_tree
-from wharfinger.offline.store.identity import DEFAULT_NAMESPACE, object_id
+from wharfinger.offline.store.identity import DEFAULT_NAMESPACE, object_id, shown
 from wharfinger.offline.store.kinds import GIT_REPOSITORY, KUSTOMIZATION
 from wharfinger.offline.store.store import Place
 from wharfinger.runtime.fixpoint.model import Id
@@ -36,6 +36,8 @@ class Declared:
 
     id: Id
     document: Document
+    is_bootstrap: bool = False
+    """True if it is loaded although a Kustomization builds its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +171,20 @@ class _Scan:
         bootstrap |= {each.source for each in flux if each.id in bootstrap}
         folders = self._folders(path, built)
         loaded: list[Declared] = []
+        seen: dict[Id, Place] = {}
         hidden: list[Problem] = []
         plain: list[Problem] = []
         for file in sorted({*self.documents, *self.problems}):
             is_built = any(_is_below(file, each) for each in (*built, *folders))
-            found = self.documents.get(file, ())
-            loaded += [each for each in found if not is_built or each.id in bootstrap]
+            for each in self.documents.get(file, ()):
+                if is_built and each.id not in bootstrap:
+                    continue
+                if (other := seen.get(each.id)) is not None:
+                    told = f"{shown(each.id)} is declared in {other} already; leave one of them out"
+                    plain.append(Problem(each.document.place, told))
+                    continue
+                seen[each.id] = each.document.place
+                loaded.append(replace(each, is_bootstrap=is_built))
             (hidden if is_built else plain).extend(self.problems.get(file, ()))
         declared: dict[Id, Document] = {}
         for file in sorted(self.documents):

@@ -77,9 +77,15 @@ def collected(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
 def _sources(tree: Tree, store: ObjectStore, bodies: TreeBodies) -> Iterator[tuple[Id, str, tuple[JsonObject, ...]]]:
     """Yield each producer with the namespace of its objects and the objects."""
     files: dict[str, list[JsonObject]] = {}
+    built = {
+        object_id(obj, made.produced.namespace or tree.namespace)
+        for made in bodies.made.values()
+        for obj in made.produced.objects
+    }
     for each in tree.loaded:
         stored = store.get(each.id)
-        if stored is None or stored.producer is None:
+        # A bootstrap file is built by the Kustomization in it, too.
+        if (stored is None or stored.producer is None) and each.id not in (built if each.is_bootstrap else ()):
             files.setdefault(each.document.place.file, []).append(each.document.object)
     for file, objects in files.items():
         yield Id(FILES, "", file), tree.namespace, tuple(objects)

@@ -30,6 +30,7 @@ from wharfinger.offline.controllers.source import SourceController
 from wharfinger.offline.discovery.tree import BOOTSTRAP_SOURCE, Tree, discover
 from wharfinger.offline.orchestrator.bodies import TreeBodies
 from wharfinger.offline.orchestrator.collect import collected
+from wharfinger.offline.orchestrator.gates import judged
 from wharfinger.offline.orchestrator.result import Result
 from wharfinger.offline.sources.fetcher import Fetcher
 from wharfinger.offline.sources.fetchers import Fetchers
@@ -42,6 +43,7 @@ from wharfinger.offline.store.store import Change, ObjectStore, Place
 from wharfinger.packages.rendering.renderer import Renderer
 from wharfinger.runtime.fixpoint.converge import World, converge
 from wharfinger.runtime.fixpoint.model import Emission, Id
+from wharfinger.runtime.scheduler.rules import Facts
 
 DEFAULT_CONCURRENCY: Final = 8
 
@@ -156,7 +158,8 @@ class Orchestrator:
 
     async def _converged(self) -> Result:
         tree, world = self.tree, World()
-        bodies = TreeBodies(tree, self.store, self._controllers(tree), world)
+        controllers, packages = self._controllers(tree)
+        bodies = TreeBodies(tree, self.store, controllers, world)
         seeds = [each.id for each in self.store.list() if each.id.kind in SCHEDULABLE]
 
         def changed(change: Change, who: Id) -> None:
@@ -172,22 +175,24 @@ class Orchestrator:
 
         with self.store.subscribed(changed):
             report = await converge(bodies, seeds, limit=max(self._config.concurrency, 1), world=world)
-        return collected(tree, self.store, bodies, report)
+        facts = Facts(kubernetes=self._config.options.kube_version, bootstrapped=True)
+        return await judged(collected(tree, self.store, bodies, report), packages.loaded, facts, tree)
 
-    def _controllers(self, tree: Tree) -> dict[str, Controller]:
+    def _controllers(self, tree: Tree) -> tuple[dict[str, Controller], PackageController]:
         tools, options = self._tools, self._config.options
         desk = Desk(tree, self.store, options, tools.scratch)
         charts = ChartRenders(tools.renderer, options.kube_version, options.api_versions)
         sources = SourceController(desk, self._fetchers)
         chart_sources = ChartSources(tools.oci, tools.helm_repositories, sources)
         packages = PackageController(desk, charts, tools.packages)
-        return {
+        controllers: dict[str, Controller] = {
             **dict.fromkeys(SOURCES, sources),
             KUSTOMIZATION: KustomizationController(desk, tools.kustomize),
             FOLDER: FolderController(desk, tools.kustomize),
             HELM_RELEASE: HelmReleaseController(desk, charts, chart_sources, tools.kustomize),
             **dict.fromkeys(PACKAGES, packages),
         }
+        return controllers, packages
 
 
 @asynccontextmanager
