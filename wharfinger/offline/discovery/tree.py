@@ -1,6 +1,7 @@
 """The discovery of a tree: what an offline run begins with, and what it only knows of.
 
-Everything below the given path is read, and every folder that a Flux Kustomization of the tree builds (``spec.path``). But
+Everything below the given path is read, and every folder that a Flux Kustomization of the tree builds (``spec.path``) or that
+a ``kustomization.yaml`` lists. But
 what a Kustomization builds comes into being when it is built, as in a cluster; so of the files below a ``spec.path`` only the
 *bootstrap* files are loaded: a Kustomization that lies in the folder it builds itself, and its source. Everything else there
 is in the *existence index* (`Tree.declared`), which names the file of an object that a run lacks.
@@ -15,9 +16,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from wharfinger.formats.json.value import JsonObject, find_str
-from wharfinger.offline.discovery.documents import Document, Problem, read_documents
-from wharfinger.offline.discovery.walk import TreeError, list_tree
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.offline.discovery.documents import SUFFIXES, Document, Problem, read_documents
+from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES, TreeError, list_tree
 from wharfinger.offline.store.identity import DEFAULT_NAMESPACE, object_id, shown
 from wharfinger.offline.store.kinds import GIT_REPOSITORY, KUSTOMIZATION
 from wharfinger.offline.store.store import Place
@@ -118,6 +121,8 @@ class _Scan:
     problems: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
     kustomizations: set[str] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
+    listed: set[str] = field(default_factory=set)
+    """Folders and files that some ``kustomization.yaml`` lists."""
 
     def folder(self, relative: str) -> None:
         """Read a folder, unless it lies in one that was read."""
@@ -126,6 +131,8 @@ class _Scan:
         self.seen.add(relative)
         listing = list_tree(self.root, relative)
         self.kustomizations.update(listing.kustomizations)
+        for each in listing.kustomizations:
+            self.listed.update(listed_by(self.root / each, each))
         for file in listing.files:
             if file not in self.documents:
                 self.file(file)
@@ -151,16 +158,17 @@ class _Scan:
     def follow(self) -> None:
         """Read the folders that the Kustomizations of the tree build, until there are no others."""
         while True:
-            wanted = sorted({each.folder for each in self._flux()} - self.seen)
-            wanted = [
-                each
-                for each in wanted
-                if not any(_is_below(each, seen) for seen in self.seen) and (self.root / each).is_dir()
-            ]
+            built = {each.folder for each in self._flux()} | self.listed
+            wanted = sorted(each for each in built if not any(_is_below(each, seen) for seen in self.seen))
             if not wanted:
                 return
             for each in wanted:
-                self.folder(each)
+                if (self.root / each).is_dir():
+                    self.folder(each)
+                else:
+                    self.seen.add(each)
+                    if (self.root / each).is_file() and each.endswith(SUFFIXES):
+                        self.file(each)
 
     def tree(self, path: str) -> Tree:
         """Sort what was read into what is loaded, what is built, and what is only known."""
@@ -175,7 +183,7 @@ class _Scan:
         hidden: list[Problem] = []
         plain: list[Problem] = []
         for file in sorted({*self.documents, *self.problems}):
-            is_built = any(_is_below(file, each) for each in (*built, *folders))
+            is_built = any(_is_below(file, each) for each in (*built, *self.kustomizations, *self.listed))
             for each in self.documents.get(file, ()):
                 if is_built and each.id not in bootstrap:
                     continue
@@ -195,11 +203,16 @@ class _Scan:
         )
 
     def _folders(self, path: str, built: set[str]) -> tuple[str, ...]:
-        """Return the topmost folders with a kustomization.yaml below ``path`` that no Kustomization builds."""
+        """Return the topmost folders with a kustomization.yaml below ``path`` that nothing else builds.
+
+        In a tree with Flux Kustomizations other folders are not in use, unless they have some of these.
+        """
+        flux = [each.file for each in self._flux()]
         found: list[str] = []
         for folder in sorted(self.kustomizations):
-            inside = _is_below(folder, path)
-            if inside and not any(_is_below(folder, each) for each in (*built, *found)):
+            in_use = not flux or folder == path or any(_is_below(file, folder) for file in flux)
+            elsewhere = (*built, *found, *self.listed)
+            if in_use and _is_below(folder, path) and not any(_is_below(folder, each) for each in elsewhere):
                 found.append(folder)
         return tuple(found)
 
@@ -222,6 +235,27 @@ class _Scan:
             if who.kind == GIT_REPOSITORY and plain_address(find_str(each.document.object, "spec", "url")) in remotes:
                 local.add(who)
         return frozenset(local)
+
+
+def listed_by(folder: Path, relative: str) -> set[str]:
+    """Return the folders and files of the tree that the kustomization of a folder lists. Blocking."""
+    path = next((folder / name for name in KUSTOMIZATION_FILES if (folder / name).is_file()), None)
+    try:
+        read = read_yaml(path.read_bytes(), what=path.name) if path is not None else None
+    except (OSError, FormatError):
+        return set()  # its build reports that
+    found = (
+        normal_path(f"{relative}/{each}")
+        for key in ("resources", "components", "bases")
+        for each in _texts(read, key)
+        if "://" not in each
+    )
+    return {each for each in found if each is not None}
+
+
+def _texts(value: JsonValue, key: str) -> list[str]:
+    listed = value.get(key) if isinstance(value, dict) else None
+    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
 
 
 def source_of(obj: JsonObject, namespace: str) -> Id:
