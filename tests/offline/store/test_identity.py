@@ -1,5 +1,6 @@
 """Identities of objects: kind with group, namespace, name."""
 
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.store.identity import group_of, is_cluster_scoped, kind_id, object_id, shown
 from wharfinger.runtime.fixpoint.model import Id
 
@@ -12,8 +13,8 @@ def test_the_version_is_no_part_of_an_identity() -> None:
 
 def test_only_objects_of_namespaced_kinds_get_the_namespace() -> None:
     assert object_id({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}, "a") == Id("Secret", "a", "x")
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x", "namespace": "wrong"}}
-    assert object_id({**node}, "a") == Id("Node", "", "x")
+    node: JsonObject = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x", "namespace": "wrong"}}
+    assert object_id(node, "a") == Id("Node", "", "x")
     assert object_id(
         {"apiVersion": "x.io/v1", "kind": "Y", "metadata": {"name": "z"}}, "a", frozenset({("x.io", "Y")})
     ) == Id("Y.x.io", "", "z")
