@@ -1,5 +1,6 @@
 """Trees of manifests for tests, and builds of them with the real helm, kubectl and git."""
 
+import json
 import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -69,7 +70,7 @@ def release(name: str, more: str = "", *, chart: str = "./charts/web", depends: 
 
 def config_map(name: str, namespace: str = "apps", **data: str) -> str:
     """Return a ConfigMap."""
-    lines = "".join(f"  {key}: {value!r}\n" for key, value in data.items())
+    lines = "".join(f"  {key}: {json.dumps(value)}\n" for key, value in data.items())
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: {namespace}}}\ndata:\n{lines}"
 
 

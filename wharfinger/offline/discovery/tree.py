@@ -110,6 +110,9 @@ class _Kustomization:
 
     @property
     def is_bootstrap(self) -> bool:
+        """True if it builds the folder that it lies in. Every file lies below the root, so there its source's name decides."""
+        if self.folder == ".":
+            return self.source == BOOTSTRAP_SOURCE
         return _is_below(self.file, self.folder)
 
 
