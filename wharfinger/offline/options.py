@@ -20,6 +20,7 @@ from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.rendering.helm_command import KUBE_VERSION
 from wharfinger.packages.settings.values import MAX_VALUES
 from wharfinger.runtime.daemon.engine import ENGINE, NO_ENGINE
+from wharfinger.runtime.resources.application_scope import ApplicationScope
 
 _HIGHEST: Final = 64
 
@@ -99,6 +100,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-missing-secrets", action="store_true", help="leave out values of Secrets that are not in the tree"
     )
+    parser.add_argument(
+        "--application-scope",
+        choices=[scope.value for scope in ApplicationScope],
+        default=ApplicationScope.NAMESPACE.value,
+        help="what Applications reach, as with `wharfinger run` (default: %(default)s)",
+    )
     _add_programs(parser)
 
 
@@ -169,6 +176,7 @@ def read_options(args: argparse.Namespace) -> OfflineOptions:
             namespace=namespace,
             concurrency=cast("int", args.concurrency),
             retries=RetryPolicy(attempts=cast("int", args.attempts)),
+            applications_reach_cluster=args.application_scope == ApplicationScope.CLUSTER,
         ),
         tools=ToolOptions(
             helm=helm,

@@ -30,6 +30,7 @@ from wharfinger.offline.controllers.source import SourceController
 from wharfinger.offline.discovery.tree import BOOTSTRAP_SOURCE, Tree, discover
 from wharfinger.offline.orchestrator.bodies import TreeBodies
 from wharfinger.offline.orchestrator.collect import collected
+from wharfinger.offline.orchestrator.confinement import confined
 from wharfinger.offline.orchestrator.gates import judged
 from wharfinger.offline.orchestrator.result import Result
 from wharfinger.offline.sources.fetcher import Fetcher
@@ -58,6 +59,8 @@ class Config:
     namespace: str = DEFAULT_NAMESPACE
     concurrency: int = DEFAULT_CONCURRENCY
     retries: RetryPolicy = field(default_factory=RetryPolicy)
+    applications_reach_cluster: bool = False
+    """True if the daemon is run with ``--application-scope cluster``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,8 @@ class Orchestrator:
         with self.store.subscribed(changed):
             report = await converge(bodies, seeds, limit=max(self._config.concurrency, 1), world=world)
         facts = Facts(kubernetes=self._config.options.kube_version, bootstrapped=True)
-        return await judged(collected(tree, self.store, bodies, report), packages.loaded, facts, tree)
+        result = await judged(collected(tree, self.store, bodies, report), packages.loaded, facts, tree)
+        return result if self._config.applications_reach_cluster else confined(result, tree)
 
     def _controllers(self, tree: Tree) -> tuple[dict[str, Controller], PackageController]:
         tools, options = self._tools, self._config.options
