@@ -115,9 +115,18 @@ class Gate:
         declared = self.tree.declared.get(need.id)
         if declared is not None:
             return f"{told}: {declared.place} declares it, but nothing builds that file; add it to a kustomization.yaml"
-        known = {f"{each.id.namespace}/{each.id.name}": each.id for each in self.store.list(need.id.kind)}
-        close = difflib.get_close_matches(f"{need.id.namespace}/{need.id.name}", sorted(known), n=1)
-        return f"{told}; did you mean {close[0]}?" if close else told
+        close = self._similar(need.id)
+        return f"{told}; did you mean {close.namespace}/{close.name}?" if close is not None else told
+
+    def _similar(self, who: Id) -> Id | None:
+        """Return the object that was probably meant: one with a similar name, or of the same name in another namespace."""
+        known = [each.id for each in self.store.list(who.kind) if each.id != self.who]
+        elsewhere = [each for each in known if each.name == who.name]
+        if elsewhere:
+            return elsewhere[0]
+        beside = {each.name: each for each in known if each.namespace == who.namespace}
+        close = difflib.get_close_matches(who.name, sorted(beside), n=1)
+        return beside[close[0]] if close else None
 
     def _stuck(self, stuck: list[Need]) -> str:
         if self.loop:

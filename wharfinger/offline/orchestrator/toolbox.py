@@ -49,8 +49,8 @@ class ToolOptions:
 async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
     """Open everything that an orchestrator needs. Raises StoreError if there is no place for files."""
     try:
-        scratch = tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True)
         options.cache.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True)
     except OSError as error:
         raise StoreError(f"{error.filename}: no place for files: {error.strerror}; check --cache-dir") from error
     with scratch as place:
