@@ -71,6 +71,9 @@ COMMANDS: Final = (
     Command(
         "build", "offline", "print the manifests of a chart, a package or a folder of manifests, without a cluster"
     ),
+    Command(
+        "diff", "offline", "show which objects a change of a tree changes, without a cluster", module="diff_command"
+    ),
     Command("control-plane", "control_plane", "serve an embedded Kubernetes control plane on loopback"),
     Command("package", "packages", "check and lint packages, push them to a registry, inspect them there"),
     Command("hook", "hooks", "run a hook of a package without a cluster", module="author.commands"),

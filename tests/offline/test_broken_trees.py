@@ -211,6 +211,21 @@ CASES = (
         {"HelmRelease web": "spec.dependsOn[0] names HelmRelease apps/web itself"},
     ),
     Broken(
+        "a name that is no text",
+        {"bad.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yes}\n"},
+        {
+            "File bad.yaml#0": "bad.yaml:1: File bad.yaml#0: ConfigMap: metadata.name: expected a string, found a boolean"
+        },
+    ),
+    Broken(
+        "a spec of another shape",
+        {"ks.yaml": kustomization("web", "[a]"), "hr.yaml": release("web", chart="[a]")},
+        {
+            "Kustomization web": "spec.path: expected a string, found a list",
+            "HelmRelease web": "chart: expected a string, found a list",
+        },
+    ),
+    Broken(
         "a package that is not there",
         {
             "app.yaml": "apiVersion: wharfinger.dev/v1alpha1\nkind: Application\nmetadata: {name: shop, namespace: apps}\n"

@@ -5,20 +5,12 @@ import sys
 from pathlib import Path
 from typing import Final, cast
 
-import trio
-
 from wharfinger.formats.encodable import encodable
-from wharfinger.formats.terminal_text import printable
-from wharfinger.offline.discovery.walk import TreeError
-from wharfinger.offline.options import OfflineOptions, OptionError, add_options, add_path, read_options
-from wharfinger.offline.orchestrator.orchestrator import open_orchestrator
-from wharfinger.offline.orchestrator.result import Result
-from wharfinger.offline.orchestrator.single import build_package, is_package
-from wharfinger.offline.orchestrator.toolbox import open_tools
+from wharfinger.offline.building_command import BuildError, run_build, tell
+from wharfinger.offline.options import OptionError, add_options, add_path, read_options
 from wharfinger.offline.output.documents import json_documents, yaml_documents
 from wharfinger.offline.output.folder import FolderError, write_folder
 from wharfinger.offline.output.report import report_text, summary
-from wharfinger.packages.errors import PackageError
 
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
@@ -56,44 +48,10 @@ def build(args: argparse.Namespace) -> int:
             text = json_documents if args.format == "json" else yaml_documents
             sys.stdout.write(encodable(text(result.objects), sys.stdout.encoding or "utf-8"))
             sys.stdout.flush()
-    except (OptionError, TreeError, FolderError, PackageError) as error:
-        return _not_done(str(error))
+    except (OptionError, BuildError, FolderError) as error:
+        tell(f"error: {error}")
+        return EXIT_USAGE
     tell(report_text(result))
     if result.failed or folder is not None:
         tell(f"{summary(result)}\n")
     return EXIT_FAILED if result.failed else 0
-
-
-def run_build(options: OfflineOptions) -> Result:
-    """Build the path of the options. Raises TreeError or PackageError."""
-    result = trio.run(_build, options)
-    if isinstance(result, Exception):
-        raise result
-    return result
-
-
-async def _build(options: OfflineOptions) -> Result | TreeError | PackageError:
-    """Return the result, or the error: one raised between the pools would come out of their nurseries in a group."""
-    try:
-        async with open_tools(options.tools) as tools:
-            try:
-                if await trio.to_thread.run_sync(is_package, options.config.path):
-                    request = options.package(options.config.path)
-                    return await build_package(request, tools, options.config.options)
-                async with open_orchestrator(options.config, tools) as orchestrator:
-                    return await orchestrator.render()
-            except (TreeError, PackageError) as error:
-                return error
-    except PackageError as error:
-        return error
-
-
-def tell(text: str) -> None:
-    """Print a text for people to stderr, without anything that a terminal would obey."""
-    lines = (printable(line) for line in text.splitlines())
-    sys.stderr.write(encodable("".join(f"{line}\n" for line in lines), sys.stderr.encoding or "utf-8"))
-
-
-def _not_done(why: str) -> int:
-    tell(f"error: {why}\n")
-    return EXIT_USAGE

@@ -61,10 +61,16 @@ def read_documents(data: bytes, file: str) -> FileContent:
             place = Place(file, line)
             if not isinstance(each, dict) or not is_manifest(each):
                 continue
-            if not find_str(each, "metadata", "name") and not find_str(each, "metadata", "generateName"):
-                problems.append(Problem(place, f"a {find_str(each, 'kind')} without metadata.name; give it a name"))
-            else:
+            try:
+                named = find_str(each, "metadata", "name") or find_str(each, "metadata", "generateName")
+                find_str(each, "metadata", "namespace")
+            except FormatError as error:
+                problems.append(Problem(place, f"{find_str(each, 'kind')}: {error}"))
+                continue
+            if named:
                 documents.append(_document(each, place))
+            else:
+                problems.append(Problem(place, f"a {find_str(each, 'kind')} without metadata.name; give it a name"))
     return FileContent(tuple(documents), tuple(problems))
 
 

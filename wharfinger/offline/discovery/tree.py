@@ -73,7 +73,7 @@ def discover(path: Path, *, root: Path | None = None, namespace: str = DEFAULT_N
     real = path.resolve()
     if not real.exists():
         raise TreeError(f"{path}: does not exist; name a folder or a file")
-    top = (root.resolve() if root is not None else _root_of(real)) if real.is_dir() else real.parent
+    top = (root.resolve() if root is not None else root_of(real)) if real.is_dir() else real.parent
     if not real.is_relative_to(top):
         raise TreeError(f"{path}: does not lie below the root {root}; name a root that contains it")
     relative = real.relative_to(top).as_posix()
@@ -224,9 +224,13 @@ class _Scan:
             for each in self.documents[file]:
                 if each.id.kind != KUSTOMIZATION:
                     continue
-                folder = normal_path(find_str(each.document.object, "spec", "path", default="."))
+                try:
+                    folder = normal_path(find_str(each.document.object, "spec", "path", default="."))
+                    source = source_of(each.document.object, each.id.namespace)
+                except FormatError:
+                    continue  # its controller reports that
                 if folder is not None and "${" not in folder:
-                    yield _Kustomization(each.id, folder, source_of(each.document.object, each.id.namespace), file)
+                    yield _Kustomization(each.id, folder, source, file)
 
     def _local_sources(self, flux: tuple[_Kustomization, ...]) -> frozenset[Id]:
         declared = {each.id: each for documents in self.documents.values() for each in documents}
@@ -235,7 +239,9 @@ class _Scan:
             local.add(BOOTSTRAP_SOURCE)
         remotes = remotes_of(self.root)
         for who, each in declared.items():
-            if who.kind == GIT_REPOSITORY and plain_address(find_str(each.document.object, "spec", "url")) in remotes:
+            spec = each.document.object.get("spec")
+            url = spec.get("url") if isinstance(spec, dict) else None
+            if who.kind == GIT_REPOSITORY and isinstance(url, str) and plain_address(url) in remotes:
                 local.add(who)
         return frozenset(local)
 
@@ -284,7 +290,8 @@ def plain_address(url: str) -> str:
     return f"{match['host'].lower()}/{match['path']}" if match else ""
 
 
-def _root_of(path: Path) -> Path:
+def root_of(path: Path) -> Path:
+    """Return the nearest folder above with a ``.git``, or the path itself. Blocking."""
     return next((each for each in (path, *path.parents) if (each / ".git").exists()), path)
 
 

@@ -85,6 +85,8 @@ class TreeBodies:
             if error.place is not None:
                 self.places[who] = error.place
             return self._failed(who, gate, Status(State.FAILED, str(error)))
+        except FormatError as error:  # a field of the object has another shape than its kind has
+            return self._failed(who, gate, Status(State.FAILED, str(error)))
         return self._done(stored, gate, produced)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:

@@ -12,6 +12,7 @@ and one run, inside its own ``async with`` block.
 """
 
 import shutil
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -88,6 +89,7 @@ class Orchestrator:
         """The objects of this run: what files declare, and what nodes render."""
         self._config = config
         self._tools = tools
+        self._work = Path(tempfile.mkdtemp(prefix="run-", dir=tools.scratch))
         self._fetchers = Fetchers(tools.fetchers, config.retries)
         self._tree: Tree | None = None
         self._lock = trio.Lock()
@@ -156,8 +158,7 @@ class Orchestrator:
         if not self._stopped:
             self._stopped = True
             with trio.CancelScope(shield=True):
-                work = self._tools.scratch / "work"
-                await trio.to_thread.run_sync(lambda: shutil.rmtree(work, ignore_errors=True))
+                await trio.to_thread.run_sync(lambda: shutil.rmtree(self._work, ignore_errors=True))
 
     async def _converged(self) -> Result:
         tree, world = self.tree, World()
@@ -184,7 +185,7 @@ class Orchestrator:
 
     def _controllers(self, tree: Tree) -> tuple[dict[str, Controller], PackageController]:
         tools, options = self._tools, self._config.options
-        desk = Desk(tree, self.store, options, tools.scratch)
+        desk = Desk(tree, self.store, options, self._work)
         charts = ChartRenders(tools.renderer, options.kube_version, options.api_versions)
         sources = SourceController(desk, self._fetchers)
         chart_sources = ChartSources(tools.oci, tools.helm_repositories, sources)
