@@ -221,7 +221,7 @@ CASES = (
         "a spec of another shape",
         {"ks.yaml": kustomization("web", "[a]"), "hr.yaml": release("web", chart="[a]")},
         {
-            "Kustomization web": "spec.path: expected a string, found a list",
+            "Kustomization web": "ks.yaml:1: Kustomization flux-system/web: path: expected a string, found a list",
             "HelmRelease web": "chart: expected a string, found a list",
         },
     ),
