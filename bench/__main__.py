@@ -33,6 +33,7 @@ PARTS: Final = (
     "control_plane",
     "fixpoint",
     "scheduler",
+    "offline",
     "runtime",
     "memory",
 )
