@@ -34,6 +34,7 @@ def collected(tree: Tree, store: ObjectStore, bodies: TreeBodies, report: Report
         warnings=tuple(_warnings(manifests, bodies)),
         skipped={who: each.produced.skipped for who, each in sorted(bodies.made.items()) if each.produced.skipped},
         depends_on=dict(sorted(bodies.reads.items())),
+        places={who: document.place for who, document in sorted(tree.declared.items())},
         runs=sum(report.runs.values()),
     )
 

@@ -62,6 +62,8 @@ class Result:
     """Nodes for which nothing was done, and why."""
     depends_on: Mapping[Id, tuple[Id, ...]] = field(default_factory=dict)
     """The nodes and data that each node looked at."""
+    places: Mapping[Id, Place] = field(default_factory=dict)
+    """The file and line of each object that a file declares."""
     runs: int = 0
     """The number of times that a body ran."""
 
