@@ -35,6 +35,7 @@ PARTS: Final = (
     "control_plane",
     "fixpoint",
     "scheduler",
+    "offline",
     "runtime",
     "memory",
 )

@@ -23,6 +23,7 @@ import wharfinger
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
+    from wharfinger.cluster.api.client import ClusterClient
     from wharfinger.formats.json.value import JsonObject
     from wharfinger.packages.author.package_check import CheckFinding
     from wharfinger.packages.definition.conversions import JqRunner
@@ -37,6 +38,7 @@ _MEANT: Final = {
     **dict.fromkeys(("list", "ls", "status", "ps", "show"), "get packages"),
     **dict.fromkeys(("describe", "explain", "events"), "why"),
     **dict.fromkeys(("template", "manifest"), "render"),
+    **dict.fromkeys(("kustomize", "compile"), "build"),
     **dict.fromkeys(("metrics", "top", "stats"), "statistics"),
     **dict.fromkeys(("start", "daemon", "serve"), "run"),
     **{word: f"package {word}" for word in ("push", "check", "lint", "inspect")},
@@ -66,6 +68,15 @@ COMMANDS: Final = (
         "runtime",
         "show without a cluster which packages would be on, and in which order",
         module="plan.commands",
+    ),
+    Command(
+        "build", "offline", "print the manifests of a chart, a package or a folder of manifests, without a cluster"
+    ),
+    Command(
+        "diff", "offline", "show which objects a change of a tree changes, without a cluster", module="diff_command"
+    ),
+    Command(
+        "check", "offline", "check a tree by the rules of an API server, without a cluster", module="check_command"
     ),
     Command("control-plane", "control_plane", "serve an embedded Kubernetes control plane on loopback"),
     Command("package", "packages", "check and lint packages, push them to a registry, inspect them there"),
@@ -271,6 +282,8 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
         parser.set_defaults(
             serve_inspector=_open_debug_server, serve_metrics=_open_metrics, chaos_problem=_chaos_problem
         )
+    if command.name == "check":
+        parser.set_defaults(open_server=_open_server)
     if command.name == "package":
         parser.set_defaults(open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint,))
     add(parser)
@@ -316,6 +329,20 @@ async def _open_jq() -> AsyncIterator["JqRunner"]:
 
     async with open_jq_pool(None, workers=1) as pool:
         yield pool
+
+
+@asynccontextmanager
+async def _open_server() -> AsyncIterator["ClusterClient"]:
+    """Open an empty API server in memory; passed to `offline` from here, which must not import `control_plane`."""
+    from wharfinger.cluster.api.connection import Connection, bearer  # noqa: PLC0415 - only `check` needs it
+    from wharfinger.cluster.api.http_client import open_client  # noqa: PLC0415
+    from wharfinger.control_plane.service import LOCAL, open_control_plane  # noqa: PLC0415
+
+    async with (
+        open_control_plane() as server,
+        open_client(Connection(LOCAL, bearer("")), transport=server.transport()) as client,
+    ):
+        yield client
 
 
 def _check_hooks(folder: Path) -> "tuple[CheckFinding, ...]":

@@ -22,9 +22,9 @@ from tests.runtime.tasks.test_recorded_render import DRAWING, DRAWN, NOW, begin,
 from wharfinger.cluster.records.release import Release, ReleaseStatus, from_secret, to_secret
 from wharfinger.formats.json.value import JsonObject, find_int, find_object, find_str
 from wharfinger.kube.resource import ObjectKey, ResourceType
+from wharfinger.runtime.resources.manifests import UNMANAGED_LABEL
 from wharfinger.runtime.resources.resources import APPLICATION, MODULE, SECRET
 from wharfinger.runtime.tasks.recorded_render import RENDER_LABEL
-from wharfinger.runtime.tasks.rendering import UNMANAGED_LABEL
 
 pytestmark = pytest.mark.unmeasured
 

@@ -9,7 +9,7 @@ from tests.runtime.support.world import World, open_ground, open_world
 from wharfinger.cluster.api.endpoints import ENDPOINT
 from wharfinger.cluster.objects.ownership import RELEASE_LABEL
 from wharfinger.formats.json.value import JsonObject, JsonValue, find, find_int, find_object, find_str
-from wharfinger.runtime.tasks.rendering import UNMANAGED_LABEL
+from wharfinger.runtime.resources.manifests import UNMANAGED_LABEL
 
 pytestmark = pytest.mark.unmeasured
 

@@ -18,8 +18,8 @@ from wharfinger.formats.json.value import JsonObject, find, find_int, find_objec
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.runtime.lifecycle.journal import Journal, JournalError
 from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources.manifests import UNMANAGED_LABEL
 from wharfinger.runtime.resources.resources import CONFIG_MAP
-from wharfinger.runtime.tasks.rendering import UNMANAGED_LABEL
 
 pytestmark = pytest.mark.unmeasured
 

@@ -13,9 +13,10 @@ from wharfinger.packages.definition.definition import Layout
 from wharfinger.packages.rendering.chart_use import ChartUse
 from wharfinger.packages.rendering.renderer import RenderRequest
 from wharfinger.packages.rendering.resource_overrides import WorkloadOverride
+from wharfinger.runtime.resources.manifests import UNMANAGED_LABEL
 from wharfinger.runtime.resources.release_policy import read_upkeep
 from wharfinger.runtime.resources.resources import Directives
-from wharfinger.runtime.tasks.rendering import SHOWN_LAGGARDS, UNMANAGED_LABEL, Wanted, rendered, waiting_for
+from wharfinger.runtime.tasks.rendering import SHOWN_LAGGARDS, Wanted, rendered, waiting_for
 
 DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
 FRONT = (

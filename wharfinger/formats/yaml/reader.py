@@ -109,6 +109,22 @@ def read_yaml_all(
     return found
 
 
+def read_yaml_documents(
+    data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMITS
+) -> list[tuple[JsonValue, int]]:
+    """Read a stream as :func:`read_yaml_all` does, and return each document with the line on which it starts.
+
+    A document that follows ``---`` starts on the line of that mark. Raises YamlError.
+    """
+    found: list[tuple[JsonValue, int]] = []
+    for number, (document, line) in enumerate(_documents(data, what, limits), 1):
+        if number > MAX_DOCUMENTS:
+            raise YamlError(what, f"more than {MAX_DOCUMENTS} documents", line, 1)
+        if document is not None:
+            found.append((document, line))
+    return found
+
+
 def _documents(
     data: bytes | str,
     what: str,

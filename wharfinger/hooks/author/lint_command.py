@@ -11,7 +11,7 @@ import trio
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.hooks.author.lint_crds import RefusedFields
-from wharfinger.hooks.author.lint_templates import KUBE_VERSION, Rendering
+from wharfinger.hooks.author.lint_templates import Rendering
 from wharfinger.hooks.author.package_lint import LintReport, LintTools, lint_package
 from wharfinger.hooks.author.printing import say, tell
 from wharfinger.hooks.containment.hook_environment import AskedVariable, add_environment_option, hook_environment
@@ -21,6 +21,7 @@ from wharfinger.hooks.watching.filters import FilterError
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.packages.author.package_check import GivenSettings, Severity, read_given_settings
 from wharfinger.packages.errors import ArtifactError, PackageError
+from wharfinger.packages.rendering.helm_command import KUBE_VERSION
 from wharfinger.packages.settings.cel_pool import open_cel_pool
 from wharfinger.packages.settings.values import MAX_VALUES
 

@@ -16,6 +16,7 @@ from wharfinger.packages.author.package_check import Severity
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.definition.module_folder import TEMPLATES_FOLDER
 from wharfinger.packages.errors import RenderError
+from wharfinger.packages.rendering.helm_command import KUBE_VERSION
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.rendering.renderer import RenderRequest
 from wharfinger.packages.settings.values import (
@@ -26,8 +27,6 @@ from wharfinger.packages.settings.values import (
     merged_values,
 )
 
-KUBE_VERSION: Final = "v1.34.0"
-"""The default version of Kubernetes for templates."""
 NAMESPACE: Final = "lint"
 _DIGEST: Final = "sha256:" + "0" * 64
 _API_VERSIONS: Final = ("v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "rbac.authorization.k8s.io/v1")

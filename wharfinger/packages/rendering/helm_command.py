@@ -18,6 +18,8 @@ from wharfinger.kube.names import is_label, is_subdomain
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.renderer import RenderRequest
 
+KUBE_VERSION: Final = "v1.34.0"
+"""The version of Kubernetes that templates see where no cluster tells one."""
 MAX_API_VERSIONS: Final = 10_000
 MAX_API_BYTES: Final = 512 * 1024
 """Bytes of all API versions together; Linux accepts 2 MiB of arguments and environment."""

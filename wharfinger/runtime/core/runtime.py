@@ -26,8 +26,7 @@ from typing import Final, assert_never
 import trio
 
 from wharfinger.cluster.objects.ownership import Owner
-from wharfinger.formats.json.value import JsonObject, JsonValue
-from wharfinger.formats.merge_patch import overlaid
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.hooks.running.discovery import HookKind
 from wharfinger.packages.definition.depends_on import depends_on_checksum
 from wharfinger.packages.definition.requirements import Requirements
@@ -47,6 +46,7 @@ from wharfinger.runtime.lifecycle.journal import JournalError
 from wharfinger.runtime.lifecycle.store import LifecycleStore
 from wharfinger.runtime.package.instance import Instance, Tools
 from wharfinger.runtime.resources.identity import GLOBAL, AppId, ModuleId, PackageId, is_global
+from wharfinger.runtime.resources.manifests import global_values
 from wharfinger.runtime.resources.release_claims import ReleaseClaims
 from wharfinger.runtime.resources.release_policy import DeletionPolicy
 from wharfinger.runtime.resources.resources import Directives, PackageSpec
@@ -260,18 +260,9 @@ class Runtime:
         """
         modules = [self.instances[name] for name in sorted(self.instances) if "." not in name]
         on = [each for each in modules if self.scheduler.enabled(each.id.name) and not is_global(each.id)]
-        # A name with -crd means that the module's definitions exist, which may be long before the module itself runs.
-        enabled: list[JsonValue] = [
-            *(module.id.name for module in on),
-            *(f"{module.id.name}-crd" for module in on if module.crds),
-        ]
-        kinds: list[JsonValue] = [*sorted({kind for module in on for kind in module.crds or ()})]
-        discovery: JsonObject = {"kubernetesVersion": self.kubernetes_version, "customResources": kinds}
         own = self.instances.get(GLOBAL)
-        known: JsonObject = {"discovery": discovery, "modules": {}}
-        if own is not None and own.configured_by is not None:
-            known = overlaid(known, own.values)
-        return {**known, "enabledModules": enabled}
+        own_values = own.values if own is not None and own.configured_by is not None else None
+        return global_values(self.kubernetes_version, {each.id.name: each.crds for each in on}, own_values)
 
     def global_settings(self) -> JsonObject:
         """Return the part of the global values that a user set; hooks find it in CONFIG_VALUES_PATH."""

@@ -67,7 +67,7 @@ async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> N
                 await tools.releases.ensure_crds(release, namespace, crds, drift=drift, progress=progress)
         if patience.cancelled_caught:
             raise NotEstablishedError(f"not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
-        instance.crds = tuple(sorted({kind for crd in crds for kind in _served(crd)}))
+        instance.crds = tuple(sorted({kind for crd in crds for kind in served_kinds(crd)}))
     finally:
         tools.crd_phase.end(instance.id.name, attempt)  # the next attempt may have begun by then
 
@@ -129,7 +129,7 @@ async def remove_webhooks(instance: Instance, tools: Tools) -> None:
                 await tools.cluster.delete(key, uid=find_str(obj, "metadata", "uid"))
 
 
-def _served(crd: JsonObject) -> list[str]:
+def served_kinds(crd: JsonObject) -> list[str]:
     """Return ``group/version/Kind`` of every version that a definition serves."""
     group, kind = find_str(crd, "spec", "group"), find_str(crd, "spec", "names", "kind")
     versions = find_list(crd, "spec", "versions")

@@ -8,7 +8,6 @@ to the registry. A folder on this machine is always checked, because nothing gua
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +16,6 @@ import trio
 from wharfinger.cluster.api.errors import ConflictError, NotFoundError
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, checksum, decode_json, encode_json
-from wharfinger.formats.merge_patch import overlaid
 from wharfinger.hooks.config.bindings import HookScope
 from wharfinger.hooks.config.problems import HookConfigError
 from wharfinger.hooks.errors import HookError
@@ -26,8 +24,7 @@ from wharfinger.hooks.running.enabled_script import run_enabled_script
 from wharfinger.hooks.watching.filters import FilterError
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.definition.conversions import check_conversions
-from wharfinger.packages.definition.definition import Definition, Layout, read_definition
-from wharfinger.packages.definition.global_folder import read_global_definition
+from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.definition.requirements import resolved
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import PackageError
@@ -42,6 +39,7 @@ from wharfinger.runtime.lifecycle.package_state import PackageState
 from wharfinger.runtime.package.enabled_vote import KeptVote, globals_for, vote_key
 from wharfinger.runtime.package.instance import Instance, Reporter, Tools
 from wharfinger.runtime.resources.identity import IdentityError, ModuleId, PackageId, identity_variables, is_global
+from wharfinger.runtime.resources.manifests import installed_definition
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.tasks.configuration import newest_settings
 from wharfinger.runtime.tasks.values import values_of
@@ -182,16 +180,9 @@ async def read_package(instance: Instance, tools: Tools) -> tuple[str, ...]:
         raise AssertionError(f"{instance.id}: nothing is installed")
     tree, name, version = instance.tree, instance.package, instance.version
     static = instance.wanted.static_values
-    if is_global(instance.id):
-        definition = await trio.to_thread.run_sync(lambda: read_global_definition(tree, version=version))
-    else:
-        kept = static is not None
-        definition = await trio.to_thread.run_sync(
-            lambda: read_definition(tree, name=name, version=version, in_modules_dir=kept)
-        )
-    if static:
-        static = overlaid(static, definition.static_values)
-        definition = replace(definition, static_values=static)
+    definition = await trio.to_thread.run_sync(
+        lambda: installed_definition(tree, instance.id, package=name, version=version, static=static)
+    )
     check_kind(definition, instance.id)
     check_needs(definition, instance.id)
     told: list[str] = []

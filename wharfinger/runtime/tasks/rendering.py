@@ -23,22 +23,26 @@ from wharfinger.cluster.releases.request import ReleaseRequest
 from wharfinger.cluster.watch.object_waits import Laggards, Progress
 from wharfinger.cluster.watch.readiness import InProgress
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, checksum, find_object
+from wharfinger.formats.json.value import JsonObject, checksum
 from wharfinger.formats.listing import listed
 from wharfinger.packages.definition.crd_files import read_crds
 from wharfinger.packages.definition.definition import Definition, Layout
 from wharfinger.packages.errors import PackageError
-from wharfinger.packages.registry.address import RepositoryAddress
-from wharfinger.packages.registry.source import RegistrySource, source_text
 from wharfinger.packages.rendering.chart_use import ChartUse, chart_use
 from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
-from wharfinger.packages.rendering.resource_overrides import override_rendered, overrides_checksum
-from wharfinger.packages.rendering.rewriting import rewritten
+from wharfinger.packages.rendering.resource_overrides import overrides_checksum
 from wharfinger.packages.rendering.subchart_crds import subchart_crds
-from wharfinger.packages.settings.values import RenderContext, helm_values
+from wharfinger.packages.settings.values import RenderContext
 from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL
 from wharfinger.runtime.package.instance import Instance, Reporter, Tools
+from wharfinger.runtime.resources.manifests import (
+    PackageValues,
+    Platform,
+    chart_request,
+    registry_address,
+    with_overrides,
+)
 from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.status.reasons import Reason
 from wharfinger.runtime.tasks.recorded_render import (
@@ -55,7 +59,6 @@ from wharfinger.runtime.tasks.recorded_render import (
 )
 
 MAINTENANCE_LABEL: Final = "wharfinger.dev/maintenance"
-UNMANAGED_LABEL: Final = "wharfinger.dev/no-resource-reconciliation"
 SHOWN_LAGGARDS: Final = 5
 
 
@@ -215,12 +218,12 @@ async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Re
 
 async def overlaid(found: Rendered, wanted: Directives, instance: Instance) -> Rendered:
     """Apply the overrides of the user and of maintenance to a render. Raises RenderError."""
-    if wanted.overrides:
-        over = partial(override_rendered, found, wanted.overrides)
-        found, instance.unmatched = await trio.to_thread.run_sync(over)
-    else:
+    if not wanted.overrides and not wanted.maintenance:
         instance.unmatched = ()
-    return await trio.to_thread.run_sync(rewritten, found, _unmanaged) if wanted.maintenance else found
+        return found
+    over = partial(with_overrides, found, wanted)
+    found, instance.unmatched = await trio.to_thread.run_sync(over)
+    return found
 
 
 async def render_request(instance: Instance, tools: Tools, reporter: Reporter, *, upgrade: bool) -> RenderRequest:
@@ -228,25 +231,21 @@ async def render_request(instance: Instance, tools: Tools, reporter: Reporter, *
     definition, tree = instance.loaded(), instance.tree
     if tree is None or definition.chart is None:
         raise PackageError(f"package {instance.package} has no Helm chart")
-    digest = instance.fetched().descriptor.digest.text
     context = RenderContext(
         name=instance.id.release,
         namespace=instance.id.namespace,
-        registry=_registry(instance),
+        registry=registry_address(instance.source),
         version=instance.version,
-        digest=digest,
+        digest=instance.fetched().descriptor.digest.text,
     )
-    values = helm_values(definition, context, reporter.global_values(), instance.settings, instance.values)
-    return RenderRequest(
-        chart=tree,
-        chart_digest=digest,
-        release=instance.id.release,
-        namespace=instance.id.namespace,
-        values=values,
-        kube_version=await tools.cluster.server_version(),
-        api_versions=await tools.cluster.api_versions(),
-        is_upgrade=upgrade,
-        chart_file=definition.chart_file,
+    platform = Platform(await tools.cluster.server_version(), await tools.cluster.api_versions())
+    return chart_request(
+        definition,
+        tree,
+        context,
+        PackageValues(reporter.global_values(), instance.settings, instance.values),
+        platform,
+        upgrade=upgrade,
         confined=tools.releases.is_confined(Owner(instance.id.release, instance.id.namespace)),
     )
 
@@ -312,17 +311,3 @@ def waiting_for(laggards: Laggards) -> str:
     """Return ``Deployment.apps prod/web: 1 of 2 available; ...``, sorted, at most SHOWN_LAGGARDS of them."""
     lines = [f"{key}: {state.message}" for key, state in sorted(laggards.items())]
     return listed(lines, SHOWN_LAGGARDS, "; ")
-
-
-def _unmanaged(obj: JsonObject) -> JsonObject:
-    metadata = find_object(obj, "metadata")
-    labels: JsonObject = {**find_object(metadata, "labels"), UNMANAGED_LABEL: ""}
-    return {**obj, "metadata": {**metadata, "labels": labels}}
-
-
-def _registry(instance: Instance) -> str:
-    source = instance.source
-    if isinstance(source, RegistrySource):
-        address: RepositoryAddress = source.address
-        return str(address)
-    return source_text(source) if source is not None else ""

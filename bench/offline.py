@@ -1,0 +1,119 @@
+"""A build of a tree with 100 releases: what it costs beside the same ``helm template`` processes, and what is saved again.
+
+Processor time counts, of this process and of its children: helm, kubectl and the chart engine.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from bench.measure import Ratio, Unit
+from tests.offline.support import kustomization, release, with_chart, write_tree
+from wharfinger.offline.controllers.controller import RunOptions
+from wharfinger.offline.orchestrator.orchestrator import Config, open_orchestrator
+from wharfinger.offline.orchestrator.result import Result
+from wharfinger.offline.orchestrator.toolbox import ToolOptions, find_program, open_tools
+from wharfinger.packages.rendering.helm_command import KUBE_VERSION
+
+RELEASES: Final = 100
+GROUPS: Final = 10
+LARGE: Final = 1_000
+PART: Final = "offline"
+ENGINE: Final = Path(__file__).resolve().parent.parent / ".cache" / "tools" / "engine" / "wharfinger-engine"
+
+
+def measure(long: bool) -> Iterator[Ratio]:
+    """A cold build, a warm one, a change of one file, a dangling dependency; with ``long`` the memory of 1,000 releases."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        tree = _tree(place / "tree", RELEASES)
+        helm = _processor_time(lambda: _helm(tree))
+        cold = _processor_time(lambda: _build(tree, place / "cache"))
+        warm = _processor_time(lambda: _build(tree, place / "cache"))
+        (tree / "apps/a7/release.yaml").write_text(release("app-7", "  values: {text: another}\n"))
+        changed = _processor_time(lambda: _build(tree, place / "cache"))
+        write_tree(tree, {"clusters/p/wrong.yaml": kustomization("wrong", "./groups/g0", depends=("absent",))})
+        dangling = _processor_time(lambda: _build(tree, place / "cache"))
+        yield Ratio(PART, f"cold build of {RELEASES} releases", "helm template for each, alone", cold, helm, 0.5)
+        yield Ratio(PART, "warm build", "the cold one", warm, cold, 0.9)
+        yield Ratio(PART, "build after a change of one file", "the cold one", changed, cold, 0.9)
+        yield Ratio(PART, "build with a dangling dependency", "the one without", dangling, changed, 1.3)
+        if long:
+            large = _tree(place / "large", LARGE)
+            small = _memory(tree, place / "cache")
+            yield Ratio(
+                PART,
+                f"memory of {LARGE} releases",
+                f"of {RELEASES}",
+                _memory(large, place / "cache"),
+                small,
+                2.5,
+                Unit.BYTES,
+            )
+
+
+def _tree(folder: Path, releases: int) -> Path:
+    """Write a tree of so many releases of one chart, in ten Kustomizations."""
+    files = {
+        f"apps/a{number}/release.yaml": release(f"app-{number}", f"  values: {{text: app {number}}}\n")
+        for number in range(releases)
+    }
+    for group in range(GROUPS):
+        listed = "".join(f"- ../../apps/a{number}/release.yaml\n" for number in range(group, releases, GROUPS))
+        files[f"groups/g{group}/kustomization.yaml"] = f"resources:\n{listed}"
+        files[f"clusters/p/g{group}.yaml"] = kustomization(f"g{group}", f"./groups/g{group}")
+    return write_tree(folder, with_chart(files))
+
+
+def _options(cache: Path) -> ToolOptions:
+    helm, kubectl = find_program("helm"), find_program("kubectl")
+    if helm is None or kubectl is None:
+        raise RuntimeError("helm and kubectl are needed: `make setup` brings them")
+    return ToolOptions(helm, kubectl, cache, engine=ENGINE if ENGINE.exists() else None, network=False)
+
+
+def _build(tree: Path, cache: Path) -> None:
+    result = trio.run(_built, tree, cache)
+    primary = [each for each in result.failed.values() if "absent" not in each.message]
+    if primary:
+        raise RuntimeError(f"the tree is not built: {primary[0]}")
+
+
+async def _built(tree: Path, cache: Path) -> Result:
+    config = Config(tree / "clusters" / "p", RunOptions(KUBE_VERSION), root=tree)
+    async with open_tools(_options(cache)) as tools, open_orchestrator(replace(config), tools) as orchestrator:
+        return await orchestrator.render()
+
+
+def _helm(tree: Path) -> None:
+    for number in range(RELEASES):
+        command = ["helm", "template", f"app-{number}", str(tree / "charts" / "web"), f"--set=text=app {number}"]
+        subprocess.run(command, check=True, capture_output=True)
+
+
+def _processor_time(work: Callable[[], None]) -> float:
+    before = os.times()
+    work()
+    after = os.times()
+    return sum(getattr(after, name) - getattr(before, name) for name in _TIMES)
+
+
+_TIMES: Final = ("user", "system", "children_user", "children_system")
+
+
+def _memory(tree: Path, cache: Path) -> float:
+    """Return the most memory that a process of its own has while it builds a tree."""
+    program = (
+        "import resource, sys; from pathlib import Path; from bench.offline import _build; "
+        "_build(Path(sys.argv[1]), Path(sys.argv[2])); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
+    )
+    python = shutil.which("python") or "python"
+    done = subprocess.run([python, "-c", program, str(tree), str(cache)], check=True, capture_output=True, text=True)
+    return float(done.stdout)

@@ -1,0 +1,91 @@
+"""The gate: what each level makes of what is absent, pending and failed (spec/schedulers §A.2)."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.offline.support import flux_id
+from wharfinger.offline.controllers.gate import (
+    BlockedError,
+    DependencyFailedError,
+    Gate,
+    MissingError,
+    Need,
+    ReconcileError,
+)
+from wharfinger.offline.discovery.tree import Tree
+from wharfinger.offline.store.status import READY, State, Status
+from wharfinger.offline.store.store import ObjectStore
+from wharfinger.runtime.fixpoint.model import Id, Level
+
+ME, OTHER = flux_id("Kustomization", "me"), flux_id("Kustomization", "other")
+DATA = Id("ConfigMap", "a", "data")
+
+
+def gate(level: Level, store: ObjectStore, loop: tuple[Id, ...] = ()) -> Gate:
+    tree = Tree(Path(), ".", (), (), {}, (), (), frozenset())
+    return Gate(ME, level, loop, store, tree)
+
+
+def store(status: Status | None = None) -> ObjectStore:
+    made = ObjectStore()
+    if status is not None:
+        made.add(OTHER, {"kind": "Kustomization"})
+        made.set_status(OTHER, status)
+    return made
+
+
+FAILED = Status(State.FAILED, "x")
+
+
+@pytest.mark.parametrize(
+    ("status", "level", "error"),
+    [
+        (None, Level.NONE, BlockedError),
+        (None, Level.CASCADE, MissingError),
+        (None, Level.FORCE, MissingError),
+        (Status(State.PENDING), Level.NONE, BlockedError),
+        (Status(State.PENDING), Level.CASCADE, BlockedError),
+        (Status(State.PENDING), Level.FORCE, ReconcileError),
+        (FAILED, Level.NONE, DependencyFailedError),
+        (FAILED, Level.CASCADE, DependencyFailedError),
+        (FAILED, Level.FORCE, DependencyFailedError),
+    ],
+)
+def test_levels(status: Status | None, level: Level, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        gate(level, store(status)).require([Need(OTHER, "spec.dependsOn[0]")])
+
+
+@pytest.mark.parametrize("status", [READY, Status(State.SKIPPED, "suspended")])
+def test_what_is_ready_lets_through_and_is_remembered(status: Status) -> None:
+    opened = gate(Level.NONE, store(status))
+    opened.require([Need(OTHER, "spec.dependsOn[0]")])
+    assert opened.reads == {OTHER}
+
+
+def test_the_existence_of_data_is_enough() -> None:
+    made = store()
+    made.add(DATA, {"kind": "ConfigMap"})
+    gate(Level.NONE, made).require([Need(DATA, "x")])
+
+
+def test_blocking_wins_over_failing() -> None:
+    with pytest.raises(BlockedError) as error:
+        gate(Level.NONE, store(FAILED)).require([Need(OTHER, "x"), Need(DATA, "y")])
+    assert error.value.lacks == (DATA,)
+
+
+def test_a_cycle_is_told_as_a_way() -> None:
+    made = store(Status(State.PENDING))
+    with pytest.raises(
+        ReconcileError, match="dependency cycle: Kustomization flux-system/me → Kustomization flux-system/other → K"
+    ):
+        gate(Level.FORCE, made, (ME, OTHER)).require([Need(OTHER, "x")])
+    with pytest.raises(ReconcileError, match="never becomes ready"):
+        gate(Level.FORCE, made).require([Need(OTHER, "x")])
+
+
+def test_nothing_needs_itself() -> None:
+    with pytest.raises(ReconcileError, match="names Kustomization flux-system/me itself"):
+        gate(Level.NONE, store()).require([Need(ME, "x")])

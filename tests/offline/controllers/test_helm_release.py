@@ -1,0 +1,171 @@
+"""HelmReleases: charts, values and names as Flux has them, compared with the real helm."""
+
+import subprocess
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.offline.sources.test_oci import registry
+from tests.offline.support import (
+    OPTIONS,
+    built,
+    config_map,
+    failures,
+    flux_id,
+    names,
+    open_test_tools,
+    release,
+    with_chart,
+    write_tree,
+)
+from tests.packages.support.charts import tool
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.formats.yaml.reader import read_yaml_all
+from wharfinger.offline.controllers.helm_release import names_of
+from wharfinger.offline.orchestrator.orchestrator import Config, open_orchestrator
+from wharfinger.offline.store.store import Stored
+
+WEB = flux_id("HelmRelease", "web", "apps")
+
+
+def helm_template(chart: Path, name: str, *arguments: str) -> list[JsonObject]:
+    done = subprocess.run(
+        [tool("helm"), "template", name, chart, "--namespace=apps", "--include-crds", *arguments],
+        check=True,
+        capture_output=True,
+    )
+    return [each for each in read_yaml_all(done.stdout, what="helm") if isinstance(each, dict)]
+
+
+async def test_values_are_layered_and_the_objects_are_those_of_helm(tmp_path: Path) -> None:
+    more = (
+        "  valuesFrom:\n    - {kind: ConfigMap, name: defaults}\n"
+        "    - {kind: Secret, name: words, valuesKey: text, targetPath: text}\n  values: {replicas: 7}\n"
+    )
+    files = {
+        "hr.yaml": release("web", more),
+        "defaults.yaml": config_map("defaults", **{"values.yaml": "replicas: 5\ntext: map\n"}),
+        "words.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: words, namespace: apps}\nstringData: {text: secret}\n",
+    }
+    tree = write_tree(tmp_path / "tree", with_chart(files))
+    result = await built(tree, tmp_path)
+    expected = helm_template(tree / "charts" / "web", "web", "--set", "replicas=7,text=secret")
+    assert [each.object["data"] for each in result.manifests[WEB]] == [each["data"] for each in expected]
+    assert [find_str(each.object, "metadata", "namespace") for each in result.manifests[WEB]] == ["apps"]
+
+
+async def test_a_release_waits_for_others_and_for_what_they_render(tmp_path: Path) -> None:
+    files = {
+        "one.yaml": release("one", depends=("two",)),
+        "two.yaml": release(
+            "two", "  valuesFrom: [{kind: ConfigMap, name: three-web, valuesKey: text, targetPath: text}]\n"
+        ),
+        "three.yaml": release("three", "  values: {text: deep}\n"),
+    }
+    result = await built(write_tree(tmp_path / "tree", with_chart(files)), tmp_path)
+    assert not result.failed
+    (two,) = result.manifests[flux_id("HelmRelease", "two", "apps")]
+    assert find_str(two.object, "data", "text") == "deep"
+    assert set(result.depends_on[flux_id("HelmRelease", "one", "apps")]) >= {flux_id("HelmRelease", "two", "apps")}
+
+
+async def test_charts_of_a_registry(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        address, _ = await stack.enter_async_context(registry(tmp_path))
+        source = (
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: {kind}\nmetadata: {{name: {name}, namespace: apps}}\n"
+            "spec: {spec}\n"
+        )
+        files = {
+            "repository.yaml": source.format(
+                kind="HelmRepository",
+                name="charts",
+                spec=f"{{type: oci, insecure: true, url: 'oci://{address}/charts'}}",
+            ),
+            "oci.yaml": source.format(
+                kind="OCIRepository",
+                name="web",
+                spec=f"{{insecure: true, url: 'oci://{address}/charts/web', ref: {{semver: '~1.0'}}}}",
+            ),
+            "hr.yaml": release("newest", chart="web").replace(
+                "{kind: GitRepository, name: flux-system, namespace: flux-system}",
+                "{kind: HelmRepository, name: charts}",
+            ),
+            "by-reference.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\n"
+            "metadata: {name: pinned, namespace: apps}\nspec: {chartRef: {kind: OCIRepository, name: web}}\n",
+        }
+        tree = write_tree(tmp_path / "tree", files)
+        tools = await stack.enter_async_context(open_test_tools(tmp_path))
+        orchestrator = await stack.enter_async_context(open_orchestrator(Config(tree, OPTIONS, root=tree), tools))
+        result = await orchestrator.render()
+    assert not result.failed
+    assert {who.name for who, made in result.manifests.items() if who.kind == WEB.kind and made} == {"newest", "pinned"}
+
+
+async def test_missing_secrets_may_be_left_out(tmp_path: Path) -> None:
+    files = {"hr.yaml": release("web", "  valuesFrom: [{kind: Secret, name: gone}]\n")}
+    tree = write_tree(tmp_path / "tree", with_chart(files))
+    assert "Secret apps/gone does not exist" in failures(await built(tree, tmp_path))["HelmRelease web"]
+    lenient = type(OPTIONS)(OPTIONS.kube_version, allow_missing_secrets=True)
+    assert names(await built(tree, tmp_path, options=lenient)) == ["web-web"]
+
+
+async def test_post_renderers_and_common_metadata(tmp_path: Path) -> None:
+    more = (
+        "  commonMetadata: {labels: {team: a}}\n"
+        "  postRenderers:\n    - kustomize:\n        patches:\n          - target: {kind: ConfigMap}\n"
+        '            patch: \'[{"op": "add", "path": "/data/more", "value": "patched"}]\'\n'
+    )
+    result = await built(write_tree(tmp_path / "tree", with_chart({"hr.yaml": release("web", more)})), tmp_path)
+    (manifest,) = result.manifests[WEB]
+    assert find_str(manifest.object, "data", "more") == "patched"
+    assert find_str(manifest.object, "metadata", "labels", "team") == "a"
+
+
+async def test_definitions_follow_the_policy(tmp_path: Path) -> None:
+    crd = (
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.com}\n"
+        "spec: {group: example.com, names: {kind: A, plural: as}, scope: Namespaced}\n"
+    )
+    files = with_chart(
+        {
+            "hr.yaml": release("web") + "---\n" + release("bare", "  install: {crds: Skip}\n"),
+            "charts/web/crds/a.yaml": crd,
+        }
+    )
+    result = await built(write_tree(tmp_path / "tree", files), tmp_path)
+    kinds = {who.name: [each.id.kind for each in made] for who, made in result.manifests.items()}
+    assert "CustomResourceDefinition.apiextensions.k8s.io" in kinds["web"]
+    assert kinds["bare"] == ["ConfigMap"]
+
+
+async def test_values_files_of_the_chart(tmp_path: Path) -> None:
+    def with_files(listed: str) -> str:
+        return release("web").replace(
+            "      chart: ./charts/web\n", f"      chart: ./charts/web\n      valuesFiles: {listed}\n"
+        )
+
+    files = with_chart({"hr.yaml": with_files("[charts/web/values.yaml, more.yaml]"), "more.yaml": "text: more\n"})
+    result = await built(write_tree(tmp_path / "tree", files), tmp_path)
+    assert find_str(result.manifests[WEB][0].object, "data", "text") == "more"
+    write_tree(tmp_path / "tree", {"hr.yaml": with_files("[more.yaml]")})
+    assert (
+        "must list the chart's own values.yaml" in failures(await built(tmp_path / "tree", tmp_path))["HelmRelease web"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ({}, ("web", "apps")),
+        ({"releaseName": "other"}, ("other", "apps")),
+        ({"targetNamespace": "shop"}, ("shop-web", "shop")),
+        ({"targetNamespace": "s" * 60}, ("s" * 40 + "-a7adb6b5a6a6", "s" * 60)),
+    ],
+)
+def test_names_of_releases(spec: JsonObject, names: tuple[str, str]) -> None:
+    found = names_of(Stored(WEB, {"spec": spec}, ""))
+    assert found[1] == names[1]
+    assert found[0][:41] == names[0][:41]
+    assert len(found[0]) <= 53

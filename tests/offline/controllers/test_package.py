@@ -1,0 +1,151 @@
+"""Applications and Modules: built offline, they are object by object what the daemon applies for them."""
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from tests.corpus.charts import unpack
+from tests.offline.support import built, failures, write_tree
+from tests.programs import ROOT
+from tests.runtime.support.world import World, open_world
+from wharfinger.cluster.objects.scope import ALLOWED, CLUSTER_SCOPE_LABEL
+from wharfinger.cluster.records.release import Release
+from wharfinger.formats.json.value import JsonObject, find, find_object, find_str
+from wharfinger.formats.yaml.reader import read_yaml_all
+from wharfinger.formats.yaml.writer import write_yaml
+from wharfinger.offline.controllers.controller import RunOptions
+from wharfinger.offline.store.kinds import APPLICATION, MODULE
+from wharfinger.packages.rendering.renderer import is_test
+from wharfinger.runtime.fixpoint.model import Id
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
+
+EXAMPLES = ROOT / "examples"
+PATIENCE_S = 20
+
+
+@dataclass(frozen=True)
+class Case:
+    """A package of the repository, and the resource that asks for it."""
+
+    package: str
+    version: str
+    settings: JsonObject = field(default_factory=dict)
+    more: JsonObject = field(default_factory=dict)
+    is_module: bool = False
+
+
+CASES = (
+    Case("web-service", "1.0.0", {"replicas": 2, "message": "Hello"}),
+    Case(
+        "web-service",
+        "1.0.0",
+        {},
+        {
+            "maintenance": "NoResourceReconciliation",
+            "resourceRequests": [{"kind": "Deployment", "name": "shop-web-service", "replicas": 3}],
+        },
+    ),
+    Case("todo-api", "2.1.0"),
+    Case("reloader", "1.0.0"),
+    Case("namespace-defaults", "1.0.0", is_module=True),
+)
+
+
+def resource(case: Case) -> JsonObject:
+    """Return the Application or the Module."""
+    name = case.package if case.is_module else "shop"
+    metadata: JsonObject = {"name": name} if case.is_module else {"name": name, "namespace": "prod"}
+    spec: JsonObject = {"packageVersion": case.version, "settings": case.settings, **case.more}
+    if not case.is_module:
+        spec["packageName"] = case.package
+    kind = "Module" if case.is_module else "Application"
+    return {"apiVersion": "wharfinger.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+async def first_release(world: World, name: str, namespace: str) -> Release:
+    """Return the first revision of a release, once it is recorded."""
+    with trio.fail_after(PATIENCE_S):
+        while True:
+            history = await world.runtime.tools.releases.history(name, namespace)
+            if history and (found := await world.runtime.tools.releases.whole(history[0])) is not None:
+                return found
+            await trio.testing.wait_all_tasks_blocked(0.005)
+
+
+def comparable(objects: list[JsonObject]) -> list[str]:
+    """Return objects as texts in one order, without the namespace, which a record leaves to the server."""
+    found = []
+    for obj in objects:
+        metadata = {key: value for key, value in find_object(obj, "metadata").items() if key != "namespace"}
+        found.append(json.dumps({**obj, "metadata": metadata}, sort_keys=True))
+    return sorted(found)
+
+
+async def applied(world: World, case: Case) -> list[JsonObject]:
+    """Return the objects that the daemon recorded for its first revision of a package."""
+    await world.client.create(resource(case))
+    name, namespace = (case.package, SYSTEM_NAMESPACE) if case.is_module else ("shop", "prod")
+    release = await first_release(world, name, namespace)
+    documents = [each for each in read_yaml_all(release.manifest, what="manifest") if isinstance(each, dict)]
+    hooks = [
+        each
+        for hook in release.hooks
+        for each in read_yaml_all(find_str(hook, "manifest"), what="hook")
+        if isinstance(each, dict)
+    ]
+    return [*documents, *(each for each in hooks if not is_test(each))]
+
+
+async def built_offline(case: Case, packages: Path, world: World, scratch: Path) -> list[JsonObject]:
+    """Return the objects that an offline build makes for the same cluster."""
+    files = {
+        "app.yaml": write_yaml(resource(case)),
+        "repository.yaml": "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
+        f"spec: {{folder: {{path: {json.dumps(str(packages))}}}}}\n",
+    }
+    labelled: JsonObject = {"name": "prod", "labels": {CLUSTER_SCOPE_LABEL: ALLOWED}}
+    files["namespace.yaml"] = write_yaml({"apiVersion": "v1", "kind": "Namespace", "metadata": labelled})
+    platform = RunOptions(await world.client.server_version(), await world.client.api_versions())
+    result = await built(write_tree(scratch / "tree", files), scratch, options=platform)
+    assert not result.failed, failures(result)
+    who = Id(MODULE, "", case.package) if case.is_module else Id(APPLICATION, "prod", "shop")
+    definition = "CustomResourceDefinition.apiextensions.k8s.io"
+    return [each.object for each in result.manifests.get(who, ()) if each.id.kind != definition]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.package}{'-changed' if case.more else ''}")
+async def test_an_example_is_built_as_the_daemon_applies_it(case: Case, tmp_path: Path) -> None:
+    packages = tmp_path / "packages"
+    for name in {each.package for each in CASES}:
+        shutil.copytree(EXAMPLES / name, packages / name)
+    async with open_world(tmp_path) as world:
+        if case.is_module:
+            namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}}
+            await world.client.create(namespace)
+        await world.local_repository(packages)
+        theirs = await applied(world, case)
+        ours = await built_offline(case, packages, world, tmp_path / "offline")
+    assert comparable(ours) == comparable(theirs)
+    assert ours or case.is_module
+
+
+@pytest.mark.parametrize("name", ["assorted", "helpers", "layered", "normalised", "umbrella"])
+async def test_a_chart_of_the_corpus_is_built_as_the_daemon_applies_it(name: str, tmp_path: Path) -> None:
+    version, _ = unpack(name, tmp_path / "unpacked")
+    packages = tmp_path / "packages"
+    shutil.copytree(version.folder, packages / name)
+    chart = read_yaml_all((version.folder / "Chart.yaml").read_bytes(), what="chart")[0]
+    case = Case(name, str(find(chart, "version")), version.values)
+    async with open_world(tmp_path) as world:
+        metadata: JsonObject = {"name": "prod", "labels": {CLUSTER_SCOPE_LABEL: ALLOWED}}
+        namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+        await world.client.apply(namespace, field_manager="test", force=True)
+        await world.local_repository(packages)
+        theirs = await applied(world, case)
+        ours = await built_offline(case, packages, world, tmp_path / "offline")
+    assert comparable(ours) == comparable(theirs)

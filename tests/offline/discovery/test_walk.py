@@ -1,0 +1,52 @@
+"""The files of a tree."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.offline.support import write_tree
+from wharfinger.offline.discovery import walk
+from wharfinger.offline.discovery.walk import TreeError, list_tree
+
+
+def test_charts_and_packages_are_named_and_not_entered(tmp_path: Path) -> None:
+    write_tree(
+        tmp_path,
+        {
+            "a.yaml": "",
+            "apps/b.yml": "",
+            "apps/notes.txt": "",
+            "apps/kustomization.yaml": "",
+            "charts/web/Chart.yaml": "",
+            "charts/web/values.yaml": "",
+            "packages/p/package.yaml": "",
+            ".hidden/c.yaml": "",
+            "skipped/d.yaml": "",
+            ".sourceignore": "skipped/\n",
+        },
+    )
+    found = list_tree(tmp_path)
+    assert found.files == ("a.yaml", "apps/b.yml")
+    assert found.kustomizations == ("apps",)
+    assert found.packages == ("charts/web", "packages/p")
+    assert list_tree(tmp_path, "apps").files == ("apps/b.yml",)
+
+
+def test_links_out_of_the_tree_and_to_folders_are_skipped(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"out.yaml": "", "tree/in.yaml": ""})
+    (tmp_path / "tree" / "out.yaml").symlink_to(tmp_path / "out.yaml")
+    (tmp_path / "tree" / "self").symlink_to(tmp_path / "tree")
+    (tmp_path / "tree" / "link.yaml").symlink_to(tmp_path / "tree" / "in.yaml")
+    assert list_tree(tmp_path / "tree").files == ("in.yaml", "link.yaml")
+
+
+def test_a_tree_that_is_not_there_or_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TreeError, match="cannot be read"):
+        list_tree(tmp_path / "absent")
+    write_tree(tmp_path, {"a/b/c.yaml": "", "a/b/d.yaml": ""})
+    monkeypatch.setattr(walk, "MAX_FILES", 1)
+    with pytest.raises(TreeError, match="more than 1 files"):
+        list_tree(tmp_path)
+    monkeypatch.setattr(walk, "MAX_DEPTH", 1)
+    with pytest.raises(TreeError, match="more than 1 folders"):
+        list_tree(tmp_path)

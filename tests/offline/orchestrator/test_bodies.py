@@ -1,0 +1,123 @@
+"""Bodies: what controllers answer becomes the engine's outcome, and nothing is published before it is done."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.offline.support import flux_id
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.offline.controllers.controller import Produced
+from wharfinger.offline.controllers.gate import BlockedError, DependencyFailedError, Gate, MissingError, ReconcileError
+from wharfinger.offline.discovery.tree import Tree
+from wharfinger.offline.orchestrator.bodies import TreeBodies
+from wharfinger.offline.store.kinds import KUSTOMIZATION
+from wharfinger.offline.store.status import State
+from wharfinger.offline.store.store import ObjectStore, Place, Stored
+from wharfinger.runtime.fixpoint.converge import World
+from wharfinger.runtime.fixpoint.model import Blocked, DependencyFailed, Id, Level, Terminal
+
+ME, OTHER = flux_id("Kustomization", "me"), flux_id("Kustomization", "other")
+MAP = Id("ConfigMap", "default", "x")
+
+
+class Answering:
+    """A controller that does what it is told."""
+
+    def __init__(self, answer: Callable[[], Produced]) -> None:
+        self.answer = answer
+
+    async def reconcile(self, _stored: Stored, _gate: Gate) -> Produced:
+        return self.answer()
+
+
+def raising(error: Exception) -> Callable[[], Produced]:
+    def answer() -> Produced:
+        raise error
+
+    return answer
+
+
+def made(*names: str) -> Produced:
+    objects: list[JsonObject] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in names
+    ]
+    return Produced(tuple(objects), revision="1")
+
+
+def bodies(controller: Answering) -> tuple[TreeBodies, ObjectStore]:
+    store = ObjectStore()
+    store.add(ME, {"kind": "Kustomization"})
+    tree = Tree(Path(), ".", (), (), {}, (), (), frozenset())
+    return TreeBodies(tree, store, {KUSTOMIZATION: controller}, World()), store
+
+
+async def test_blocking_writes_nothing() -> None:
+    run, store = bodies(Answering(raising(BlockedError((OTHER,)))))
+    assert await run.run(ME, Level.NONE, ()) == Blocked((OTHER,))
+    assert store.status(ME).state is State.PENDING
+
+
+async def test_failures_primary_and_derived() -> None:
+    controller = Answering(raising(ReconcileError("wrong", Place("a.yaml", 3))))
+    run, store = bodies(controller)
+    assert await run.run(ME, Level.NONE, ()) == Terminal("failed: wrong")
+    assert str(run.places[ME]) == "a.yaml:3"
+    controller.answer = raising(DependencyFailedError((OTHER,)))
+    outcome = await run.run(ME, Level.NONE, ())
+    assert isinstance(outcome, DependencyFailed)
+    assert (outcome.failed, store.status(ME).blockers) == ((OTHER,), (OTHER,))
+    assert ME not in run.places
+    controller.answer = raising(MissingError("not there", (OTHER,)))
+    outcome = await run.run(ME, Level.CASCADE, ())
+    assert isinstance(outcome, DependencyFailed)
+    assert store.status(ME).state is State.FAILED
+
+
+async def test_every_member_of_a_cycle_reports_it() -> None:
+    run, store = bodies(Answering(raising(DependencyFailedError((OTHER,)))))
+    await run.run(OTHER, Level.FORCE, (OTHER, ME))  # gone from the store, but its dispatch names the cycle
+    store.add(OTHER, {"kind": "Kustomization"})
+    await run.run(OTHER, Level.FORCE, (OTHER, ME))
+    await run.run(ME, Level.NONE, ())
+    assert store.status(ME).message == (
+        "dependency cycle: Kustomization flux-system/me → Kustomization flux-system/other → Kustomization flux-system/me"
+    )
+
+
+async def test_what_is_made_is_emitted_and_what_is_made_no_more_is_removed() -> None:
+    controller = Answering(lambda: made("x", "y"))
+    run, store = bodies(controller)
+    outcome = await run.run(ME, Level.NONE, ())
+    assert isinstance(outcome, Terminal)
+    assert [(each.id.name, each.runnable) for each in outcome.emissions] == [("x", False), ("y", False)]
+    controller.answer = lambda: made("x")
+    await run.run(ME, Level.NONE, ())
+    assert [each.id for each in store.list("ConfigMap")] == [MAP]
+    controller.answer = raising(ReconcileError("wrong"))
+    await run.run(ME, Level.NONE, ())
+    assert store.list("ConfigMap") == ()
+
+
+async def test_an_object_of_a_lower_producer_is_kept() -> None:
+    run, store = bodies(Answering(lambda: made("x")))
+    store.add(MAP, {"kind": "ConfigMap", "data": {}}, producer=flux_id("Kustomization", "first"))
+    outcome = await run.run(ME, Level.NONE, ())
+    assert isinstance(outcome, Terminal)
+    assert outcome.emissions == ()
+    store.add(MAP, {"kind": "ConfigMap", "data": {}}, producer=OTHER)
+    outcome = await run.run(ME, Level.NONE, ())
+    assert isinstance(outcome, Terminal)
+    assert [each.id for each in outcome.emissions] == [MAP]
+
+
+async def test_a_document_that_is_no_object_fails_its_producer() -> None:
+    run, store = bodies(Answering(lambda: Produced(({"a": 1},))))
+    await run.run(ME, Level.NONE, ())
+    assert store.status(ME).message == "it renders a document without apiVersion or kind"
+
+
+async def test_nothing_is_done_for_what_is_gone_and_skips_are_typed() -> None:
+    run, store = bodies(Answering(lambda: Produced(skipped="suspended")))
+    assert await run.run(OTHER, Level.NONE, ()) == Terminal("gone")
+    await run.run(ME, Level.NONE, ())
+    assert store.status(ME).state is State.SKIPPED
+    assert not run.reruns_at_drain(ME)

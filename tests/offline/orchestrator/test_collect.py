@@ -1,0 +1,60 @@
+"""The collection of a result: namespaces, places, orphans."""
+
+from pathlib import Path
+
+from tests.offline.support import built, config_map, flux_id, kustomization, write_tree
+from wharfinger.formats.json.value import find_str
+
+CRD = (
+    "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: ws.example.com}\n"
+    "spec: {group: example.com, names: {kind: Wide, plural: ws}, scope: Cluster}\n"
+)
+OBJECTS = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n---\n"
+    "apiVersion: example.com/v1\nkind: Wide\nmetadata: {name: x}\n---\n"
+    "apiVersion: other.com/v1\nkind: Unknown\nmetadata: {name: x}\n"
+)
+
+
+async def test_only_kinds_that_are_known_to_have_one_get_a_namespace(tmp_path: Path) -> None:
+    files = {"ks.yaml": kustomization("one", "./one"), "one/objects.yaml": OBJECTS, "crd.yaml": CRD}
+    result = await built(write_tree(tmp_path / "tree", files), tmp_path)
+    found = {
+        each.id.kind: find_str(each.object, "metadata", "namespace") for each in result.objects if each.id.name == "x"
+    }
+    assert found == {"ConfigMap": "default", "Wide.example.com": "", "Unknown.other.com": ""}
+
+
+async def test_bootstrap_files_are_not_made_twice(tmp_path: Path) -> None:
+    files = {
+        "clusters/a/sync.yaml": kustomization("flux-system", "./clusters/a"),
+        "clusters/a/map.yaml": config_map("x"),
+    }
+    result = await built(write_tree(tmp_path / "tree", files), tmp_path)
+    assert [who.kind.partition(".")[0] for who in result.manifests] == ["Kustomization"]
+    assert result.warnings == ()
+
+
+async def test_orphans_are_nodes_that_nothing_builds(tmp_path: Path) -> None:
+    files = {
+        "ks.yaml": kustomization("one", "./one"),
+        "one/kustomization.yaml": "resources: [map.yaml]\n",
+        "one/map.yaml": config_map("x"),
+        "one/lost.yaml": kustomization("lost", "./two"),
+        "one/data.yaml": config_map("data-is-no-orphan"),
+    }
+    result = await built(write_tree(tmp_path / "tree", files), tmp_path)
+    assert {who: str(place) for who, place in result.orphans.items()} == {
+        flux_id("Kustomization", "lost"): "one/lost.yaml:1"
+    }
+
+
+async def test_the_place_of_a_rendered_object_is_that_of_its_producer(tmp_path: Path) -> None:
+    files = {
+        "ks.yaml": kustomization("one", "./one", "  namePrefix: p-\n"),
+        "one/inner.yaml": kustomization("two", "./absent"),
+    }
+    result = await built(write_tree(tmp_path / "tree", files), tmp_path)
+    (failure,) = result.failed.values()
+    assert failure.id.name == "p-two"
+    assert str(failure.place) == "ks.yaml:1"

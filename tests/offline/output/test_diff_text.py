@@ -1,0 +1,45 @@
+"""Comparisons as text."""
+
+import json
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.offline.output.comparison import Comparison, ObjectChange
+from wharfinger.offline.output.diff_text import diff_json, summary_lines, unified
+from wharfinger.offline.store.identity import object_id
+
+OLD: JsonObject = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "x", "namespace": "n"},
+    "data": {"a": "1"},
+}
+NEW: JsonObject = {**OLD, "data": {"a": "2\x1b[31m"}}
+WHO = object_id(OLD)
+CHANGED = Comparison((ObjectChange(WHO, OLD, NEW),), (WHO,))
+
+
+def test_unified() -> None:
+    text = unified(CHANGED)
+    assert "--- ConfigMap n/x\n+++ ConfigMap n/x\n@@" in text
+    assert "-  a: '1'" in text
+    assert "\x1b" not in text
+    assert "\x1b[31m-  a: '1'\x1b[0m\n" in unified(CHANGED, coloured=True)
+    assert "+++ /dev/null" in unified(Comparison((ObjectChange(WHO, OLD, None),), ()))
+    assert "--- /dev/null" in unified(Comparison((ObjectChange(WHO, None, OLD),), ()))
+
+
+def test_summaries() -> None:
+    assert summary_lines(Comparison((), ())) == ["no differences"]
+    assert summary_lines(CHANGED) == [
+        "objects: 0 added, 1 changed, 0 deleted",
+        "not compared, because it failed: ConfigMap n/x",
+    ]
+
+
+def test_json() -> None:
+    text = diff_json(CHANGED)
+    assert "\x1b" not in text
+    document = json.loads(text)
+    assert document["summary"] == {"added": 0, "changed": 1, "deleted": 0}
+    assert document["changes"][0]["after"] == NEW
+    assert document["notCompared"] == ["ConfigMap n/x"]

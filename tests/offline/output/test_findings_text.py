@@ -1,0 +1,34 @@
+"""Findings in their formats."""
+
+import json
+
+from wharfinger.offline.checking.findings import Finding, Rule, Severity
+from wharfinger.offline.output.findings_text import findings_json, findings_sarif, findings_text
+from wharfinger.offline.store.store import Place
+from wharfinger.runtime.fixpoint.model import Id
+
+FINDINGS = (
+    Finding(Rule.SERVER, Severity.ERROR, "refused\x1b", Id("ConfigMap", "n", "x"), Place("a.yaml", 3)),
+    Finding(Rule.UNDEFINED, Severity.WARNING, "unknown", None, Place("folder")),
+    Finding(Rule.NOTICE, Severity.WARNING, "odd"),
+)
+
+
+def test_text_and_json() -> None:
+    assert findings_text(FINDINGS, 4).splitlines()[-1] == "4 objects checked: 1 errors, 2 warnings"
+    text = findings_json(FINDINGS, 4)
+    assert "\x1b" not in text
+    first = json.loads(text)["findings"][0]
+    assert (first["rule"], first["object"], first["file"], first["line"]) == ("server", "ConfigMap n/x", "a.yaml", 3)
+
+
+def test_sarif() -> None:
+    document = json.loads(findings_sarif(FINDINGS, "1.0"))
+    results = document["runs"][0]["results"]
+    assert [each["level"] for each in results] == ["error", "warning", "warning"]
+    location = results[0]["locations"][0]["physicalLocation"]
+    assert location == {"artifactLocation": {"uri": "a.yaml"}, "region": {"startLine": 3}}
+    assert "region" not in results[1]["locations"][0]["physicalLocation"]
+    assert "locations" not in results[2]
+    known = {rule["id"] for rule in document["runs"][0]["tool"]["driver"]["rules"]}
+    assert {each["ruleId"] for each in results} <= known

@@ -1,0 +1,38 @@
+"""Fetchers by kind, frozen at bootstrap."""
+
+from pathlib import Path
+
+import pytest
+
+from wharfinger.offline.sources.fetcher import Artifact, SourceError, SourceRequest
+from wharfinger.offline.sources.fetchers import Fetchers, FetchersFrozenError
+from wharfinger.offline.sources.retry import RetryPolicy
+from wharfinger.offline.store.kinds import BUCKET
+from wharfinger.runtime.fixpoint.model import Id
+
+REQUEST = SourceRequest(Id(BUCKET, "a", "bin"), {})
+
+
+class Folder:
+    """A fetcher that always returns one folder."""
+
+    async def fetch(self, request: SourceRequest) -> Artifact:
+        return Artifact(Path("/there"), request.id.name)
+
+
+async def test_a_kind_without_a_fetcher_asks_for_one() -> None:
+    fetchers = Fetchers({}, RetryPolicy())
+    with pytest.raises(SourceError, match=r"there is no fetcher for a Bucket; give one with Orchestrator.with_fetcher"):
+        await fetchers.fetch(REQUEST)
+    fetchers.set(BUCKET, Folder())
+    assert (await fetchers.fetch(REQUEST)).revision == "bin"
+    fetchers.set(BUCKET, None)
+    with pytest.raises(SourceError):
+        await fetchers.fetch(REQUEST)
+
+
+def test_fetchers_are_frozen() -> None:
+    fetchers = Fetchers({}, RetryPolicy())
+    fetchers.freeze()
+    with pytest.raises(FetchersFrozenError, match="BEFORE bootstrap"):
+        fetchers.set(BUCKET, Folder())

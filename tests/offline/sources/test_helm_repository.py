@@ -1,0 +1,90 @@
+"""Helm repositories over HTTP, from a real server on this machine."""
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.packages.support.charts import chart
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.offline.sources.fetcher import OfflineError, SourceError
+from wharfinger.offline.sources.helm_repository import HelmRepositories
+from wharfinger.packages.charts.chart import pack_chart
+from wharfinger.packages.digest import digest_of
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A handler that logs nothing."""
+
+    def log_message(self, *_words: object) -> None:
+        pass
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Path, JsonObject]]:
+    """A folder that is served, with the charts web 1.0.0 and 1.1.0; and the HelmRepository that names it."""
+    root = tmp_path / "served"
+    root.mkdir()
+    lines = ["apiVersion: v1", "entries:", "  web:"]
+    for version in ("1.0.0", "1.1.0"):
+        data = pack_chart(chart(tmp_path / version, "web", version))
+        (root / f"web-{version}.tgz").write_bytes(data)
+        digest = digest_of(data).hex
+        lines.append(f"  - {{name: web, version: {version}, digest: {digest}, urls: [web-{version}.tgz]}}")
+    (root / "index.yaml").write_text("\n".join(lines) + "\n")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(root)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield root, {"spec": {"url": f"http://127.0.0.1:{server.server_port}"}}
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+async def test_the_newest_chart_is_unpacked(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
+    _, repository = served
+    artifact = await HelmRepositories(tmp_path / "cache").chart(repository, "web", "1.x", None)
+    assert "version: 1.1.0" in (artifact.folder / "Chart.yaml").read_text()
+    assert artifact.revision.startswith("sha256:")
+
+
+async def test_a_kept_chart_is_not_fetched_again(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
+    root, repository = served
+    first = await HelmRepositories(tmp_path / "cache").chart(repository, "web", "1.0.0", None)
+    (root / "web-1.0.0.tgz").unlink()
+    assert await HelmRepositories(tmp_path / "cache").chart(repository, "web", "1.0.0", None) == first
+
+
+async def test_a_changed_archive_is_refused(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
+    root, repository = served
+    (root / "web-1.0.0.tgz").write_bytes((root / "web-1.1.0.tgz").read_bytes())
+    with pytest.raises(SourceError, match="and the index says") as error:
+        await HelmRepositories(tmp_path / "cache").chart(repository, "web", "1.0.0", None)
+    assert error.value.transient
+
+
+async def test_what_is_missing_is_named(served: tuple[Path, JsonObject], tmp_path: Path) -> None:
+    root, repository = served
+    repositories = HelmRepositories(tmp_path / "cache")
+    with pytest.raises(SourceError, match="has no chart 'wbe'"):
+        await repositories.chart(repository, "wbe", "", None)
+    with pytest.raises(SourceError, match=r"no version of web satisfies '>=9'; it has: 1.0.0, 1.1.0"):
+        await repositories.chart(repository, "web", ">=9", None)
+    (root / "web-1.0.0.tgz").unlink()
+    with pytest.raises(SourceError, match="answers 404"):
+        await repositories.chart(repository, "web", "1.0.0", None)
+
+
+async def test_errors_of_the_network_are_transient_and_can_be_forbidden(tmp_path: Path) -> None:
+    nowhere: JsonObject = {"spec": {"url": "http://127.0.0.1:9"}}
+    with pytest.raises(SourceError) as error:
+        await HelmRepositories(tmp_path).chart(nowhere, "web", "", None)
+    assert error.value.transient
+    far: JsonObject = {"spec": {"url": "https://charts.example.com"}}
+    with pytest.raises(OfflineError):
+        await HelmRepositories(tmp_path, network=False).chart(far, "web", "", None)

@@ -1,0 +1,98 @@
+"""The store: deduplication, events, refires (spec/schedulers §B.6)."""
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.offline.store.status import PENDING, READY
+from wharfinger.offline.store.store import Change, ObjectStore, Place
+from wharfinger.runtime.fixpoint.model import Id
+
+WHO = Id("ConfigMap", "a", "x")
+
+
+def obj(value: float = 1) -> JsonObject:
+    return {"kind": "ConfigMap", "data": {"n": value}}
+
+
+class Heard:
+    """A listener, and what it was told."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self.events: list[tuple[Change, Id]] = []
+        self.statuses: list[object] = []
+        self._store = store
+
+    def __call__(self, change: Change, who: Id) -> None:
+        self.events.append((change, who))
+        self.statuses.append(self._store.status(who))
+
+
+def test_equal_additions_are_one_event_and_numbers_are_compared_by_value() -> None:
+    store = ObjectStore()
+    heard = Heard(store)
+    with store.subscribed(heard):
+        assert store.add(WHO, obj(3))[1]
+        assert not store.add(WHO, obj(3))[1]
+        assert not store.add(WHO, obj(3.0))[1]
+        assert store.add(WHO, obj(4))[1]
+    assert heard.events == [(Change.ADDED, WHO)] * 2
+
+
+def test_a_refire_resets_the_status_before_its_event() -> None:
+    store = ObjectStore()
+    store.add(WHO, obj())
+    store.set_status(WHO, READY)
+    heard = Heard(store)
+    with store.subscribed(heard):
+        store.refire(WHO)
+        store.refire(Id("ConfigMap", "a", "unknown"))
+    assert heard.events == [(Change.REFIRED, WHO)]
+    assert heard.statuses == [PENDING]
+
+
+def test_an_equal_status_is_no_event() -> None:
+    store = ObjectStore()
+    store.add(WHO, obj())
+    heard = Heard(store)
+    with store.subscribed(heard):
+        store.set_status(WHO, READY)
+        store.set_status(WHO, READY)
+    assert heard.events == [(Change.STATUS, WHO)]
+
+
+def test_nothing_is_told_after_the_end_of_a_subscription() -> None:
+    store = ObjectStore()
+    heard = Heard(store)
+    with store.subscribed(heard):
+        pass
+    store.add(WHO, obj())
+    assert heard.events == []
+
+
+def test_a_removal_is_told_once_and_takes_the_status_along() -> None:
+    store = ObjectStore()
+    store.add(WHO, obj())
+    store.set_status(WHO, READY)
+    heard = Heard(store)
+    with store.subscribed(heard):
+        store.remove(WHO)
+        store.remove(WHO)
+    assert heard.events == [(Change.REMOVED, WHO)]
+    assert store.status(WHO) == PENDING
+    assert store.statuses() == ()
+
+
+def test_lists_are_sorted_and_of_one_kind_or_all() -> None:
+    store = ObjectStore()
+    others = [Id("Secret", "a", "s"), Id("ConfigMap", "b", "y"), WHO]
+    for who in others:
+        store.add(who, obj())
+    assert [each.id for each in store.list()] == sorted(others)
+    assert [each.id for each in store.list("ConfigMap")] == [WHO, Id("ConfigMap", "b", "y")]
+
+
+def test_an_object_keeps_its_place_when_it_is_rendered_later() -> None:
+    store = ObjectStore()
+    store.add(WHO, obj(1), place=Place("a.yaml", 3))
+    stored, changed = store.add(WHO, obj(2), producer=Id("Kustomization", "a", "k"))
+    assert changed
+    assert str(stored.place) == "a.yaml:3"
+    assert str(Place("a.yaml")) == "a.yaml"

@@ -1,0 +1,56 @@
+"""``wharfinger check`` as a user runs it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.offline.support import FLEET, cli, config_map, kustomization, write_tree
+from tests.programs import ROOT
+
+pytestmark = pytest.mark.unmeasured
+
+WRONG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wrong, namespace: apps}\ndta: {a: b}\n"
+POD = (
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: lost, namespace: apps}\n"
+    "spec: {containers: [{name: a, image: b, envFrom: [{configMapRef: {name: absent}}]}]}\n"
+)
+
+
+def test_the_sample_tree_is_sound(tmp_path: Path) -> None:
+    path = str(FLEET / "clusters" / "production")
+    done = cli("check", path, "--root", str(FLEET), "--packages", str(ROOT / "examples"), cache=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1] == "70 objects checked: 0 errors, 3 warnings"
+
+
+def test_everything_that_is_wrong_has_its_place(tmp_path: Path) -> None:
+    files = {
+        "ks.yaml": kustomization("a", "./a") + "---\n" + kustomization("b", "./b"),
+        "a/wrong.yaml": WRONG,
+        "pod.yaml": "# a comment\n---\n" + POD,
+        "fine.yaml": config_map("fine"),
+    }
+    tree = write_tree(tmp_path / "tree", files)
+    done = cli("check", str(tree), cache=tmp_path / "cache")
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("ks.yaml:7: error: Kustomization flux-system/b: spec.path: ") for line in lines)
+    assert any(line.startswith("a/wrong.yaml:1: error: ConfigMap apps/wrong: ") and "dta" in line for line in lines)
+    assert "pod.yaml:2: warning: Pod apps/lost: envFrom names ConfigMap apps/absent, which is not in the tree" in lines
+    sarif = json.loads(cli("check", str(tree), "--output", "sarif", cache=tmp_path / "cache").stdout)
+    assert len(sarif["runs"][0]["results"]) == len(lines) - 1
+
+
+def test_warnings_count_if_they_are_to(tmp_path: Path) -> None:
+    tree = write_tree(tmp_path / "tree", {"pod.yaml": POD})
+    assert cli("check", str(tree), cache=tmp_path / "cache").returncode == 0
+    done = cli("check", str(tree), "--strict", "--output", "json", cache=tmp_path / "cache")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["findings"][0]["rule"] == "dangling-reference"
+
+
+def test_a_path_that_cannot_be_read(tmp_path: Path) -> None:
+    done = cli("check", str(tmp_path / "absent"), cache=tmp_path / "cache")
+    assert done.returncode == 2
+    assert "does not exist" in done.stderr

@@ -1,0 +1,96 @@
+"""``wharfinger build`` as a user runs it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.offline.support import FLEET, cli, config_map, kustomization, release, with_chart, write_tree
+from tests.packages.support.charts import chart, tool
+from tests.programs import ROOT
+from wharfinger.formats.yaml.reader import read_yaml_all
+
+pytestmark = pytest.mark.unmeasured
+
+
+def test_the_sample_tree(tmp_path: Path) -> None:
+    arguments = (
+        "build",
+        str(FLEET / "clusters" / "production"),
+        "--root",
+        str(FLEET),
+        "--packages",
+        str(ROOT / "examples"),
+    )
+    one, two = cli(*arguments, cache=tmp_path / "one"), cli(*arguments, "--concurrency=1", cache=tmp_path / "two")
+    assert (one.returncode, one.stderr) == (0, "")
+    assert one.stdout == two.stdout
+    assert len(read_yaml_all(one.stdout, what="output")) >= 60
+
+
+def test_a_chart_with_values(tmp_path: Path) -> None:
+    folder = chart(
+        tmp_path / "web", files={"templates/map.yaml": config_map("x").replace("{}", "") + "  a: {{ .Values.a }}\n"}
+    )
+    values = tmp_path / "values.yaml"
+    values.write_text("a: given\n")
+    done = cli(
+        "build", str(folder), "--values", str(values), "--name=shop", "--namespace=apps", cache=tmp_path / "cache"
+    )
+    assert done.returncode == 0, done.stderr
+    helm = subprocess.run(
+        [tool("helm"), "template", "shop", folder, "--namespace=apps", f"--values={values}"],
+        check=True,
+        capture_output=True,
+    )
+    expected = [each for each in read_yaml_all(helm.stdout, what="helm") if each]
+    assert sorted(map(str, read_yaml_all(done.stdout, what="ours"))) == sorted(map(str, expected))
+
+
+def test_what_fails_is_reported_and_the_rest_is_printed(tmp_path: Path) -> None:
+    files = {
+        "ks.yaml": kustomization("a", "./a", depends=("missing",))
+        + "---\n"
+        + kustomization("b", "./a", depends=("a",)),
+        "a/map.yaml": config_map("x"),
+        "hr.yaml": release("web"),
+    }
+    tree = write_tree(tmp_path / "tree", with_chart(files))
+    done = cli("build", str(tree), cache=tmp_path / "cache")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "error: ks.yaml:1: Kustomization flux-system/a: spec.dependsOn[0]: Kustomization flux-system/missing does not exist",
+        "  blocks Kustomization flux-system/b",
+        "4 objects built; 1 failed, and 1 blocked by them",
+    ]
+    assert "name: web-web" in done.stdout
+
+
+def test_a_folder_of_output(tmp_path: Path) -> None:
+    tree = write_tree(tmp_path / "tree", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": config_map("x")})
+    out = tmp_path / "out"
+    done = cli("build", str(tree), "--output", str(out), cache=tmp_path / "cache")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*.yaml")) == [
+        "files-ks.yaml.yaml",
+        "flux-system/kustomization-a.yaml",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["/does/not/exist"], "error: /does/not/exist: does not exist"),
+        ([".", "--namespace=Wrong"], "--namespace 'Wrong': cannot be a namespace"),
+        ([".", "--helm=no-such-program"], "no 'no-such-program' on PATH; install it, or name it with --helm"),
+        ([".", "--engine=no-such-program"], "--engine no-such-program: no such program"),
+        ([".", "--packages=/does/not/exist"], "--packages /does/not/exist: not a folder"),
+        ([".", "--values=/does/not/exist"], "--values /does/not/exist: cannot be read"),
+        ([".", "--concurrency=0"], "not a number from 1"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], told: str, tmp_path: Path) -> None:
+    done = cli("build", *arguments, cache=tmp_path)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr

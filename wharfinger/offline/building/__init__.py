@@ -1,0 +1,4 @@
+"""The programs and rules that make manifests: kustomize with its overlay, variable substitution, charts and their values.
+
+May import ``sources``, ``discovery`` and ``store``.
+"""

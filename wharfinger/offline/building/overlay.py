@@ -1,0 +1,104 @@
+"""The ``kustomization.yaml`` that Flux makes of a Kustomization: its folder, with the changes that its spec asks for.
+
+If the folder has no ``kustomization.yaml``, Flux lists all manifests below it; a subfolder that has one is listed as a whole.
+The overlay lies outside of the folder, which is never written to.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
+from wharfinger.formats.yaml.writer import write_yaml
+from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES, list_tree
+
+FILE_NAME: Final = "kustomization.yaml"
+
+
+def has_kustomization(folder: Path) -> bool:
+    """Return whether a folder has a ``kustomization.yaml``. Blocking."""
+    return any((folder / name).is_file() for name in KUSTOMIZATION_FILES)
+
+
+def resources_of(folder: Path) -> list[str]:
+    """Return the resources of a folder as Flux would list them, relative to it. Blocking. Raises TreeError."""
+    if has_kustomization(folder):
+        return ["."]
+    listing = list_tree(folder)
+    built = [each for each in listing.kustomizations if not _inside(each, listing.kustomizations)]
+    files = [each for each in listing.files if not _inside(each, listing.kustomizations)]
+    return sorted([*files, *built])
+
+
+def overlay_of(spec: JsonObject) -> JsonObject:
+    """Return the fields of a kustomization that ``spec`` of a Flux Kustomization asks for; empty if there are none.
+
+    ``components`` keep their paths, relative to the folder.
+    """
+    made: JsonObject = {}
+    if namespace := find_str(spec, "targetNamespace"):
+        made["namespace"] = namespace
+    for key in ("namePrefix", "nameSuffix"):
+        if text := find_str(spec, key):
+            made[key] = text
+    for key in ("patches", "images", "components"):
+        if listed := find_list(spec, key):
+            made[key] = listed
+    metadata = find_object(spec, "commonMetadata")
+    if labels := find_object(metadata, "labels"):
+        made["labels"] = [{"pairs": labels, "includeSelectors": False, "includeTemplates": False}]
+    if annotations := find_object(metadata, "annotations"):
+        made["commonAnnotations"] = annotations
+    patches = [*_old_patches(spec, "patchesStrategicMerge"), *_old_patches(spec, "patchesJson6902")]
+    if patches:
+        made["patches"] = [*find_list(made, "patches"), *patches]
+    return made
+
+
+def write_overlay(place: Path, folder: Path, resources: list[str], fields: JsonObject) -> None:
+    """Write the overlay of ``folder`` into the new folder ``place``. Blocking. Raises OSError."""
+    place.mkdir(parents=True)
+    base = os.path.relpath(folder.resolve(), place.resolve())
+    components: list[JsonValue] = [
+        os.path.normpath(os.path.join(base, each))  # noqa: PTH118 - a relative path with ".." in it
+        for each in find_list(fields, "components")
+        if isinstance(each, str)
+    ]
+    document: JsonObject = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [os.path.normpath(os.path.join(base, each)) for each in resources],  # noqa: PTH118
+        **fields,
+    }
+    if components:
+        document["components"] = components
+    (place / FILE_NAME).write_text(write_yaml(document))
+
+
+def write_objects(place: Path, text: str, fields: JsonObject) -> None:
+    """Write a kustomization of one file with manifests into the new folder ``place``. Blocking. Raises OSError."""
+    place.mkdir(parents=True)
+    (place / "manifests.yaml").write_text(text)
+    document: JsonObject = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": ["manifests.yaml"],
+        **fields,
+    }
+    (place / FILE_NAME).write_text(write_yaml(document))
+
+
+def _old_patches(spec: JsonObject, key: str) -> list[JsonValue]:
+    """Return the patches of a field of Flux's older versions in the form of ``patches``."""
+    made: list[JsonValue] = []
+    for each in find_list(spec, key):
+        if key == "patchesStrategicMerge":
+            made.append({"patch": write_yaml(each)})
+        else:
+            entry = as_object(each, key)
+            made.append({"target": find_object(entry, "target"), "patch": write_yaml(find(entry, "patch"))})
+    return made
+
+
+def _inside(path: str, folders: tuple[str, ...]) -> bool:
+    return any(path.startswith(f"{each}/") for each in folders if each != ".")

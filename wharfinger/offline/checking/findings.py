@@ -1,0 +1,75 @@
+"""The findings of a check, and those that a build itself makes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from wharfinger.offline.orchestrator.result import Result
+from wharfinger.offline.store.identity import shown
+from wharfinger.offline.store.store import Place
+from wharfinger.runtime.fixpoint.model import Id
+
+
+class Severity(StrEnum):
+    """An error keeps an object from being applied; a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Rule(StrEnum):
+    """The check that made a finding."""
+
+    BUILD = "build"
+    """It cannot be built."""
+    BLOCKED = "blocked"
+    """It cannot be built because something else cannot."""
+    SERVER = "server"
+    """An API server would refuse it."""
+    UNDEFINED = "undefined-kind"
+    """No definition of its kind is known, so it was not checked."""
+    REFERENCE = "dangling-reference"
+    """It names an object that is not in the tree."""
+    ORPHAN = "orphan"
+    """A file declares it, and nothing builds the file."""
+    NOTICE = "notice"
+    """A warning of the build."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong; ``place`` is the file and line of the object, or of what produced it."""
+
+    rule: Rule
+    severity: Severity
+    message: str
+    id: Id | None = None
+    place: Place | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place is not None else ""
+        who = f"{shown(self.id)}: " if self.id is not None else ""
+        return f"{where}{self.severity}: {who}{self.message}"
+
+
+def build_findings(result: Result) -> Iterator[Finding]:
+    """Yield a finding for each failure, orphan and warning of a build."""
+    for who, failure in result.failed.items():
+        rule = Rule.BUILD if failure.is_primary else Rule.BLOCKED
+        yield Finding(rule, Severity.ERROR, failure.message, who, failure.place)
+    for who, place in result.orphans.items():
+        yield Finding(Rule.ORPHAN, Severity.WARNING, "nothing builds the file that declares it", who, place)
+    for notice in result.warnings:
+        yield Finding(Rule.NOTICE, Severity.WARNING, notice.message, notice.id)
+
+
+def places_of(result: Result) -> dict[Id, Place]:
+    """Return the place of each object: its own file, or that of the producer that rendered it."""
+    found: dict[Id, Place] = {}
+    for producer in sorted(result.manifests):
+        place = result.places.get(producer)
+        for manifest in result.manifests[producer]:
+            own = result.places.get(manifest.id) or place
+            if own is not None:
+                found.setdefault(manifest.id, own)
+    return found

@@ -1,0 +1,92 @@
+"""The judgement of manifests by the rules of an API server: an embedded one, which is empty and lives as long as the check.
+
+Definitions of the tree and of Wharfinger are applied first, then namespaces, then everything else, each by server-side apply, as
+the daemon applies. So schemas, unknown fields, defaults, validation and admission are those of the server. Namespaces that the
+tree only names are made. A kind without a definition is reported once, and its objects are not judged.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ApiError, ClusterError, UnknownKindError
+from wharfinger.cluster.crds.definitions import CrdError, await_established
+from wharfinger.cluster.releases.options import utc_now
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.offline.checking.findings import Finding, Rule, Severity
+from wharfinger.offline.orchestrator.result import Manifest
+from wharfinger.offline.store.identity import shown
+from wharfinger.runtime.resources.custom_resources import CRD, ensure_crds
+
+OpenServer: TypeAlias = Callable[[], AbstractAsyncContextManager[ClusterClient]]
+"""A function that opens an empty API server, and yields a client of it."""
+
+MANAGER: Final = "wharfinger-check"
+DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
+ESTABLISHED_S: Final = 10.0
+
+
+@dataclass(slots=True)
+class _Judge:
+    client: ClusterClient
+    undefined: set[str]
+
+    async def judge(self, manifest: Manifest) -> AsyncIterator[Finding]:
+        """Apply one object; yield what the server refuses."""
+        try:
+            await self.client.apply(_appliable(manifest), field_manager=MANAGER, force=True)
+        except UnknownKindError:
+            if manifest.id.kind not in self.undefined:
+                self.undefined.add(manifest.id.kind)
+                kind = manifest.id.kind
+                told = f"no definition of {kind} is in the tree, so objects of this kind are not checked"
+                yield Finding(Rule.UNDEFINED, Severity.WARNING, told)
+        except ApiError as error:
+            yield Finding(Rule.SERVER, Severity.ERROR, error.message, manifest.id)
+        except ClusterError as error:
+            yield Finding(Rule.SERVER, Severity.ERROR, str(error), manifest.id)
+
+
+async def server_findings(manifests: Iterable[Manifest], client: ClusterClient) -> list[Finding]:
+    """Return what an API server refuses of these manifests, in their order."""
+    judge = _Judge(client, set())
+    every = sorted(manifests, key=lambda each: each.id)
+    definitions = [each for each in every if each.id.kind == DEFINITION]
+    await ensure_crds(client, MANAGER)
+    findings = [finding for each in definitions async for finding in judge.judge(each)]
+    refused = {finding.id for finding in findings}
+    findings += await _established(client, [each for each in definitions if each.id not in refused])
+    for namespace in sorted({each.id.namespace for each in every} - {""}):
+        obj: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        try:
+            await client.apply(obj, field_manager=MANAGER, force=True)
+        except ApiError as error:
+            findings.append(Finding(Rule.SERVER, Severity.ERROR, f"namespace {namespace}: {error.message}"))
+    for each in every:
+        if each.id.kind != DEFINITION:
+            findings += [finding async for finding in judge.judge(each)]
+    return findings
+
+
+async def _established(client: ClusterClient, definitions: Sequence[Manifest]) -> list[Finding]:
+    """Wait until the server serves the kinds of these definitions, for a bounded time; return those that it does not accept."""
+    findings: list[Finding] = []
+    with trio.move_on_after(ESTABLISHED_S):
+        for each in definitions:
+            try:
+                await await_established(client, [ObjectKey(CRD, "", each.id.name)], now=utc_now)
+            except CrdError as error:
+                findings.append(Finding(Rule.SERVER, Severity.ERROR, str(error), each.id))
+    return findings
+
+
+def _appliable(manifest: Manifest) -> JsonObject:
+    """Return an object as it would be applied, without a status."""
+    if not find_str(manifest.object, "metadata", "name"):
+        raise AssertionError(f"{shown(manifest.id)} has no name")
+    return {key: value for key, value in manifest.object.items() if key != "status"}

@@ -1,0 +1,57 @@
+"""``wharfinger build``: the manifests of a tree, a chart or a package, without a cluster."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final, cast
+
+from wharfinger.formats.encodable import encodable
+from wharfinger.offline.building_command import BuildError, run_build, tell
+from wharfinger.offline.options import OptionError, add_options, add_path, read_options
+from wharfinger.offline.output.documents import json_documents, yaml_documents
+from wharfinger.offline.output.folder import FolderError, write_folder
+from wharfinger.offline.output.report import report_text, summary
+
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+
+
+def add_build(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``wharfinger build``."""
+    parser.description = (
+        "Print the manifests that a cluster would get from a chart, a package, or a folder of manifests with Flux and "
+        "Wharfinger resources. No cluster is needed. What cannot be built is reported with its file and line, and "
+        "everything that it does not affect is built. "
+        "Exit code 0: everything was built; 1: something failed; 2: wrong usage, or an unreadable path."
+    )
+    add_path(parser)
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help="write one file for each producer into this folder (default: print all manifests)",
+    )
+    parser.add_argument("-o", "--format", choices=("yaml", "json"), default="yaml", help="yaml (default) or json")
+    add_options(parser)
+    parser.set_defaults(handler=build)
+
+
+def build(args: argparse.Namespace) -> int:
+    """Build a path, and print or write its manifests."""
+    try:
+        options = read_options(args)
+        result = run_build(options)
+        folder = cast("Path | None", args.output)
+        if folder is not None:
+            write_folder(folder, result.manifests)
+        else:
+            text = json_documents if args.format == "json" else yaml_documents
+            sys.stdout.write(encodable(text(result.objects), sys.stdout.encoding or "utf-8"))
+            sys.stdout.flush()
+    except (OptionError, BuildError, FolderError) as error:
+        tell(f"error: {error}")
+        return EXIT_USAGE
+    tell(report_text(result))
+    if result.failed or folder is not None:
+        tell(f"{summary(result)}\n")
+    return EXIT_FAILED if result.failed else 0

@@ -1,0 +1,61 @@
+"""The interface of controllers, what they work with, and what comes of their work."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.offline.controllers.gate import Gate
+from wharfinger.offline.discovery.tree import Tree
+from wharfinger.offline.sources.fetcher import Artifact
+from wharfinger.offline.store.store import ObjectStore, Stored
+from wharfinger.runtime.fixpoint.model import Id
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """The result of one run of a node.
+
+    ``objects`` are its manifests, in the order in which they were rendered. ``namespace`` is that of objects that name none.
+    ``skipped`` is why nothing was done. ``warnings`` are for the report.
+    """
+
+    objects: tuple[JsonObject, ...] = ()
+    namespace: str = ""
+    revision: str = ""
+    skipped: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of a run that controllers read."""
+
+    kube_version: str
+    api_versions: tuple[str, ...] = ()
+    allow_missing_secrets: bool = False
+
+
+@dataclass(slots=True)
+class Desk:
+    """What the controllers of one run share: the tree, the store, and the artifacts of sources that were fetched."""
+
+    tree: Tree
+    store: ObjectStore
+    options: RunOptions
+    scratch: Path
+    artifacts: dict[Id, Artifact] = field(default_factory=dict)
+    _folders: int = 0
+
+    def new_folder(self) -> Path:
+        """Return the path of a scratch folder that does not exist yet."""
+        self._folders += 1
+        return self.scratch / "work" / str(self._folders)
+
+
+class Controller(Protocol):
+    """The controller of some kinds."""
+
+    async def reconcile(self, stored: Stored, gate: Gate, /) -> Produced:
+        """Do the work of one node. Raises the errors of the gate, or ReconcileError."""
+        ...

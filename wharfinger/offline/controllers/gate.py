@@ -1,0 +1,134 @@
+"""The gate before a controller's work: it judges what an object needs, as strictly as the engine asks.
+
+=========  ==================================  ====================================  =====================
+level      absent                              there, and not done                   failed
+=========  ==================================  ====================================  =====================
+NONE       block: it may still come            block                                 a derived failure
+CASCADE    a failure that names it             block                                 a derived failure
+FORCE      a failure that names it             a failure: a cycle, or never done     a derived failure
+=========  ==================================  ====================================  =====================
+
+Blocking wins over failing, so that a verdict is made only when everything is known. Nothing waits for a time.
+"""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.offline.discovery.tree import Tree
+from wharfinger.offline.store.identity import shown
+from wharfinger.offline.store.kinds import SCHEDULABLE
+from wharfinger.offline.store.store import ObjectStore, Place
+from wharfinger.runtime.fixpoint.model import Id, Level
+
+MOST_SHOWN: Final = 5
+
+
+class ReconcileError(Exception):
+    """An object cannot be reconciled: a primary failure. ``place``: where the cause is, if it is not the object itself."""
+
+    def __init__(self, message: str, place: Place | None = None) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+class BlockedError(Exception):
+    """An object lacks others, which may still come."""
+
+    def __init__(self, lacks: tuple[Id, ...]) -> None:
+        super().__init__(", ".join(map(shown, lacks)))
+        self.lacks = lacks
+
+
+class DependencyFailedError(Exception):
+    """Others that an object needs have failed: a derived failure."""
+
+    def __init__(self, failed: tuple[Id, ...]) -> None:
+        super().__init__(", ".join(map(shown, failed)))
+        self.failed = failed
+
+
+class MissingError(ReconcileError):
+    """An object names others that will not come: a primary failure, reconsidered if they come after all."""
+
+    def __init__(self, message: str, missing: tuple[Id, ...]) -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Another object that an object names, and the field that names it."""
+
+    id: Id
+    field: str
+
+
+@dataclass(slots=True)
+class Gate:
+    """The gate of one run of one node. ``reads`` collects everything that the node looked at."""
+
+    who: Id
+    level: Level
+    loop: tuple[Id, ...]
+    store: ObjectStore
+    tree: Tree
+    reads: set[Id] = field(default_factory=set)
+
+    def require(self, needs: Iterable[Need]) -> None:
+        """Return if everything needed is ready. Raises BlockedError, DependencyFailedError or ReconcileError."""
+        lacks: list[Id] = []
+        failed: list[Id] = []
+        missing: list[Need] = []
+        stuck: list[Need] = []
+        for need in needs:
+            self.reads.add(need.id)
+            if need.id == self.who:
+                raise ReconcileError(f"{need.field} names {shown(self.who)} itself; remove it")
+            if self.store.get(need.id) is None:
+                if self.level is Level.NONE:
+                    lacks.append(need.id)
+                else:
+                    missing.append(need)
+                continue
+            if need.id.kind not in SCHEDULABLE or self.store.status(need.id).is_ready:
+                continue
+            if self.store.status(need.id).has_failed:
+                failed.append(need.id)
+            elif self.level is Level.FORCE:
+                stuck.append(need)
+            else:
+                lacks.append(need.id)
+        if lacks:
+            raise BlockedError(tuple(sorted(lacks)))
+        if missing:
+            told = "; ".join(self._missing(each) for each in missing[:MOST_SHOWN])
+            raise MissingError(told, tuple(sorted(each.id for each in missing)))
+        if failed:
+            raise DependencyFailedError(tuple(sorted(failed)))
+        if stuck:
+            raise ReconcileError(self._stuck(stuck))
+
+    def _missing(self, need: Need) -> str:
+        told = f"{need.field}: {shown(need.id)} does not exist"
+        declared = self.tree.declared.get(need.id)
+        if declared is not None:
+            return f"{told}: {declared.place} declares it, but nothing builds that file; add it to a kustomization.yaml"
+        close = self._similar(need.id)
+        return f"{told}; did you mean {close.namespace}/{close.name}?" if close is not None else told
+
+    def _similar(self, who: Id) -> Id | None:
+        """Return the object that was probably meant: one with a similar name, or of the same name in another namespace."""
+        known = [each.id for each in self.store.list(who.kind) if each.id != self.who]
+        elsewhere = [each for each in known if each.name == who.name]
+        if elsewhere:
+            return elsewhere[0]
+        beside = {each.name: each for each in known if each.namespace == who.namespace}
+        close = difflib.get_close_matches(who.name, sorted(beside), n=1)
+        return beside[close[0]] if close else None
+
+    def _stuck(self, stuck: list[Need]) -> str:
+        if self.loop:
+            return f"dependency cycle: {' → '.join(map(shown, (*self.loop, self.loop[0])))}"
+        return "; ".join(f"{each.field}: {shown(each.id)} never becomes ready" for each in stuck[:MOST_SHOWN])

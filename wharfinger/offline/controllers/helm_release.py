@@ -1,0 +1,254 @@
+"""The controller of Flux HelmReleases."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, as_object, find, find_list, find_object, find_str
+from wharfinger.formats.merge_patch import overlaid
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.formats.yaml.writer import write_yaml_all
+from wharfinger.offline.building.charts import ChartRenders, objects_of
+from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
+from wharfinger.offline.building.overlay import write_objects
+from wharfinger.offline.building.values import Reference, references_of, release_values
+from wharfinger.offline.controllers.controller import Desk, Produced
+from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
+from wharfinger.offline.controllers.kustomization import dependencies_of
+from wharfinger.offline.controllers.references import texts_of
+from wharfinger.offline.controllers.source import SourceController
+from wharfinger.offline.sources.fetcher import SourceError
+from wharfinger.offline.sources.helm_repository import HelmRepositories
+from wharfinger.offline.sources.oci import OciFetcher
+from wharfinger.offline.store.identity import shown
+from wharfinger.offline.store.kinds import HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY, SECRET
+from wharfinger.offline.store.store import Stored
+from wharfinger.packages.errors import PackageError
+from wharfinger.packages.rendering.renderer import Rendered
+from wharfinger.runtime.fixpoint.model import Id
+
+MAX_RELEASE: Final = 53
+_SHORT: Final = 40
+MAX_VALUES_FILE: Final = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ChartSources:
+    """Where charts of repositories come from."""
+
+    oci: OciFetcher
+    repositories: HelmRepositories
+    secrets: SourceController
+
+
+@dataclass(frozen=True, slots=True)
+class _Chart:
+    """The chart of a release, and the values files that its spec names."""
+
+    source: Id
+    name: str = ""
+    version: str = ""
+    values_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    folder: Path
+    digest: str
+    root: Path
+    """The folder that the values files are relative to."""
+
+
+class HelmReleaseController:
+    """Renders HelmReleases; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+
+    def __init__(self, desk: Desk, charts: ChartRenders, sources: ChartSources, builder: KustomizeBuilder) -> None:
+        self._desk = desk
+        self._charts = charts
+        self._sources = sources
+        self._builder = builder
+
+    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+        """Render one release. Raises ReconcileError, or the errors of the gate."""
+        spec = find_object(stored.object, "spec")
+        if find(spec, "suspend") is True:
+            return Produced(skipped="suspended")
+        chart = self._chart_of(stored, gate)
+        try:
+            references = self._references(stored)
+            needs = [Need(each.source, f"spec.valuesFrom[{number}]") for number, each in enumerate(references)]
+            gate.require(
+                [*dependencies_of(stored), Need(chart.source, "spec.chart"), *self._hard(needs, references, gate)]
+            )
+            fetched = await self._fetched(chart, gate)
+            values = overlaid(
+                await trio.to_thread.run_sync(_default_values, fetched, chart.values_files),
+                release_values(stored.object, references, self._texts),
+            )
+            release, namespace = names_of(stored)
+            rendered = await self._charts.render(fetched.folder, release, namespace, values, digest=fetched.digest)
+            rendered = await self._post_rendered(rendered, spec)
+        except (FormatError, PackageError) as error:
+            raise ReconcileError(str(error)) from error
+        policy = find_str(spec, "install", "crds", default="Create")
+        objects = objects_of(rendered, crds=policy != "Skip" and find(spec, "install", "skipCRDs") is not True)
+        return Produced(_with_metadata(objects, find_object(spec, "commonMetadata")), namespace=namespace)
+
+    def _references(self, stored: Stored) -> tuple[Reference, ...]:
+        """Return the entries of ``spec.valuesFrom``; Secrets are optional if they may be missing."""
+        may_miss = self._desk.options.allow_missing_secrets
+        return tuple(
+            replace(each, optional=each.optional or (may_miss and each.source.kind == SECRET))
+            for each in references_of(stored.object, stored.id.namespace)
+        )
+
+    def _hard(self, needs: list[Need], references: tuple[Reference, ...], gate: Gate) -> list[Need]:
+        """Return the references that must exist; the others are only waited for while they may still come."""
+        hard: list[Need] = []
+        for need, reference in zip(needs, references, strict=True):
+            if not reference.optional:
+                hard.append(need)
+                continue
+            try:
+                gate.require([need])
+            except MissingError:
+                continue
+        return hard
+
+    def _texts(self, who: Id) -> Mapping[str, str] | None:
+        found = self._desk.store.get(who)
+        return None if found is None else texts_of(found)
+
+    def _chart_of(self, stored: Stored, gate: Gate) -> _Chart:
+        """Return the chart that a release names, by its own spec or by a HelmChart."""
+        obj, namespace = stored.object, stored.id.namespace
+        reference = find_object(obj, "spec", "chartRef")
+        if reference:
+            kind, name = find_str(reference, "kind"), find_str(reference, "name")
+            who = Id(f"{kind}.source.toolkit.fluxcd.io", find_str(reference, "namespace", default=namespace), name)
+            if who.kind == OCI_REPOSITORY:
+                return _Chart(who)
+            if who.kind != HELM_CHART:
+                raise ReconcileError(f"spec.chartRef.kind: {kind!r} is neither OCIRepository nor HelmChart")
+            gate.require([Need(who, "spec.chartRef")])
+            chart = self._desk.store.get(who)
+            return _read_chart(find_object(chart.object, "spec") if chart else {}, who.namespace, "spec")
+        spec = find_object(obj, "spec", "chart", "spec")
+        if not spec:
+            raise ReconcileError("spec: needs chart.spec or chartRef, which name the chart")
+        return _read_chart(spec, namespace, "spec.chart.spec")
+
+    async def _fetched(self, chart: _Chart, gate: Gate) -> _Fetched:
+        source = self._desk.store.get(chart.source)
+        if source is None:
+            raise AssertionError("the gate required it")
+        if chart.source.kind == HELM_REPOSITORY:
+            secret = self._sources.secrets.secret_of(source, gate) or {}
+            try:
+                if find_str(source.object, "spec", "type") == "oci" or find_str(
+                    source.object, "spec", "url"
+                ).startswith("oci://"):
+                    login = secret.get(".dockerconfigjson") or _docker_config(source.object, secret)
+                    artifact = await self._sources.oci.chart(source.object, chart.name, chart.version, login)
+                else:
+                    pair = (secret.get("username"), secret.get("password"))
+                    basic = None if None in pair else tuple((each or b"").decode(errors="replace") for each in pair)
+                    artifact = await self._sources.repositories.chart(
+                        source.object, chart.name, chart.version, (basic[0], basic[1]) if basic else None
+                    )
+            except SourceError as error:
+                raise ReconcileError(str(error)) from error
+            return _Fetched(artifact.folder, artifact.revision, artifact.folder)
+        found = self._desk.artifacts.get(chart.source)
+        if found is None:
+            raise ReconcileError(f"{shown(chart.source)} has no files: it is suspended")
+        if chart.source.kind == OCI_REPOSITORY:
+            return _Fetched(found.folder, found.revision, found.folder)
+        folder = found.folder / chart.name
+        if not folder.resolve().is_relative_to(found.folder.resolve()) or not (folder / "Chart.yaml").is_file():
+            raise ReconcileError(f"spec.chart.spec.chart: {shown(chart.source)} has no chart at {chart.name!r}")
+        return _Fetched(folder, await self._charts.digest_of(folder), found.folder)
+
+    async def _post_rendered(self, rendered: Rendered, spec: JsonObject) -> Rendered:
+        """Apply ``spec.postRenderers`` in their order."""
+        for each in find_list(spec, "postRenderers"):
+            asked = find_object(each, "kustomize")
+            fields: JsonObject = {key: asked[key] for key in ("patches", "images") if find_list(asked, key)}
+            if not fields or not rendered.objects:
+                continue
+            place = self._desk.new_folder()
+            text = write_yaml_all([*rendered.objects])
+            await trio.to_thread.run_sync(write_objects, place, text, fields)
+            try:
+                objects = await self._builder.build(place, ((str(place), "postRenderers"),))
+            except KustomizeError as error:
+                raise ReconcileError(f"spec.postRenderers: {error}") from error
+            rendered = replace(rendered, objects=objects)
+        return rendered
+
+
+def names_of(stored: Stored) -> tuple[str, str]:
+    """Return the name and the namespace of a HelmRelease's release, as Flux chooses them."""
+    target = find_str(stored.object, "spec", "targetNamespace")
+    name = find_str(stored.object, "spec", "releaseName")
+    if not name:
+        name = f"{target}-{stored.id.name}" if target else stored.id.name
+        if len(name) > MAX_RELEASE:
+            name = f"{name[:_SHORT]}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+    return name, target or stored.id.namespace
+
+
+def _read_chart(spec: JsonObject, namespace: str, where: str) -> _Chart:
+    kind, name = find_str(spec, "sourceRef", "kind"), find_str(spec, "sourceRef", "name")
+    if not kind or not name or not find_str(spec, "chart"):
+        raise ReconcileError(f"{where}: needs chart, and sourceRef with kind and name")
+    source = Id(f"{kind}.source.toolkit.fluxcd.io", find_str(spec, "sourceRef", "namespace", default=namespace), name)
+    files = tuple(each for each in find_list(spec, "valuesFiles") if isinstance(each, str))
+    return _Chart(source, find_str(spec, "chart"), find_str(spec, "version"), files)
+
+
+def _default_values(fetched: _Fetched, files: tuple[str, ...]) -> JsonObject:
+    """Return the values files that a spec names, merged in order. Blocking. Raises ReconcileError, FormatError."""
+    values: JsonObject = {}
+    own = (fetched.folder / "values.yaml").resolve()
+    paths = [(fetched.root / each).resolve() for each in files]
+    if paths and own.is_file() and own not in paths:
+        raise ReconcileError(
+            "spec.chart.spec.valuesFiles: must list the chart's own values.yaml, too; others cannot replace it"
+        )
+    for path, name in zip(paths, files, strict=True):
+        if not path.is_relative_to(fetched.root.resolve()) or not path.is_file():
+            raise ReconcileError(f"spec.chart.spec.valuesFiles: the source has no file {name!r}")
+        with path.open("rb") as file:
+            read = read_yaml(file.read(MAX_VALUES_FILE), what=name)
+        values = overlaid(values, as_object(read or {}, name))
+    return values
+
+
+def _docker_config(repository: JsonObject, secret: Mapping[str, bytes]) -> bytes | None:
+    """Return a user and a password as a docker configuration for the repository's host."""
+    if "username" not in secret or "password" not in secret:
+        return None
+    host = find_str(repository, "spec", "url").removeprefix("oci://").partition("/")[0]
+    auth = base64.b64encode(secret["username"] + b":" + secret["password"]).decode()
+    return b'{"auths": {"%s": {"auth": "%s"}}}' % (host.encode(), auth.encode())
+
+
+def _with_metadata(objects: tuple[JsonObject, ...], common: JsonObject) -> tuple[JsonObject, ...]:
+    """Return objects with the labels and annotations of ``spec.commonMetadata``."""
+    if not common:
+        return objects
+    made: list[JsonObject] = []
+    for obj in objects:
+        metadata = dict(find_object(obj, "metadata"))
+        for key in ("labels", "annotations"):
+            if added := find_object(common, key):
+                metadata[key] = {**find_object(metadata, key), **added}
+        made.append({**obj, "metadata": metadata})
+    return tuple(made)

@@ -1,0 +1,159 @@
+"""The controller of Flux Kustomizations, and of folders with a ``kustomization.yaml`` that no Kustomization builds."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, find, find_list, find_object, find_str
+from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
+from wharfinger.offline.building.overlay import has_kustomization, overlay_of, resources_of, write_overlay
+from wharfinger.offline.building.substitution import substituted
+from wharfinger.offline.controllers.controller import Desk, Produced
+from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
+from wharfinger.offline.controllers.references import texts_of
+from wharfinger.offline.discovery.documents import Problem, is_encrypted, without_encryption
+from wharfinger.offline.discovery.tree import normal_path, source_of
+from wharfinger.offline.discovery.walk import TreeError
+from wharfinger.offline.store.identity import shown
+from wharfinger.offline.store.kinds import CONFIG_MAP, KUSTOMIZATION, SECRET
+from wharfinger.offline.store.store import Stored
+from wharfinger.runtime.fixpoint.model import Id, Level
+
+
+def dependencies_of(stored: Stored) -> list[Need]:
+    """Return the objects of the same kind that ``spec.dependsOn`` names."""
+    return [
+        Need(
+            Id(stored.id.kind, find_str(each, "namespace", default=stored.id.namespace), find_str(each, "name")),
+            f"spec.dependsOn[{number}]",
+        )
+        for number, each in enumerate(find_list(stored.object, "spec", "dependsOn"))
+    ]
+
+
+class KustomizationController:
+    """Builds Kustomizations; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+
+    def __init__(self, desk: Desk, builder: KustomizeBuilder) -> None:
+        self._desk = desk
+        self._builder = builder
+
+    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+        """Build one Kustomization. Raises ReconcileError, or the errors of the gate."""
+        spec = find_object(stored.object, "spec")
+        if find(spec, "suspend") is True:
+            return Produced(skipped="suspended")
+        source = source_of(stored.object, stored.id.namespace)
+        gate.require([*dependencies_of(stored), Need(source, "spec.sourceRef")])
+        variables = self._variables(stored, spec, gate)
+        folder, relative = self._folder(source, spec)
+        objects = await self._built(folder, relative, overlay_of(spec))
+        try:
+            made = tuple(_decrypted(substituted(each, variables)) for each in objects)
+        except FormatError as error:
+            raise ReconcileError(f"spec.postBuild: {error}") from error
+        return Produced(made, namespace=find_str(spec, "targetNamespace"))
+
+    async def _built(self, folder: Path, relative: str, fields: JsonObject) -> tuple[JsonObject, ...]:
+        try:
+            resources = await trio.to_thread.run_sync(resources_of, folder)
+            if not resources:
+                return ()
+            place = folder
+            if resources != ["."] or fields:
+                place = self._desk.new_folder()
+                await trio.to_thread.run_sync(write_overlay, place, folder, resources, fields)
+            return await self._builder.build(place, ((str(place), relative), (str(folder), relative)))
+        except (TreeError, OSError) as error:
+            raise ReconcileError(f"spec.path: {error}") from error
+        except KustomizeError as error:
+            raise build_error(self._desk, relative, error) from error
+
+    def _folder(self, source: Id, spec: JsonObject) -> tuple[Path, str]:
+        """Return the folder to build, and its path in the source."""
+        artifact = self._desk.artifacts.get(source)
+        if artifact is None:
+            raise ReconcileError(
+                f"spec.sourceRef: {shown(source)} has no files: it is suspended, or no source of files"
+            )
+        text = find_str(spec, "path", default=".")
+        relative = normal_path(text)
+        folder = artifact.folder / (relative or "")
+        if relative is None or not folder.resolve().is_relative_to(artifact.folder.resolve()):
+            raise ReconcileError(f"spec.path: {text!r} leads out of the source; correct it")
+        if not folder.is_dir():
+            raise ReconcileError(f"spec.path: {shown(source)} has no folder {text!r}; correct it, or add the folder")
+        return folder, relative
+
+    def _variables(self, stored: Stored, spec: JsonObject, gate: Gate) -> Mapping[str, str]:
+        """Return the variables of ``spec.postBuild``; those that are written there win over those of references."""
+        variables: dict[str, str] = {}
+        for number, each in enumerate(find_list(spec, "postBuild", "substituteFrom")):
+            kind, name = find_str(each, "kind"), find_str(each, "name")
+            field = f"spec.postBuild.substituteFrom[{number}]"
+            if kind not in {CONFIG_MAP, SECRET}:
+                raise ReconcileError(f"{field}: expected the kind ConfigMap or Secret, found {kind!r}")
+            who = Id(kind, stored.id.namespace, name)
+            found = self._reference(who, field, gate, optional=find(each, "optional") is True)
+            if found is not None:
+                variables |= {key: value.replace("\n", "") for key, value in texts_of(found).items()}
+        written = find_object(spec, "postBuild", "substitute")
+        return variables | {key: value for key, value in written.items() if isinstance(value, str)}
+
+    def _reference(self, who: Id, field: str, gate: Gate, *, optional: bool) -> Stored | None:
+        """Return a ConfigMap or Secret; one that the Kustomization itself makes is read from its file."""
+        try:
+            gate.require([Need(who, field)])
+        except MissingError:
+            own = self._desk.tree.declared.get(who)
+            if own is not None and self._builds(gate.who, own.place.file):
+                return Stored(who, own.object, "", own.place)
+            if optional or (who.kind == SECRET and self._desk.options.allow_missing_secrets):
+                return None
+            raise
+        return self._desk.store.get(who)
+
+    def _builds(self, who: Id, file: str) -> bool:
+        stored = self._desk.store.get(who)
+        if stored is None or who.kind != KUSTOMIZATION:
+            return False
+        folder = normal_path(find_str(stored.object, "spec", "path", default="."))
+        local = source_of(stored.object, who.namespace) in self._desk.tree.local_sources
+        return local and folder is not None and self._desk.tree.is_below(file, folder)
+
+
+class FolderController:
+    """Builds folders with a ``kustomization.yaml``; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+
+    def __init__(self, desk: Desk, builder: KustomizeBuilder) -> None:
+        self._desk = desk
+        self._builder = builder
+
+    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+        """Build one folder. Raises ReconcileError."""
+        if gate.level is not Level.NONE:
+            raise AssertionError("a folder lacks nothing")
+        folder = self._desk.tree.root / stored.id.name
+        try:
+            if not await trio.to_thread.run_sync(has_kustomization, folder):
+                raise ReconcileError(f"{stored.id.name}: has no kustomization.yaml any more")
+            objects = await self._builder.build(folder, ((str(folder), stored.id.name),))
+        except KustomizeError as error:
+            raise build_error(self._desk, stored.id.name, error) from error
+        return Produced(tuple(map(_decrypted, objects)))
+
+
+def build_error(desk: Desk, folder: str, error: KustomizeError) -> ReconcileError:
+    """Return the error of a build; a file below the folder that cannot be read is named with its line."""
+    problems = [each for each in desk.tree.hidden_problems if desk.tree.is_below(each.place.file, folder)]
+    named: Problem | None = next((each for each in problems if Path(each.place.file).name in str(error)), None)
+    named = named or (problems[0] if len(problems) == 1 else None)
+    if named is None:
+        return ReconcileError(str(error))
+    return ReconcileError(f"{named.place.file}: {named.message}", named.place)
+
+
+def _decrypted(obj: JsonObject) -> JsonObject:
+    return without_encryption(obj) if is_encrypted(obj) else obj

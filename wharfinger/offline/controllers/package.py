@@ -1,0 +1,246 @@
+"""The controller of Wharfinger's Applications and Modules: from settings to manifests in the daemon's own way.
+
+The package is resolved, stored and read as the daemon does it, its settings are converted, checked and merged as in the
+daemon's Configure, and the request for the render is the daemon's (:mod:`wharfinger.runtime.resources.manifests`). What only
+a running package has is left out: hooks are not run, so their values patches are missing, and a warning says so.
+
+Whether a package may be on is judged at the end, when all packages are known (:mod:`wharfinger.offline.orchestrator.gates`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.offline.building.charts import ChartRenders, objects_of
+from wharfinger.offline.controllers.controller import Desk, Produced
+from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
+from wharfinger.offline.controllers.references import secret_bytes, with_encoded_data
+from wharfinger.offline.store.identity import DEFAULT_NAMESPACE
+from wharfinger.offline.store.kinds import APPLICATION, MODULE, PACKAGE_REPOSITORY, SECRET
+from wharfinger.offline.store.store import Stored
+from wharfinger.packages.definition.conversions import JqRunner, convert
+from wharfinger.packages.definition.crd_files import read_crds
+from wharfinger.packages.definition.definition import Definition
+from wharfinger.packages.errors import PackageError
+from wharfinger.packages.files.keyed_locks import KeyedLocks
+from wharfinger.packages.registry.address import tag_of_version
+from wharfinger.packages.registry.oci_layout import LAYOUT_FILE
+from wharfinger.packages.registry.source import FolderSource, LayoutSource, Source, open_source
+from wharfinger.packages.settings.cel_pool import Rules
+from wharfinger.packages.settings.values import (
+    RenderContext,
+    SettingsError,
+    check_settings,
+    check_values_rules,
+    merged_values,
+)
+from wharfinger.packages.store.store import Store
+from wharfinger.runtime.fixpoint.model import Id
+from wharfinger.runtime.resources.identity import IdentityError, ModuleId, is_global
+from wharfinger.runtime.resources.manifests import (
+    PackageValues,
+    Platform,
+    chart_request,
+    global_values,
+    installed_definition,
+    registry_address,
+    with_overrides,
+)
+from wharfinger.runtime.resources.repositories import read_repository, with_credentials
+from wharfinger.runtime.resources.resources import PackageSpec, SpecError, read_application, read_module
+from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError, resolve_settings
+from wharfinger.runtime.tasks.crd_tasks import served_kinds
+from wharfinger.runtime.tasks.install_tasks import check_kind, check_needs
+
+MODULES: Final = Id("EnabledModules", "", "")
+"""The data that stands for the Modules that are on; every package sees them under ``global``."""
+_ANYWHERE: Final = (Path("/"),)
+"""An offline build runs as its user, and so reads any folder that a PackageRepository names."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackageTools:
+    """What packages are built with. ``folder`` has all packages by name, in place of those of repositories."""
+
+    store: Store
+    jq: JqRunner
+    rules: Rules
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A package that was read: its resource, its definition, its files and their digest, and where it came from."""
+
+    spec: PackageSpec
+    definition: Definition
+    tree: Path
+    digest: str
+    source: Source
+
+
+class PackageController:
+    """Builds Applications and Modules; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+
+    def __init__(self, desk: Desk, charts: ChartRenders, tools: PackageTools) -> None:
+        self.loaded: dict[Id, Loaded] = {}
+        """The packages that were read in this run, for the judgement of their requirements."""
+        self._desk = desk
+        self._charts = charts
+        self._tools = tools
+        self._locks = KeyedLocks()
+
+    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+        """Build one package. Raises ReconcileError, or the errors of the gate."""
+        self.loaded.pop(stored.id, None)
+        spec = self._read(stored)
+        if spec.directives.suspended:
+            return Produced(skipped="suspended")
+        if spec.enabled is False:
+            return Produced(skipped="disabled by spec.enabled")
+        try:
+            loaded = await self._loaded(spec, gate)
+            self.loaded[stored.id] = loaded
+            wanted = resolve_settings(spec, self._settings_objects(spec, gate))
+            return await self.built(loaded, wanted, await self._modules(gate))
+        except (FormatError, PackageError, IdentityError, SpecError, SettingsSourceError) as error:
+            raise ReconcileError(str(error)) from error
+
+    async def built(self, loaded: Loaded, wanted: ResolvedSettings, modules: Mapping[str, tuple[str, ...]]) -> Produced:
+        """Build a package that was read; ``modules`` are those that are on. Raises PackageError, FormatError, IdentityError."""
+        spec, definition = loaded.spec, loaded.definition
+        newest, _ = await convert(definition.conversions, self._tools.jq, wanted.settings, wanted.version)
+        report = await check_settings(definition, newest, None, self._tools.rules)
+        if report.problems:
+            raise SettingsError(report.problems)
+        values = merged_values(definition, newest)
+        checked = await check_values_rules(definition, values, None, self._tools.rules)
+        if checked.problems:
+            raise SettingsError(checked.problems, subject="values")
+        if definition.chart is None:
+            return Produced(warnings=_warnings(loaded))
+        platform = Platform(self._desk.options.kube_version, self._desk.options.api_versions)
+        context = RenderContext(
+            name=spec.id.release,
+            namespace=spec.id.namespace,
+            registry=registry_address(loaded.source),
+            version=spec.version,
+            digest=loaded.digest,
+        )
+        shared = global_values(platform.kube_version, modules)
+        request = chart_request(
+            definition,
+            loaded.tree,
+            context,
+            PackageValues(shared, report.settings, values),
+            platform,
+            upgrade=False,
+            confined=spec.id.kind == "Application",
+        )
+        rendered = await self._charts.render_request(request)
+        rendered, unmatched = await trio.to_thread.run_sync(partial(with_overrides, rendered, spec.directives))
+        settings = tuple(f"spec.settings.{each.path}: {each.message}" for each in report.warnings)
+        unused = tuple(f"spec.resourceRequests: {each}" for each in unmatched)
+        return Produced(
+            objects_of(rendered), namespace=spec.id.namespace, warnings=(*_warnings(loaded), *settings, *unused)
+        )
+
+    def _read(self, stored: Stored) -> PackageSpec:
+        try:
+            if stored.id.kind == APPLICATION:
+                metadata: JsonObject = {"namespace": stored.id.namespace or DEFAULT_NAMESPACE}
+                metadata |= {key: value for key, value in _metadata(stored.object).items() if value}
+                return read_application({**stored.object, "metadata": metadata})
+            return read_module(stored.object)
+        except SpecError as error:
+            raise ReconcileError(str(error)) from error
+
+    async def _loaded(self, spec: PackageSpec, gate: Gate) -> Loaded:
+        source = await self._source(spec, gate)
+        key = f"{source!r} {spec.package} {spec.version}"
+        async with self._locks.held(key):
+            async with open_source(source, spec.package) as (registry, repository):
+                descriptor = await registry.resolve(repository, tag_of_version(spec.version))
+                manifest = await self._tools.store.installed(descriptor.digest)
+                if manifest is None:
+                    manifest = await registry.manifest(repository, descriptor.digest)
+                    await self._tools.store.download(registry, repository, manifest)
+            tree = await self._tools.store.install(manifest)
+        definition = await trio.to_thread.run_sync(
+            lambda: installed_definition(
+                tree, spec.id, package=spec.package, version=spec.version, static=spec.directives.static_values
+            )
+        )
+        check_kind(definition, spec.id)
+        check_needs(definition, spec.id)
+        return Loaded(spec, definition, tree, manifest.descriptor.digest.text, source)
+
+    async def _source(self, spec: PackageSpec, gate: Gate) -> Source:
+        """Return where a package comes from: the given folder, or the PackageRepository that its resource names."""
+        folder = self._tools.folder
+        if folder is not None:
+            layout = trio.Path(folder / spec.package / LAYOUT_FILE)
+            return LayoutSource(folder) if await layout.is_file() else FolderSource(folder.resolve())
+        who = Id(PACKAGE_REPOSITORY, "", spec.repository)
+        gate.require([Need(who, "spec.packageRepositoryName")])
+        found = self._desk.store.get(who)
+        repository = read_repository(found.object if found is not None else {}, _ANYWHERE)
+        secret = None
+        if (key := repository.credentials) is not None:
+            needed = Id(SECRET, key.namespace, key.name)
+            gate.require([Need(needed, f"{who.name}: spec.registry.credentialsSecret")])
+            secret = self._object(needed)
+        return with_credentials(repository, secret)
+
+    def _settings_objects(self, spec: PackageSpec, gate: Gate) -> dict[ObjectKey, JsonObject | None]:
+        """Return the sources of ``settingsFrom``; None for one that is missing, which the daemon's own code judges."""
+        found: dict[ObjectKey, JsonObject | None] = {}
+        for number, entry in enumerate(spec.settings_from):
+            who = Id(entry.source.resource.kind, entry.source.namespace, entry.source.name)
+            try:
+                gate.require([Need(who, f"spec.settingsFrom[{number}]")])
+            except MissingError:
+                if not entry.optional:
+                    raise
+            found[entry.source] = self._object(who)
+        return found
+
+    def _object(self, who: Id) -> JsonObject | None:
+        stored = self._desk.store.get(who)
+        if stored is None or who.kind != SECRET or "stringData" not in stored.object:
+            return None if stored is None else stored.object
+        return with_encoded_data(stored.object, secret_bytes(stored))
+
+    async def _modules(self, gate: Gate) -> dict[str, tuple[str, ...]]:
+        """Return the Modules that are on, with the kinds of their definitions."""
+        gate.reads.add(MODULES)
+        found: dict[str, tuple[str, ...]] = {}
+        for stored in self._desk.store.list(MODULE):
+            try:
+                spec = self._read(stored)
+                if spec.enabled is False or spec.directives.suspended or is_global(spec.id):
+                    continue
+                loaded = self.loaded.get(stored.id) or await self._loaded(spec, gate)
+            except (ReconcileError, PackageError, FormatError, IdentityError):
+                continue  # it reports that itself, and is not on
+            crds = await trio.to_thread.run_sync(read_crds, loaded.tree) if loaded.definition.crds else ()
+            found[ModuleId(spec.id.name).name] = tuple(sorted({kind for crd in crds for kind in served_kinds(crd)}))
+        return dict(sorted(found.items()))
+
+
+def _metadata(obj: JsonObject) -> JsonObject:
+    metadata = obj.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _warnings(loaded: Loaded) -> tuple[str, ...]:
+    if not loaded.definition.hooks:
+        return ()
+    return ("its hooks are not run, so the values that they set are missing",)

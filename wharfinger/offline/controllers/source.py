@@ -1,0 +1,59 @@
+"""The controller of sources: GitRepository, OCIRepository, HelmRepository, HelmChart and Bucket.
+
+A GitRepository that stands for the tree itself is the tree as it lies on this machine. A HelmRepository and a HelmChart are
+ready at once: a release fetches only the chart that it names.
+"""
+
+from typing import Final
+
+from wharfinger.formats.json.value import find, find_str
+from wharfinger.offline.controllers.controller import Desk, Produced
+from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
+from wharfinger.offline.controllers.references import secret_bytes
+from wharfinger.offline.sources.fetcher import Artifact, SourceError, SourceRequest
+from wharfinger.offline.sources.fetchers import Fetchers
+from wharfinger.offline.store.kinds import HELM_CHART, HELM_REPOSITORY, SECRET
+from wharfinger.offline.store.store import Stored
+from wharfinger.runtime.fixpoint.model import Id
+
+LOCAL_REVISION: Final = "working tree"
+
+
+class SourceController:
+    """Fetches sources; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+
+    def __init__(self, desk: Desk, fetchers: Fetchers) -> None:
+        self._desk = desk
+        self._fetchers = fetchers
+
+    async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
+        """Fetch one source, unless it is the tree itself. Raises ReconcileError, or the errors of the gate."""
+        if find(stored.object, "spec", "suspend") is True:
+            return Produced(skipped="suspended")
+        if stored.id in self._desk.tree.local_sources:
+            self._desk.artifacts[stored.id] = Artifact(self._desk.tree.root, "")
+            return Produced(revision=LOCAL_REVISION)
+        if stored.id.kind in {HELM_REPOSITORY, HELM_CHART}:
+            return Produced(revision=stored.digest)
+        secret = self.secret_of(stored, gate)
+        try:
+            artifact = await self._fetchers.fetch(SourceRequest(stored.id, stored.object, secret))
+        except SourceError as error:
+            raise ReconcileError(str(error)) from error
+        self._desk.artifacts[stored.id] = artifact
+        return Produced(revision=artifact.revision)
+
+    def secret_of(self, stored: Stored, gate: Gate) -> dict[str, bytes] | None:
+        """Return the data of the Secret that a source names; None if it names none, or one that may be missing."""
+        name = find_str(stored.object, "spec", "secretRef", "name")
+        if not name:
+            return None
+        who = Id(SECRET, stored.id.namespace, name)
+        try:
+            gate.require([Need(who, "spec.secretRef")])
+        except MissingError:
+            if self._desk.options.allow_missing_secrets:
+                return None
+            raise
+        found = self._desk.store.get(who)
+        return None if found is None else secret_bytes(found)

@@ -1,0 +1,63 @@
+"""Files that leave other files out of a tree: ``.sourceignore`` and ``.krmignore``, with the patterns of ``.gitignore``.
+
+A pattern with a slash before its end is matched against the path from the file's own folder, one without against each name;
+a slash at the end means folders only; ``!`` takes back an earlier match. Nothing under an ignored folder is looked at.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+FILE_NAMES: Final = (".sourceignore", ".krmignore")
+MAX_BYTES: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One line of a file; ``base`` is the folder of the file, relative to the root ("" or ``apps/``)."""
+
+    base: str
+    regex: re.Pattern[str]
+    folders_only: bool
+    negated: bool
+
+
+def read_patterns(folder: Path, base: str) -> tuple[Pattern, ...]:
+    """Read the patterns of one folder. Blocking. Raises OSError."""
+    found: list[Pattern] = []
+    for name in FILE_NAMES:
+        path = folder / name
+        if path.is_file():
+            text = path.read_bytes()[:MAX_BYTES].decode(errors="replace")
+            found += [pattern for line in text.splitlines() if (pattern := _pattern(line, base)) is not None]
+    return tuple(found)
+
+
+def is_ignored(patterns: tuple[Pattern, ...], path: str, *, is_folder: bool) -> bool:
+    """Return whether a path, relative to the root, is left out; the last pattern that matches decides."""
+    for pattern in reversed(patterns):
+        if pattern.folders_only and not is_folder:
+            continue
+        if path.startswith(pattern.base) and pattern.regex.match(path[len(pattern.base) :]):
+            return not pattern.negated
+    return False
+
+
+def _pattern(line: str, base: str) -> Pattern | None:
+    text = line.strip()
+    if not text or text.startswith("#"):
+        return None
+    negated = text.startswith("!")
+    text = text.removeprefix("!")
+    folders_only = text.endswith("/")
+    text = text.rstrip("/")
+    anchored = "/" in text
+    body = _translated(text.removeprefix("/"))
+    return Pattern(base, re.compile(body + r"\Z" if anchored else rf"(?:.*/)?{body}\Z"), folders_only, negated)
+
+
+def _translated(text: str) -> str:
+    parts = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = re.split(r"(\*\*/|/\*\*|\*\*|\*|\?)", text)
+    return "".join(parts.get(piece, re.escape(piece)) for piece in pieces)

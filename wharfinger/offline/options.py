@@ -1,0 +1,230 @@
+"""The options that all offline commands share, and what is made of them."""
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, cast
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.merge_patch import overlaid
+from wharfinger.kube.names import is_label
+from wharfinger.offline.controllers.controller import RunOptions
+from wharfinger.offline.orchestrator.orchestrator import DEFAULT_CONCURRENCY, Config
+from wharfinger.offline.orchestrator.single import PackageRequest
+from wharfinger.offline.orchestrator.toolbox import ToolOptions, find_program
+from wharfinger.offline.sources.retry import RetryPolicy
+from wharfinger.offline.store.identity import DEFAULT_NAMESPACE
+from wharfinger.packages.author.package_check import read_given_settings
+from wharfinger.packages.errors import ArtifactError
+from wharfinger.packages.rendering.helm_command import KUBE_VERSION
+from wharfinger.packages.settings.values import MAX_VALUES
+from wharfinger.runtime.daemon.engine import ENGINE, NO_ENGINE
+from wharfinger.runtime.resources.application_scope import ApplicationScope
+
+_HIGHEST: Final = 64
+
+
+class OptionError(Exception):
+    """An option is wrong, or a program that it names is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineOptions:
+    """Everything that the options of an offline command say."""
+
+    config: Config
+    tools: ToolOptions
+    settings: JsonObject
+    name: str
+
+    def package(self, path: Path) -> PackageRequest:
+        """Return the request to build the package at a path."""
+        return PackageRequest(path, self.settings, self.name, self.config.namespace)
+
+
+def add_path(parser: argparse.ArgumentParser) -> None:
+    """Add the path of the tree."""
+    parser.add_argument(
+        "path",
+        type=Path,
+        metavar="PATH",
+        help="a chart (folder or archive), a package's folder, or a folder of manifests with Flux and Wharfinger resources",
+    )
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that all offline commands share."""
+    parser.add_argument(
+        "--values",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="values of a chart or settings of a package, YAML or JSON; of several files later ones win",
+    )
+    parser.add_argument(
+        "--name", default="", metavar="NAME", help="the release's name of one package (default: the package's name)"
+    )
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        default=DEFAULT_NAMESPACE,
+        metavar="NAMESPACE",
+        help="of objects that name none (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--root",
+        type=Path,
+        metavar="FOLDER",
+        help="the folder that spec.path is relative to (default: the nearest folder above PATH with a .git, or PATH)",
+    )
+    parser.add_argument(
+        "--packages",
+        type=Path,
+        metavar="FOLDER",
+        help="take all packages from this folder, by name, in place of their PackageRepositories",
+    )
+    parser.add_argument(
+        "--kubernetes-version",
+        default=KUBE_VERSION,
+        metavar="VERSION",
+        help="the version of Kubernetes that templates see (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--api-versions",
+        default="",
+        metavar="LIST",
+        help="more API versions that templates see, separated by commas",
+    )
+    parser.add_argument(
+        "--allow-missing-secrets", action="store_true", help="leave out values of Secrets that are not in the tree"
+    )
+    parser.add_argument(
+        "--application-scope",
+        choices=[scope.value for scope in ApplicationScope],
+        default=ApplicationScope.NAMESPACE.value,
+        help="what Applications reach, as with `wharfinger run` (default: %(default)s)",
+    )
+    _add_programs(parser)
+
+
+def _add_programs(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("programs and network")
+    group.add_argument(
+        "--helm", default="helm", metavar="PROGRAM", help="the Helm program that renders charts (default: %(default)s)"
+    )
+    group.add_argument(
+        "--kubectl",
+        default="kubectl",
+        metavar="PROGRAM",
+        help="the kubectl program whose kustomize builds folders (default: %(default)s)",
+    )
+    group.add_argument(
+        "--engine",
+        default="",
+        metavar="PROGRAM",
+        help=f"the resident chart engine (default: {ENGINE} on PATH if it is there), or {NO_ENGINE!r}",
+    )
+    group.add_argument(
+        "--offline", action="store_true", help="reach nothing but this machine; a source elsewhere is a failure"
+    )
+    group.add_argument(
+        "--cache-dir",
+        type=Path,
+        default=default_cache(),
+        metavar="FOLDER",
+        help="where sources and renders are cached (default: the user's cache folder)",
+    )
+    group.add_argument(
+        "--concurrency",
+        type=_count,
+        default=DEFAULT_CONCURRENCY,
+        metavar="N",
+        help="nodes that are worked on at the same time (default: %(default)s)",
+    )
+    group.add_argument(
+        "--attempts",
+        type=_count,
+        default=RetryPolicy().attempts,
+        metavar="N",
+        help="attempts to fetch a source that fails for a moment (default: %(default)s)",
+    )
+
+
+def read_options(args: argparse.Namespace) -> OfflineOptions:
+    """Read the options. Raises OptionError."""
+    path, namespace = cast("Path", args.path), cast("str", args.namespace)
+    if not path.exists():
+        raise OptionError(f"{path}: does not exist; name a chart, a package or a folder of manifests")
+    if not is_label(namespace):
+        raise OptionError(f"--namespace {namespace[:80]!r}: cannot be a namespace")
+    helm, kubectl = _program(args.helm, "--helm"), _program(args.kubectl, "--kubectl")
+    engine = None if args.engine == NO_ENGINE else find_program(args.engine or ENGINE)
+    if engine is None and args.engine not in {"", NO_ENGINE}:
+        raise OptionError(f"--engine {args.engine}: no such program; build it with `make engine`")
+    packages = cast("Path | None", args.packages)
+    if packages is not None and not packages.is_dir():
+        raise OptionError(f"--packages {packages}: not a folder; name an existing one")
+    versions = tuple(each.strip() for each in cast("str", args.api_versions).split(",") if each.strip())
+    options = RunOptions(args.kubernetes_version, versions, allow_missing_secrets=bool(args.allow_missing_secrets))
+    return OfflineOptions(
+        config=Config(
+            path=path,
+            options=options,
+            root=cast("Path | None", args.root),
+            namespace=namespace,
+            concurrency=cast("int", args.concurrency),
+            retries=RetryPolicy(attempts=cast("int", args.attempts)),
+            applications_reach_cluster=args.application_scope == ApplicationScope.CLUSTER,
+        ),
+        tools=ToolOptions(
+            helm=helm,
+            kubectl=kubectl,
+            cache=cast("Path", args.cache_dir),
+            engine=engine,
+            packages=packages,
+            docker_config=_docker_config(),
+            network=not args.offline,
+        ),
+        settings=_settings(cast("list[Path]", args.values)),
+        name=cast("str", args.name),
+    )
+
+
+def default_cache() -> Path:
+    """Return the folder for caches of this user."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base else Path("~/.cache").expanduser()) / "wharfinger"
+
+
+def _settings(files: list[Path]) -> JsonObject:
+    """Return the values of all files, later ones over earlier ones."""
+    merged: JsonObject = {}
+    for path in files:
+        try:
+            with path.open("rb") as file:
+                merged = overlaid(merged, read_given_settings(file.read(MAX_VALUES + 1), str(path), 0).settings)
+        except OSError as error:
+            raise OptionError(f"--values {path}: cannot be read: {error.strerror}") from error
+        except ArtifactError as error:
+            raise OptionError(f"--values {error}") from error
+    return merged
+
+
+def _program(name: str, option: str) -> Path:
+    found = find_program(name)
+    if found is None:
+        raise OptionError(f"no {name!r} on PATH; install it, or name it with {option}")
+    return found
+
+
+def _docker_config() -> Path:
+    folder = os.environ.get("DOCKER_CONFIG", "")
+    return (Path(folder) if folder else Path("~/.docker").expanduser()) / "config.json"
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _HIGHEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_HIGHEST}")
+    return int(text)

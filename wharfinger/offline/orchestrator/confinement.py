@@ -1,0 +1,64 @@
+"""The confinement of Applications to their namespace, as the daemon enforces it before its first write.
+
+An Application may hold objects of its own namespace only, unless its Namespace in the tree has the label that allows more, or
+the daemon is run with ``--application-scope cluster``. An Application that asks for more is not applied, so it fails here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from wharfinger.cluster.objects.scope import ALLOWED, CLUSTER_SCOPE_LABEL, CLUSTER_SCOPED, MAX_NAMED, remedy
+from wharfinger.formats.json.value import find_str
+from wharfinger.formats.listing import listed
+from wharfinger.offline.discovery.tree import Tree
+from wharfinger.offline.orchestrator.result import Failure, Manifest, Result
+from wharfinger.offline.orchestrator.scopes import Scopes
+from wharfinger.offline.store.identity import shown
+from wharfinger.offline.store.kinds import APPLICATION
+from wharfinger.runtime.fixpoint.model import Id
+
+
+def confined(result: Result, tree: Tree) -> Result:
+    """Return the result without the Applications that reach beyond their namespace, and with their failures."""
+    objects = result.objects
+    scopes = Scopes(each.object for each in objects)
+    allowed = {
+        each.id.name
+        for each in objects
+        if each.id.kind == "Namespace" and find_str(each.object, "metadata", "labels", CLUSTER_SCOPE_LABEL) == ALLOWED
+    }
+    failed: dict[Id, Failure] = {}
+    for who, made in result.manifests.items():
+        if who.kind != APPLICATION or who.namespace in allowed:
+            continue
+        outside = [each for each in made if _is_outside(each, who.namespace, scopes)]
+        if outside:
+            place = tree.declared[who].place if who in tree.declared else None
+            failed[who] = Failure(who, _told(outside, who.namespace, scopes), place)
+    return _without(result, failed) if failed else result
+
+
+def _without(result: Result, failed: Mapping[Id, Failure]) -> Result:
+    return replace(
+        result,
+        manifests={who: made for who, made in result.manifests.items() if who not in failed},
+        failed=dict(sorted({**result.failed, **failed}.items())),
+    )
+
+
+def _is_outside(manifest: Manifest, namespace: str, scopes: Scopes) -> bool:
+    namespaced = scopes.is_namespaced(manifest.object)
+    if namespaced is None:  # a kind that nothing defines here
+        return manifest.id.namespace not in {"", namespace}
+    return not namespaced or manifest.id.namespace != namespace
+
+
+def _told(outside: list[Manifest], namespace: str, scopes: Scopes) -> str:
+    named = (
+        f"{shown(each.id)}{CLUSTER_SCOPED if scopes.is_namespaced(each.object) is False else ''}" for each in outside
+    )
+    verb = "is" if len(outside) == 1 else "are"
+    return (
+        f"{listed(named, MAX_NAMED)} {verb} outside of the namespace {namespace}, to which an Application is confined; "
+        f"{remedy(namespace)}"
+    )

@@ -1,0 +1,82 @@
+"""The result of an offline run: manifests by producer, verdicts, orphans and warnings. Everything in it is sorted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.offline.store.identity import shown
+from wharfinger.offline.store.store import Place
+from wharfinger.runtime.fixpoint.model import Id
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One object of the result, with the namespace in which it would be applied."""
+
+    id: Id
+    object: JsonObject = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed node. ``blockers`` are the failed nodes that caused it; a failure without any is a root cause."""
+
+    id: Id
+    message: str
+    place: Place | None = None
+    blockers: tuple[Id, ...] = ()
+
+    @property
+    def is_primary(self) -> bool:
+        """True if nothing else has to be corrected first."""
+        return not self.blockers
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place is not None else ""
+        return f"{where}{shown(self.id)}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that did not keep a node from its result. ``id`` None: it is about the tree."""
+
+    message: str
+    id: Id | None = None
+
+    def __str__(self) -> str:
+        return self.message if self.id is None else f"{shown(self.id)}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of one run."""
+
+    manifests: Mapping[Id, tuple[Manifest, ...]]
+    """The objects of each producer. Objects that files declare belong to a producer for each file."""
+    failed: Mapping[Id, Failure]
+    """Every failure, primary and derived."""
+    orphans: Mapping[Id, Place]
+    """Nodes that a file declares below a built folder, and that nothing builds."""
+    warnings: tuple[Notice, ...] = ()
+    skipped: Mapping[Id, str] = field(default_factory=dict)
+    """Nodes for which nothing was done, and why."""
+    depends_on: Mapping[Id, tuple[Id, ...]] = field(default_factory=dict)
+    """The nodes and data that each node looked at."""
+    places: Mapping[Id, Place] = field(default_factory=dict)
+    """The file and line of each object that a file declares."""
+    runs: int = 0
+    """The number of times that a body ran."""
+
+    @property
+    def blocked(self) -> Mapping[Id, tuple[Id, ...]]:
+        """Return the derived failures with the failed nodes that caused them."""
+        return {who: each.blockers for who, each in self.failed.items() if each.blockers}
+
+    @property
+    def objects(self) -> tuple[Manifest, ...]:
+        """Return every object once, sorted by id. Of an object that several producers make, the first one's counts."""
+        found: dict[Id, Manifest] = {}
+        for producer in sorted(self.manifests):
+            for manifest in self.manifests[producer]:
+                found.setdefault(manifest.id, manifest)
+        return tuple(found[who] for who in sorted(found))

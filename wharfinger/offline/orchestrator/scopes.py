@@ -1,0 +1,46 @@
+"""The scope of kinds: with a namespace or without, as far as Kubernetes and the definitions in a tree tell it."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.offline.store.identity import group_of, is_cluster_scoped
+from wharfinger.offline.store.kinds import SCHEDULABLE
+
+_BUILT_IN: Final = frozenset(
+    {
+        "",
+        "apps",
+        "autoscaling",
+        "batch",
+        "policy",
+        "coordination.k8s.io",
+        "discovery.k8s.io",
+        "events.k8s.io",
+        "networking.k8s.io",
+        "rbac.authorization.k8s.io",
+        "storage.k8s.io",
+    }
+)
+"""The groups of Kubernetes itself that have namespaced kinds."""
+
+
+class Scopes:
+    """The scope of each kind, as far as Kubernetes and the definitions in the tree tell it."""
+
+    def __init__(self, objects: Iterable[JsonObject]) -> None:
+        self._custom: dict[tuple[str, str], bool] = {}
+        for obj in objects:
+            if find_str(obj, "kind") == "CustomResourceDefinition":
+                kind = find_str(obj, "spec", "group"), find_str(obj, "spec", "names", "kind")
+                self._custom[kind] = find_str(obj, "spec", "scope") == "Namespaced"
+        self.cluster_scoped = frozenset(kind for kind, namespaced in self._custom.items() if not namespaced)
+
+    def is_namespaced(self, obj: JsonObject) -> bool | None:
+        """Return whether objects of this kind have a namespace; None if nothing tells."""
+        group, kind = group_of(find_str(obj, "apiVersion")), find_str(obj, "kind")
+        if is_cluster_scoped(group, kind, self.cluster_scoped):
+            return False
+        if (group, kind) in self._custom or group in _BUILT_IN:
+            return True
+        return True if f"{kind}.{group}" in SCHEDULABLE else None

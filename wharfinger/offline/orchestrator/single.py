@@ -1,0 +1,125 @@
+"""The build of one package: a chart, a package folder, or an archive of a chart, without any resource that asks for it.
+
+The values that the caller gives are the package's settings, and the namespace and the name of the release are options. The
+objects are as rendered: nothing is added to them, so those of a chart are what ``helm template`` prints.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.archives.archive import DEFAULT_LIMITS
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.offline.building.charts import ChartRenders
+from wharfinger.offline.controllers.controller import Desk, RunOptions
+from wharfinger.offline.controllers.package import Loaded, PackageController
+from wharfinger.offline.discovery.tree import Tree
+from wharfinger.offline.discovery.walk import PACKAGE_FILES, TreeError
+from wharfinger.offline.orchestrator.orchestrator import Tools
+from wharfinger.offline.orchestrator.result import Failure, Manifest, Notice, Result
+from wharfinger.offline.store.identity import object_id
+from wharfinger.offline.store.kinds import APPLICATION, MODULE
+from wharfinger.offline.store.store import ObjectStore, Place
+from wharfinger.packages.author.package_check import own_name
+from wharfinger.packages.charts.chart_archive import unpack_chart
+from wharfinger.packages.definition.definition import Layout, read_definition
+from wharfinger.packages.definition.package_file import PackageType
+from wharfinger.packages.errors import ArtifactError, PackageError
+from wharfinger.packages.registry.source import FolderSource
+from wharfinger.runtime.fixpoint.model import Id
+from wharfinger.runtime.resources.identity import AppId, IdentityError, ModuleId
+from wharfinger.runtime.resources.resources import PackageSpec
+from wharfinger.runtime.resources.settings import ResolvedSettings
+
+_ARCHIVE: Final = (".tgz", ".tar.gz")
+_CHART_PLACE: Final = re.compile(
+    r"\((?P<file>[\w./-]+):(?P<line>\d+)(?::\d+)?\)|(?P<file2>[\w.-]+/[\w./-]+):(?P<line2>\d+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PackageRequest:
+    """One package to build: its folder or archive, the settings, and its release. ``name`` "" is the package's own name."""
+
+    path: Path
+    settings: JsonObject
+    name: str
+    namespace: str
+
+
+def is_package(path: Path) -> bool:
+    """Return whether a path is one package, and not a tree of manifests. Blocking."""
+    if path.is_file():
+        return path.name.endswith(_ARCHIVE)
+    return path.is_dir() and any((path / name).is_file() for name in PACKAGE_FILES)
+
+
+async def build_package(request: PackageRequest, tools: Tools, options: RunOptions) -> Result:
+    """Build one package; a failure is part of the result. Raises TreeError if there is no package."""
+    try:
+        folder = await trio.to_thread.run_sync(_folder, request.path, tools.scratch)
+        loaded = await trio.to_thread.run_sync(_read, folder, request)
+    except (PackageError, FormatError, IdentityError) as error:
+        raise TreeError(str(error)) from error
+    who = _id_of(loaded.spec)
+    charts = ChartRenders(tools.renderer, options.kube_version, options.api_versions)
+    tree = Tree(folder, ".", (), (), {}, (), (), frozenset(), request.namespace)
+    controller = PackageController(Desk(tree, ObjectStore(), options, tools.scratch), charts, tools.packages)
+    try:
+        loaded = Loaded(loaded.spec, loaded.definition, loaded.tree, await charts.digest_of(folder), loaded.source)
+        produced = await controller.built(loaded, ResolvedSettings(request.settings), {})
+    except (PackageError, FormatError, IdentityError) as error:
+        return Result({}, {who: Failure(who, str(error), _place(request.path, str(error)))}, {})
+    manifests = tuple(Manifest(object_id(obj, request.namespace), obj) for obj in produced.objects)
+    return Result({who: manifests}, {}, {}, tuple(Notice(each, who) for each in produced.warnings), runs=1)
+
+
+def _folder(path: Path, scratch: Path) -> Path:
+    """Return the folder of a package, unpacked from its archive if it is one. Blocking. Raises ArtifactError."""
+    if path.is_dir():
+        return path.resolve()
+    into = scratch / "archive"
+    try:
+        into.mkdir(parents=True)
+        with path.open("rb") as file:
+            return unpack_chart(file, into, what=str(path), limits=DEFAULT_LIMITS)
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be unpacked: {error.strerror}") from error
+
+
+def _read(folder: Path, request: PackageRequest) -> Loaded:
+    """Read a package, and make the resource that would ask for it. Blocking."""
+    definition = read_definition(folder, name=own_name(folder), version="")
+    name = request.name or (definition.chart.name if definition.chart is not None else definition.name)
+    is_module = definition.type is PackageType.MODULE or definition.layout is Layout.MODULE_FOLDER
+    spec = PackageSpec(
+        id=ModuleId(name, request.namespace) if is_module else AppId(request.namespace, name),
+        generation=1,
+        package=definition.name,
+        version=definition.version,
+        repository="",
+        settings=request.settings,
+        settings_from=(),
+        status={},
+    )
+    return Loaded(spec, definition, folder, "", FolderSource(folder.parent))
+
+
+def _id_of(spec: PackageSpec) -> Id:
+    if isinstance(spec.id, AppId):
+        return Id(APPLICATION, spec.id.namespace, spec.id.instance)
+    return Id(MODULE, "", spec.id.name)
+
+
+def _place(path: Path, message: str) -> Place | None:
+    """Return the file and line of a template that Helm's message names."""
+    found = _CHART_PLACE.search(message)
+    if found is None:
+        return Place(str(path))
+    file, line = found["file"] or found["file2"], found["line"] or found["line2"]
+    inside = file.partition("/")[2] or file
+    return Place(f"{path}/{inside}" if path.is_dir() else f"{path}:{inside}", int(line))

@@ -1,0 +1,88 @@
+"""The programs, pools and folders that offline commands work with, opened once for a command.
+
+The cache folder is shared by all commands of a user: renders, git commits and charts are content-addressed and complete or
+absent there. The store of packages belongs to one process at a time; a second process works with a temporary one.
+"""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from wharfinger.hooks.watching.jq_pool import open_jq_pool
+from wharfinger.offline.building.kustomize import KubectlKustomize
+from wharfinger.offline.controllers.package import PackageTools
+from wharfinger.offline.orchestrator.orchestrator import Tools
+from wharfinger.offline.sources.git import GitFetcher
+from wharfinger.offline.sources.helm_repository import HelmRepositories
+from wharfinger.offline.sources.oci import OciFetcher
+from wharfinger.offline.store.kinds import GIT_REPOSITORY, OCI_REPOSITORY
+from wharfinger.packages.errors import StoreError
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
+from wharfinger.packages.rendering.render_cache import CachingRenderer
+from wharfinger.packages.settings.cel_pool import open_cel_pool
+from wharfinger.packages.store.disk_store import open_store
+from wharfinger.packages.store.store import Store
+from wharfinger.runtime.daemon.engine import open_engine
+
+_SCRATCH: Final = "wharfinger-build-"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOptions:
+    """The programs to use, and where files are cached. ``engine`` None: charts are rendered by ``helm`` alone."""
+
+    helm: Path
+    kubectl: Path
+    cache: Path
+    engine: Path | None = None
+    packages: Path | None = None
+    docker_config: Path | None = None
+    network: bool = True
+    at_once: int = 2
+
+
+@asynccontextmanager
+async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
+    """Open everything that an orchestrator needs. Raises StoreError if there is no place for files."""
+    try:
+        options.cache.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise StoreError(f"{error.filename}: no place for files: {error.strerror}; check --cache-dir") from error
+    with scratch as place:
+        folder = Path(place)
+        limits = RenderLimits(at_once=options.at_once)
+        async with AsyncExitStack() as stack:
+            store = await _store(stack, options.cache, folder)
+            engine = await stack.enter_async_context(open_engine(options.engine, folder, None, limits))
+            jq = await stack.enter_async_context(open_jq_pool(None, workers=1))
+            rules = await stack.enter_async_context(open_cel_pool(None, workers=1))
+            helm = HelmRenderer(options.helm, folder / "renders", limits=limits, engine=engine)
+            git = GitFetcher(options.cache, network=options.network)
+            oci = OciFetcher(store, network=options.network, docker_config=options.docker_config)
+            yield Tools(
+                scratch=folder,
+                renderer=CachingRenderer(helm, options.cache / "renders"),
+                kustomize=KubectlKustomize(options.kubectl, network=options.network, at_once=options.at_once),
+                packages=PackageTools(store, jq.of("build"), rules, options.packages),
+                oci=oci,
+                helm_repositories=HelmRepositories(options.cache, network=options.network),
+                fetchers={GIT_REPOSITORY: git, OCI_REPOSITORY: oci},
+            )
+
+
+async def _store(stack: AsyncExitStack, cache: Path, scratch: Path) -> Store:
+    try:
+        return await stack.enter_async_context(open_store(cache / "packages"))
+    except StoreError:  # another process has it
+        return await stack.enter_async_context(open_store(scratch / "packages"))
+
+
+def find_program(name: str) -> Path | None:
+    """Return the path of a program on PATH, or of the file that ``name`` is; None if there is none."""
+    found = shutil.which(name)
+    return None if found is None else Path(found)

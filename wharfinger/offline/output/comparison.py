@@ -1,0 +1,133 @@
+"""The comparison of two builds, object by object. Pure.
+
+A producer that failed on one side made nothing there, so its objects would all look added or deleted. They are left out, and
+the comparison names the producer instead. The values of Secrets are never shown: only whether they differ.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, checksum, find_object
+from wharfinger.offline.orchestrator.result import Manifest, Result
+from wharfinger.offline.store.kinds import SECRET
+from wharfinger.runtime.fixpoint.model import Id
+
+HIDDEN: Final = "(hidden)"
+HIDDEN_BEFORE: Final = "(hidden, the value before)"
+HIDDEN_AFTER: Final = "(hidden, the value after)"
+
+
+class Verb(StrEnum):
+    """The change of one object."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectChange:
+    """One object that differs; None is the side on which it does not exist. Values of Secrets are hidden."""
+
+    id: Id
+    before: JsonObject | None
+    after: JsonObject | None
+
+    @property
+    def verb(self) -> Verb:
+        """The kind of the change."""
+        if self.before is None:
+            return Verb.ADDED
+        return Verb.DELETED if self.after is None else Verb.CHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All objects that differ, sorted by id; ``incomparable`` are producers that failed on one side, or on both."""
+
+    changes: tuple[ObjectChange, ...]
+    incomparable: tuple[Id, ...]
+
+    def count(self, verb: Verb) -> int:
+        """Return the number of changes of one kind."""
+        return sum(change.verb is verb for change in self.changes)
+
+
+def compared(before: Result, after: Result) -> Comparison:
+    """Compare two builds of a tree."""
+    failed = {*before.failed, *after.failed}
+    old, new = _objects(before, failed), _objects(after, failed)
+    # An object of a producer that failed is not known on that side, so it is neither added nor deleted.
+    unknown = _made_by(before, failed) | _made_by(after, failed)
+    changes: list[ObjectChange] = []
+    for who in sorted({*old, *new} - unknown):
+        one, other = old.get(who), new.get(who)
+        if one is not None and other is not None and checksum(one) == checksum(other):
+            continue
+        changes.append(ObjectChange(who, *_hidden(who, one, other)))
+    return Comparison(tuple(changes), tuple(sorted(failed)))
+
+
+def images_of(obj: JsonObject | None) -> frozenset[str]:
+    """Return the images of the containers in an object, wherever its pods are described."""
+    return frozenset(_images(obj))
+
+
+def changed_images(changes: tuple[ObjectChange, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the images that are used no more, and the new ones, both sorted."""
+    old = {image for change in changes for image in images_of(change.before)}
+    new = {image for change in changes for image in images_of(change.after)}
+    return tuple(sorted(old - new)), tuple(sorted(new - old))
+
+
+def _objects(result: Result, failed: set[Id]) -> dict[Id, JsonObject]:
+    found: dict[Id, JsonObject] = {}
+    for producer in sorted(result.manifests):
+        if producer not in failed:
+            for manifest in result.manifests[producer]:
+                found.setdefault(manifest.id, manifest.object)
+    return found
+
+
+def _made_by(result: Result, producers: set[Id]) -> set[Id]:
+    manifests: Mapping[Id, tuple[Manifest, ...]] = result.manifests
+    return {manifest.id for producer in producers for manifest in manifests.get(producer, ())}
+
+
+def _hidden(
+    who: Id, before: JsonObject | None, after: JsonObject | None
+) -> tuple[JsonObject | None, JsonObject | None]:
+    """Return both sides of a Secret with words in place of its values."""
+    if who.kind != SECRET:
+        return before, after
+    return _masked(before, after, HIDDEN_BEFORE), _masked(after, before, HIDDEN_AFTER)
+
+
+def _masked(obj: JsonObject | None, other: JsonObject | None, word: str) -> JsonObject | None:
+    if obj is None:
+        return None
+    masked = dict(obj)
+    for key in ("data", "stringData"):
+        values, others = find_object(obj, key), find_object(other, key) if other is not None else {}
+        if values:
+            masked[key] = {
+                name: HIDDEN if other is None or others.get(name) == value else word for name, value in values.items()
+            }
+    return masked
+
+
+def _images(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in {"containers", "initContainers", "ephemeralContainers"} and isinstance(inner, list):
+                for each in inner:
+                    image = each.get("image") if isinstance(each, dict) else None
+                    if isinstance(image, str):
+                        yield image
+            else:
+                yield from _images(inner)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _images(each)

@@ -1,0 +1,75 @@
+"""A comparison as text: unified diffs of YAML for people, or JSON for programs. Both end with the same summary."""
+
+import difflib
+import json
+from collections.abc import Iterator
+
+from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.terminal_text import printable
+from wharfinger.formats.yaml.writer import write_yaml
+from wharfinger.offline.output.comparison import Comparison, ObjectChange, Verb, changed_images
+from wharfinger.offline.output.dangers import dangers_of
+from wharfinger.offline.output.documents import ordered
+from wharfinger.offline.store.identity import shown
+
+_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
+_RESET = "\x1b[0m"
+
+
+def unified(comparison: Comparison, *, coloured: bool = False) -> str:
+    """Return a unified diff for each object that differs; it contains nothing else that a terminal would obey."""
+    lines = (printable(line) for change in comparison.changes for line in _unified(change))
+    return "".join(f"{_coloured(line) if coloured else line}\n" for line in lines)
+
+
+def summary_lines(comparison: Comparison) -> list[str]:
+    """Return the summary: counts, images, dangers, and what could not be compared."""
+    counts = ", ".join(f"{comparison.count(verb)} {verb}" for verb in Verb)
+    lines = [f"objects: {counts}" if comparison.changes else "no differences"]
+    old, new = changed_images(comparison.changes)
+    lines += [f"image no longer used: {image}" for image in old]
+    lines += [f"new image: {image}" for image in new]
+    lines += [f"danger: {line}" for line in dangers_of(comparison.changes)]
+    lines += [f"not compared, because it failed: {shown(who)}" for who in comparison.incomparable]
+    return lines
+
+
+def diff_json(comparison: Comparison) -> str:
+    """Return the comparison as ASCII JSON, which contains nothing that a terminal would obey."""
+    old, new = changed_images(comparison.changes)
+    changes: list[JsonValue] = [
+        {
+            "change": change.verb.value,
+            "kind": change.id.kind.partition(".")[0],
+            "group": change.id.kind.partition(".")[2],
+            "namespace": change.id.namespace,
+            "name": change.id.name,
+            "before": change.before,
+            "after": change.after,
+        }
+        for change in comparison.changes
+    ]
+    document: JsonObject = {
+        "summary": {verb.value: comparison.count(verb) for verb in Verb},
+        "images": {"removed": [*old], "added": [*new]},
+        "dangers": [*dangers_of(comparison.changes)],
+        "notCompared": [shown(who) for who in comparison.incomparable],
+        "changes": changes,
+    }
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def _unified(change: ObjectChange) -> Iterator[str]:
+    before, after = _lines(change.before), _lines(change.after)
+    name = shown(change.id)
+    old, new = (name if side is not None else "/dev/null" for side in (change.before, change.after))
+    yield from (line.rstrip("\n") for line in difflib.unified_diff(before, after, old, new, lineterm=""))
+
+
+def _lines(obj: JsonObject | None) -> list[str]:
+    return [] if obj is None else write_yaml(ordered(obj)).splitlines()
+
+
+def _coloured(line: str) -> str:
+    colour = _COLOURS.get(line[:1])
+    return f"{colour}{line}{_RESET}" if colour else line

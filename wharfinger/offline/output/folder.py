@@ -1,0 +1,61 @@
+"""Manifests as a folder: one file for each producer, and an index of the files.
+
+The index is what makes a folder ours: a build into a folder that has one replaces its files and deletes those that are not
+built any more. A folder with other files and without an index is refused, so that a typing mistake overwrites nothing.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from wharfinger.offline.orchestrator.result import Manifest
+from wharfinger.offline.output.documents import yaml_documents
+from wharfinger.runtime.fixpoint.model import Id
+
+INDEX: Final = ".wharfinger-build"
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class FolderError(Exception):
+    """The output folder cannot be written, or is not one of an earlier build."""
+
+
+def file_of(producer: Id) -> str:
+    """Return the file of a producer's manifests, relative to the output folder."""
+    kind = producer.kind.partition(".")[0].lower()
+    name = _UNSAFE.sub("-", producer.name).strip("-") or "root"
+    return f"{producer.namespace}/{kind}-{name}.yaml" if producer.namespace else f"{kind}-{name}.yaml"
+
+
+def write_folder(folder: Path, manifests: Mapping[Id, tuple[Manifest, ...]]) -> tuple[str, ...]:
+    """Write the manifests; return the files, sorted. Blocking. Raises FolderError."""
+    texts: dict[str, str] = {}
+    for producer in sorted(manifests):
+        made = sorted(manifests[producer], key=lambda each: each.id)
+        file = file_of(producer)
+        texts[file] = texts.get(file, "") + yaml_documents(made)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in _old_files(folder) - texts.keys():
+            (folder / old).unlink(missing_ok=True)
+        for file, text in sorted(texts.items()):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(text)
+        (folder / INDEX).write_text("".join(f"{file}\n" for file in sorted(texts)))
+    except OSError as error:
+        raise FolderError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
+    return tuple(sorted(texts))
+
+
+def _old_files(folder: Path) -> set[str]:
+    """Return the files of the build before. Raises FolderError for a folder of somebody else, OSError."""
+    index = folder / INDEX
+    if not index.is_file():
+        if any(folder.iterdir()):
+            raise FolderError(
+                f"{folder}: has files, and none of them is the index of an earlier build; choose an empty folder"
+            )
+        return set()
+    files = index.read_text().splitlines()
+    return {file for file in files if (folder / file).resolve().is_relative_to(folder.resolve())}

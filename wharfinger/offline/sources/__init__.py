@@ -1,0 +1,4 @@
+"""The fetching of sources: local working trees, git repositories, OCI registries, and Helm repositories.
+
+May import ``store``.
+"""

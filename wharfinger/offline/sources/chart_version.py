@@ -1,0 +1,30 @@
+"""The choice of a chart's version by a semantic version constraint, as Helm chooses."""
+
+from collections.abc import Iterable
+
+import semver
+
+from wharfinger.formats.version_constraint import ConstraintError, parse_constraint, parse_version
+
+
+def newest(versions: Iterable[str], wanted: str) -> str | None:
+    """Return the newest version that a constraint allows, as it is written; None if there is none.
+
+    "" and ``*`` allow any release. A prerelease counts only if the constraint names one. A version that is written exactly
+    so is chosen without any comparison. Raises ConstraintError for a text that is no constraint.
+    """
+    written = list(versions)
+    if wanted in written:
+        return wanted
+    constraint = parse_constraint("" if wanted.strip() in {"", "*"} else wanted)
+    found: list[tuple[semver.Version, str]] = []
+    for text in written:
+        try:
+            version = parse_version(text)
+        except ConstraintError:
+            continue  # a tag that is no version cannot be chosen by one
+        if version.prerelease and "-" not in wanted:
+            continue
+        if constraint.allows(version):
+            found.append((version, text))
+    return max(found)[1] if found else None

@@ -1,0 +1,51 @@
+"""The interface of source fetchers, their result, and their error.
+
+A fetcher gets the object of a source (a GitRepository, an OCIRepository, …) and returns a folder with its files. An
+orchestrator has one fetcher for each kind; a caller can replace any of them until it bootstraps
+(:class:`~wharfinger.offline.sources.fetchers.Fetchers`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.runtime.fixpoint.model import Id
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """The files of a source. ``revision`` changes whenever they may have changed; "" is a folder that may change any time."""
+
+    folder: Path
+    revision: str
+
+
+class SourceError(Exception):
+    """A source cannot be fetched. ``transient``: another attempt may succeed without a change."""
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+class OfflineError(SourceError):
+    """A source needs the network, which ``--offline`` forbids."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequest:
+    """A source to fetch: its id, its object, and the data of the Secret that it names (None: it names none)."""
+
+    id: Id
+    object: JsonObject
+    secret: Mapping[str, bytes] | None = None
+
+
+class Fetcher(Protocol):
+    """A fetcher of one kind of source. Raises SourceError."""
+
+    async def fetch(self, request: SourceRequest, /) -> Artifact:
+        """Fetch the source, or return what an earlier fetch of the same revision left."""
+        ...

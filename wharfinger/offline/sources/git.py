@@ -1,0 +1,178 @@
+"""Git repositories, fetched by the ``git`` program: a bare mirror for each address, and a folder for each commit.
+
+``spec.ref`` is a commit, a name, a tag, a semantic version constraint over tags, or a branch, in this order of precedence, as
+Flux has it. A mirror that has the wanted commit already is not fetched again. Folders are complete or absent: files are written
+beside the place, then renamed.
+
+Git runs without the user's configuration, hooks and prompts. Only local repositories are reached if the network is forbidden.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.json.value import find_str
+from wharfinger.formats.version_constraint import ConstraintError
+from wharfinger.offline.sources.chart_version import newest
+from wharfinger.offline.sources.fetcher import Artifact, OfflineError, SourceError, SourceRequest
+from wharfinger.packages.files.keyed_locks import KeyedLocks
+from wharfinger.process.child import run_child
+from wharfinger.process.command import Command, Ending, Limits, Outcome
+from wharfinger.process.errors import ProcessError
+
+LIMITS: Final = Limits(wall_s=300.0, stdout_bytes=64 * 1024 * 1024)
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}\Z")
+_TRANSIENT: Final = re.compile(
+    r"could not resolve host|connection (?:reset|refused|timed out)|early eof|timed out|unexpected disconnect",
+    re.IGNORECASE,
+)
+
+
+class GitFetcher:
+    """A fetcher of GitRepositories; implements :class:`~wharfinger.offline.sources.fetcher.Fetcher`."""
+
+    def __init__(self, cache: Path, *, network: bool = True, environ: Mapping[str, str] | None = None) -> None:
+        self._cache = cache
+        self._network = network
+        self._environ = os.environ if environ is None else environ
+        self._locks = KeyedLocks()
+
+    async def fetch(self, request: SourceRequest) -> Artifact:
+        """Fetch the commit that the object names. Raises SourceError."""
+        url = find_str(request.object, "spec", "url")
+        local = is_local(url)
+        if not url or url.startswith("-"):
+            raise SourceError(f"spec.url: {url!r} is no address of a git repository")
+        if not local and not self._network:
+            raise OfflineError(
+                f"{url}: the network is forbidden by --offline, and this repository is not on this machine"
+            )
+        name = hashlib.sha256(url.encode()).hexdigest()[:16]
+        async with self._locks.held(name):
+            mirror = self._cache / "git" / name
+            commit = find_str(request.object, "spec", "ref", "commit")
+            if not (_COMMIT.match(commit) and await self._has(mirror, commit)):
+                await self._mirror(mirror, url)
+                commit = await self._commit(mirror, request, url)
+            return Artifact(await self._folder(mirror, commit), commit)
+
+    async def folder_of(self, repository: Path, revision: str) -> Path:
+        """Return a folder with the files of a revision of a local repository. Raises SourceError."""
+        outcome = await self._git(
+            repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
+        )
+        if not outcome.ok:
+            raise SourceError(f"{revision}: no commit of the repository at {repository}")
+        return await self._folder(repository, outcome.stdout.decode().strip())
+
+    async def _has(self, mirror: Path, commit: str) -> bool:
+        return (
+            await trio.Path(mirror).is_dir() and (await self._git(mirror, "cat-file", "-e", f"{commit}^{{commit}}")).ok
+        )
+
+    async def _mirror(self, mirror: Path, url: str) -> None:
+        if not await trio.Path(mirror / "HEAD").is_file():
+            await trio.Path(mirror).mkdir(parents=True, exist_ok=True)
+            await self._checked(mirror, "init", "--bare", "--quiet", ".")
+        await self._checked(
+            mirror, "fetch", "--quiet", "--prune", "--force", "--no-write-fetch-head", url,
+            "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*",
+        )  # fmt: skip
+
+    async def _commit(self, mirror: Path, request: SourceRequest, url: str) -> str:
+        """Return the commit that ``spec.ref`` names."""
+        ref = {
+            key: find_str(request.object, "spec", "ref", key) for key in ("commit", "name", "tag", "semver", "branch")
+        }
+        if ref["semver"] and not (ref["commit"] or ref["name"]):
+            listed = await self._checked(mirror, "tag", "--list")
+            try:
+                tag = newest(listed.stdout.decode(errors="replace").split(), ref["semver"])
+            except ConstraintError as error:
+                raise SourceError(f"spec.ref.semver: {error}") from error
+            if tag is None:
+                raise SourceError(f"{url}: no tag satisfies spec.ref.semver {ref['semver']!r}")
+            wanted = f"refs/tags/{tag}"
+        else:
+            wanted = ref["commit"] or ref["name"]
+            wanted = wanted or (f"refs/tags/{ref['tag']}" if ref["tag"] else f"refs/heads/{ref['branch'] or 'master'}")
+        outcome = await self._git(
+            mirror, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{wanted}^{{commit}}"
+        )
+        if not outcome.ok:
+            raise SourceError(
+                f"{url}: has no {wanted.removeprefix('refs/heads/').removeprefix('refs/tags/')!r}; correct spec.ref"
+            )
+        return outcome.stdout.decode().strip()
+
+    async def _folder(self, mirror: Path, commit: str) -> Path:
+        """Return the folder with the files of a commit."""
+        folder = self._cache / "commits" / commit
+        if await trio.Path(folder).is_dir():
+            return folder
+        await trio.Path(folder.parent).mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".tmp-", dir=folder.parent))
+        index = temporary.with_suffix(".index")
+        try:
+            checkout = ("-c", "core.bare=false", "checkout", "--force", commit, "--", ".")
+            await self._checked(mirror, "--work-tree", str(temporary), *checkout, index=index)
+            await trio.to_thread.run_sync(_into_place, temporary, folder)
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(_discard, temporary, index)
+        return folder
+
+    async def _checked(self, repository: Path, *arguments: str, index: Path | None = None) -> Outcome:
+        outcome = await self._git(repository, *arguments, index=index)
+        if not outcome.ok:
+            said = " ".join(outcome.stderr.decode(errors="replace").split())[:500] or outcome.describe()
+            late = outcome.ending is Ending.DEADLINE
+            raise SourceError(f"git {arguments[0]}: {said}", transient=late or bool(_TRANSIENT.search(said)))
+        return outcome
+
+    async def _git(self, repository: Path, *arguments: str, index: Path | None = None) -> Outcome:
+        kept = {key: self._environ[key] for key in ("PATH", "HOME", "SSH_AUTH_SOCK") if key in self._environ}
+        environment = {
+            **kept,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "LC_ALL": "C",
+        }
+        if index is not None:
+            environment["GIT_INDEX_FILE"] = str(index)
+        command = Command(
+            ("git", "-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null", *arguments), repository, environment
+        )
+        try:
+            return await run_child(command, LIMITS)
+        except ProcessError as error:
+            raise SourceError(f"git cannot be run: {error}", transient=True) from error
+
+
+def _into_place(temporary: Path, folder: Path) -> None:
+    """Rename a complete folder into its place, unless another process was first. Raises OSError."""
+    try:
+        temporary.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+
+
+def _discard(temporary: Path, index: Path) -> None:
+    index.unlink(missing_ok=True)
+    shutil.rmtree(temporary, ignore_errors=True)
+
+
+def is_local(url: str) -> bool:
+    """Return whether a repository lies on this machine."""
+    return url.startswith(("file://", "/"))

@@ -1,0 +1,47 @@
+"""The identity of an object in a tree of manifests: its kind with its API group, its namespace and its name.
+
+It is the id of the fixpoint engine, so that the same value names a node, a dependency and an object. The version is not part
+of it: two versions of a kind are the same object.
+"""
+
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.kube.cluster_scoped import CLUSTER_SCOPED
+from wharfinger.runtime.fixpoint.model import Id
+
+DEFAULT_NAMESPACE: Final = "default"
+CUSTOM_CLUSTER_SCOPED: Final = frozenset({("wharfinger.dev", "Module"), ("wharfinger.dev", "PackageRepository")})
+"""Cluster-scoped kinds of Wharfinger itself."""
+
+
+def kind_id(group: str, kind: str) -> str:
+    """Return the kind of an id: ``HelmRelease.helm.toolkit.fluxcd.io``, or ``ConfigMap`` for the core group."""
+    return f"{kind}.{group}" if group else kind
+
+
+def group_of(api_version: str) -> str:
+    """Return the group of an ``apiVersion``; "" is the core group."""
+    return api_version.rpartition("/")[0]
+
+
+def is_cluster_scoped(group: str, kind: str, custom: frozenset[tuple[str, str]] = frozenset()) -> bool:
+    """Return whether objects of a kind have no namespace; ``custom`` are the cluster-scoped kinds that the tree defines."""
+    return (group, kind) in CLUSTER_SCOPED or (group, kind) in CUSTOM_CLUSTER_SCOPED or (group, kind) in custom
+
+
+def object_id(obj: JsonObject, namespace: str = "", custom: frozenset[tuple[str, str]] = frozenset()) -> Id:
+    """Return the id of an object; ``namespace`` is that of an object of a namespaced kind that names none."""
+    group, kind = group_of(find_str(obj, "apiVersion")), find_str(obj, "kind")
+    own = find_str(obj, "metadata", "namespace")
+    if is_cluster_scoped(group, kind, custom):
+        own = ""
+    elif not own:
+        own = namespace
+    return Id(kind_id(group, kind), own, find_str(obj, "metadata", "name"))
+
+
+def shown(who: Id) -> str:
+    """Return ``HelmRelease apps/web``, for people."""
+    kind = who.kind.partition(".")[0]
+    return f"{kind} {who.namespace}/{who.name}" if who.namespace else f"{kind} {who.name}"

@@ -1,0 +1,50 @@
+"""The status of a node of an offline run. The state is typed; no meaning is encoded in messages."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from wharfinger.offline.store.identity import shown
+from wharfinger.runtime.fixpoint.model import Id
+
+
+class State(StrEnum):
+    """The state of a node."""
+
+    PENDING = "pending"
+    READY = "ready"
+    SKIPPED = "skipped"
+    """It is ready because nothing is to be done, for example because it is suspended. The message says why."""
+    FAILED = "failed"
+    """It failed by itself: a primary failure, the root cause of others."""
+    BLOCKED = "blocked"
+    """It failed because nodes that it needs failed: a derived failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A state with its message; ``blockers`` are the failed nodes of a derived failure, sorted."""
+
+    state: State
+    message: str = ""
+    blockers: tuple[Id, ...] = ()
+
+    @property
+    def is_ready(self) -> bool:
+        """True if dependents may go on."""
+        return self.state in {State.READY, State.SKIPPED}
+
+    @property
+    def has_failed(self) -> bool:
+        """True for primary and derived failures."""
+        return self.state in {State.FAILED, State.BLOCKED}
+
+
+PENDING: Final = Status(State.PENDING)
+READY: Final = Status(State.READY)
+
+
+def blocked_by(blockers: tuple[Id, ...]) -> Status:
+    """Return the status of a derived failure."""
+    named = ", ".join(shown(each) for each in sorted(blockers))
+    return Status(State.BLOCKED, f"waits for {named}, which failed", tuple(sorted(blockers)))

@@ -1,0 +1,127 @@
+"""The way from a package's settings to its manifests, as far as no cluster is needed. Pure, but for the file that is rendered.
+
+The daemon goes this way for what it applies, and an offline build for what it prints, so both get the same objects: the
+request for a render (`chart_request`), the overrides of the user and of maintenance on its result (`with_overrides`), and what
+every package sees of the others (`global_values`).
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_object
+from wharfinger.formats.merge_patch import overlaid
+from wharfinger.packages.definition.definition import Definition, read_definition
+from wharfinger.packages.definition.global_folder import read_global_definition
+from wharfinger.packages.registry.source import RegistrySource, Source, source_text
+from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
+from wharfinger.packages.rendering.resource_overrides import override_rendered
+from wharfinger.packages.rendering.rewriting import rewritten
+from wharfinger.packages.settings.values import RenderContext, helm_values
+from wharfinger.runtime.resources.identity import PackageId, is_global
+from wharfinger.runtime.resources.resources import Directives
+
+UNMANAGED_LABEL: Final = "wharfinger.dev/no-resource-reconciliation"
+
+
+@dataclass(frozen=True, slots=True)
+class PackageValues:
+    """The values that a render uses: those of all packages, the effective settings, and the package's own values."""
+
+    platform: JsonObject
+    settings: JsonObject
+    values: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The cluster that templates see: its version, and the API versions that it serves."""
+
+    kube_version: str
+    api_versions: tuple[str, ...]
+
+
+def installed_definition(
+    tree: Path, identity: PackageId, *, package: str, version: str, static: JsonObject | None
+) -> Definition:
+    """Read the definition of a package's files as a resource installs them; ``static`` are values of a modules directory.
+
+    Blocking. Raises PackageError, FormatError.
+    """
+    if is_global(identity):
+        definition = read_global_definition(tree, version=version)
+    else:
+        definition = read_definition(tree, name=package, version=version, in_modules_dir=static is not None)
+    if static:
+        definition = replace(definition, static_values=overlaid(static, definition.static_values))
+    return definition
+
+
+def chart_request(
+    definition: Definition,
+    tree: Path,
+    context: RenderContext,
+    values: PackageValues,
+    platform: Platform,
+    *,
+    upgrade: bool,
+    confined: bool,
+) -> RenderRequest:
+    """Return the request for rendering a package's chart. Raises SettingsError."""
+    return RenderRequest(
+        chart=tree,
+        chart_digest=context.digest,
+        release=context.name,
+        namespace=context.namespace,
+        values=helm_values(definition, context, values.platform, values.settings, values.values),
+        kube_version=platform.kube_version,
+        api_versions=platform.api_versions,
+        is_upgrade=upgrade,
+        chart_file=definition.chart_file,
+        confined=confined,
+    )
+
+
+def with_overrides(found: Rendered, wanted: Directives) -> tuple[Rendered, tuple[str, ...]]:
+    """Apply the overrides of the user and of maintenance to a render; return those that match no object, too.
+
+    Blocking. Raises RenderError.
+    """
+    unmatched: tuple[str, ...] = ()
+    if wanted.overrides:
+        found, unmatched = override_rendered(found, wanted.overrides)
+    return (rewritten(found, _unmanaged) if wanted.maintenance else found), unmatched
+
+
+def registry_address(source: Source | None) -> str:
+    """Return the address of a package's repository, without the package, as templates see it."""
+    if isinstance(source, RegistrySource):
+        return str(source.address)
+    return source_text(source) if source is not None else ""
+
+
+def global_values(
+    kubernetes_version: str, modules: Mapping[str, Collection[str] | None], own: JsonObject | None = None
+) -> JsonObject:
+    """Return what every package sees under ``global``: the Modules that are on, and the version of Kubernetes.
+
+    ``modules`` are the Modules that are on, by name and sorted, with the kinds of their definitions. ``own`` are the values of
+    the Module ``global``, if there is one.
+    """
+    # A name with -crd means that the module's definitions exist, which may be long before the module itself runs.
+    enabled: list[JsonValue] = [*modules, *(f"{name}-crd" for name, crds in modules.items() if crds)]
+    kinds: list[JsonValue] = [*sorted({kind for crds in modules.values() for kind in crds or ()})]
+    known: JsonObject = {
+        "discovery": {"kubernetesVersion": kubernetes_version, "customResources": kinds},
+        "modules": {},
+    }
+    if own is not None:
+        known = overlaid(known, own)
+    return {**known, "enabledModules": enabled}
+
+
+def _unmanaged(obj: JsonObject) -> JsonObject:
+    metadata = find_object(obj, "metadata")
+    labels: JsonObject = {**find_object(metadata, "labels"), UNMANAGED_LABEL: ""}
+    return {**obj, "metadata": {**metadata, "labels": labels}}
