@@ -237,14 +237,15 @@ class Run:
     def _reap(self) -> None:
         """Reap the leader, a zombie and the last of its run: give its number back, and record its usage."""
         _, status, usage = os.wait4(self.child.mark.pid, 0)
-        self.returncode = self.child.popen.returncode = os.waitstatus_to_exitcode(status)
+        self.returncode = os.waitstatus_to_exitcode(status)
+        self.child.reaped(self.returncode)
         # ru_maxrss is in KiB on Linux (getrusage(2)).
         self.usage = Usage(usage.ru_utime, usage.ru_stime, usage.ru_maxrss * 1024)
 
     def _give_up(self) -> None:
         """Leave the leader to a thread of its own that reaps it when the kernel lets it go; it ends with this process."""
         self.stuck = True
-        threading.Thread(target=self.child.popen.wait, name=f"reaper of {self.child.mark.pid}", daemon=True).start()
+        threading.Thread(target=self.child.reap_when_dead, name=f"reaper of {self.child.mark.pid}", daemon=True).start()
 
 
 async def wait_zombie(pidfd: int) -> None:

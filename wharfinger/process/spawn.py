@@ -34,9 +34,12 @@ _TRY_AGAIN: Final = "try again when others have ended"
 
 @dataclass(slots=True)
 class Spawned:
-    """A child that runs: not reaped, its descriptors open and not blocking. ``stdin`` is None where it got /dev/null."""
+    """A child that runs: not reaped, its descriptors open and not blocking. ``stdin`` is None where it got /dev/null.
 
-    popen: subprocess.Popen[bytes]
+    ``popen`` is None for a child that another process started for this one (`wharfinger.pools.interpreters.zygote`).
+    """
+
+    popen: subprocess.Popen[bytes] | None
     mark: Mark
     pidfd: int
     stdin: int | None
@@ -45,16 +48,33 @@ class Spawned:
 
     def close_stdin(self) -> None:
         """Close the child's input, so that it reads its end."""
-        if self.popen.stdin is not None:
+        if self.popen is not None and self.popen.stdin is not None:
             self.popen.stdin.close()
 
     def close(self) -> None:
         """Close all descriptors; no task may wait on them any more."""
         self.close_stdin()
-        for stream in (self.popen.stdout, self.popen.stderr):
-            if stream is not None:
-                stream.close()
+        if self.popen is None:
+            os.close(self.stdout)
+            os.close(self.stderr)
+        else:
+            for stream in (self.popen.stdout, self.popen.stderr):
+                if stream is not None:
+                    stream.close()
         os.close(self.pidfd)
+
+    def reaped(self, returncode: int) -> None:
+        """Note that it was reaped, so that nothing waits for its number any more."""
+        if self.popen is not None:
+            self.popen.returncode = returncode
+
+    def reap_when_dead(self) -> None:
+        """Wait until it has ended and reap it. Blocking, for as long as it hangs in the kernel."""
+        if self.popen is not None:
+            self.popen.wait()
+        else:
+            with suppress(ChildProcessError):
+                os.waitpid(self.mark.pid, 0)
 
 
 def spawn(
@@ -128,6 +148,7 @@ def _popen(command: Command, argv: tuple[str, ...], token: str, *, open_stdin: b
             cwd=command.cwd,
             env=env,
             close_fds=True,
+            pass_fds=command.descriptors,
             start_new_session=True,
         )
     except OSError as error:

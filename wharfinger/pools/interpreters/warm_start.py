@@ -1,0 +1,117 @@
+"""Starting scripts warm where that is possible, and as new processes otherwise: one way to run a command either way.
+
+An interpreter gets a pool when its first script is run, which is started as a new process itself. So are scripts while their
+pool starts, if they get no worker in time, and if a worker finds that the script would run otherwise than in a new process.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+import trio
+
+from wharfinger.pools.claims.scheduler import NoMemberError, PoolFullError
+from wharfinger.pools.interpreters.pool import InterpreterPool, open_interpreter_pool
+from wharfinger.pools.interpreters.scripts import Interpreter, WarmStart, warm_start
+from wharfinger.pools.interpreters.workers import Job
+from wharfinger.process.child import conduct, run_child
+from wharfinger.process.command import NO_SINKS, Command, Limits, Outcome, Sinks
+from wharfinger.process.ledger import ProcessLedger
+
+log = logging.getLogger(__name__)
+
+MAX_INTERPRETERS: Final = 4
+"""Pools at once: interpreters, or sets of variables that an interpreter reads when it starts."""
+IDLE_S: Final = 300.0
+"""A pool that started no script for as long as this is closed."""
+_MAX_COLD: Final = 4096
+
+
+class WarmStarts:
+    """Runs commands, warm where it can. Made by :func:`open_warm_starts`. ``warm`` and ``cold`` count the runs."""
+
+    def __init__(self, size: int, ledger: ProcessLedger | None, nursery: trio.Nursery) -> None:
+        self.warm = 0
+        self.cold = 0
+        self._size = size
+        self._ledger = ledger
+        self._nursery = nursery
+        self._pools: dict[Interpreter, InterpreterPool | None] = {}
+        self._never: OrderedDict[str, None] = OrderedDict()
+        self._files = trio.CapacityLimiter(8)
+
+    def pools(self) -> tuple[InterpreterPool, ...]:
+        """Return the pools that are open."""
+        return tuple(pool for pool in self._pools.values() if pool is not None)
+
+    async def run(
+        self,
+        command: Command,
+        limits: Limits,
+        *,
+        sinks: Sinks = NO_SINKS,
+        prepare: Callable[[], None] | None = None,
+    ) -> Outcome:
+        """Run a command within its limits, as `run_child` does and with its errors."""
+        key = command.argv[0] if command.argv else ""
+        if key in self._never or not self._size:
+            self.cold += 1
+            return await run_child(command, limits, sinks=sinks, ledger=self._ledger, prepare=prepare)
+
+        def look() -> WarmStart | None:
+            if prepare is not None:
+                prepare()
+            return warm_start(command)
+
+        start = await trio.to_thread.run_sync(look, limiter=trio.CapacityLimiter(1))
+        if start is None:
+            self._remember_cold(key)
+        elif (pool := self._pool(start.interpreter)) is not None and pool.serves:
+            try:
+                handed = await pool.claim(Job(command, limits, start))
+            except (PoolFullError, NoMemberError) as error:
+                log.debug("%s is started as a new process: %s", key, error.__cause__ or error)
+            else:
+                self.warm += 1
+                return await conduct(handed.take(), command, limits, sinks=sinks, ledger=self._ledger)
+        self.cold += 1
+        return await run_child(command, limits, sinks=sinks, ledger=self._ledger)
+
+    def _remember_cold(self, program: str) -> None:
+        """Look at the file no more. If it becomes a script of Python, it is started as a new process, which is right, too."""
+        self._never[program] = None
+        if len(self._never) > _MAX_COLD:
+            self._never.popitem(last=False)
+
+    def _pool(self, interpreter: Interpreter) -> InterpreterPool | None:
+        """Return the pool of an interpreter, and open it if there is room for one more."""
+        if interpreter not in self._pools and len(self._pools) < MAX_INTERPRETERS:
+            self._pools[interpreter] = None
+            self._nursery.start_soon(self._keep, interpreter, name=f"pool of {interpreter.program}")
+        return self._pools.get(interpreter)
+
+    async def _keep(self, interpreter: Interpreter) -> None:
+        """Keep a pool open until it has been idle for long."""
+        try:
+            async with open_interpreter_pool(interpreter, self._size, self._ledger) as pool:
+                self._pools[interpreter] = pool
+                while (rest_s := pool.used_at + IDLE_S - trio.current_time()) > 0:
+                    await trio.sleep(rest_s)
+                self._pools[interpreter] = None
+        finally:
+            del self._pools[interpreter]
+
+
+@asynccontextmanager
+async def open_warm_starts(size: int, ledger: ProcessLedger | None) -> AsyncGenerator[WarmStarts]:
+    """Start scripts warm, for the block, with ``size`` idle workers for each interpreter; 0 starts everything cold.
+
+    When the block is left, no idle worker and no zygote is alive. Runs must be over before.
+    """
+    async with trio.open_nursery() as nursery:
+        try:
+            yield WarmStarts(size, ledger, nursery)
+        finally:
+            nursery.cancel_scope.cancel()

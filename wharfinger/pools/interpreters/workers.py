@@ -1,0 +1,234 @@
+"""The idle workers of one interpreter as a backend of the claim scheduler: a claim gives a worker its script.
+
+Workers are used once. A claimed worker leaves the pool, and what the caller gets is a child process that runs the script.
+"""
+
+import json
+import os
+import signal
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+import trio
+
+from wharfinger.pools.claims.backend import Claimed, ClaimError, ConflictError
+from wharfinger.pools.claims.events import Lost, Member, Seen
+from wharfinger.pools.interpreters.scripts import WarmStart
+from wharfinger.pools.interpreters.zygote import Idle
+from wharfinger.process.command import Command, Limits
+from wharfinger.process.errors import LedgerError
+from wharfinger.process.ledger import ProcessLedger
+from wharfinger.process.proc_stat import MARKER, marker_value
+from wharfinger.process.run import Run, wait_zombie
+from wharfinger.process.spawn import Spawned
+
+START_S: Final = 5.0
+"""The time in which a worker must have started its script."""
+_STARTED: Final = b"S"
+_ANSWER_BYTES: Final = 1024
+_VERSION: Final = 1
+_LIMITS: Final = (
+    ("RLIMIT_AS", "memory_bytes"),
+    ("RLIMIT_NPROC", "processes"),
+    ("RLIMIT_NOFILE", "open_files"),
+    ("RLIMIT_FSIZE", "file_bytes"),
+)
+
+
+class RefusedError(ClaimError):
+    """A worker cannot run the script as a new process would; it has ended, and the script has not begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A script to start in a worker: the command, its limits of the kernel, and its warm start."""
+
+    command: Command
+    limits: Limits
+    start: WarmStart
+
+    def encoded(self, token: str) -> bytes:
+        """Return the job in the form in which a worker reads it."""
+        command = self.command
+        marker = marker_value(os.environ.get(MARKER, ""), token)
+        found = {
+            "argv": self.start.argv,
+            "interpreter": self.start.words,
+            "cwd": str(command.cwd),
+            "environment": {MARKER: marker, **{name: value for name, value in command.env.items() if name != MARKER}},
+            "user": (command.user.uid, command.user.gid) if command.user is not None else None,
+            "limits": dict(_bounds(self.limits)),
+        }
+        data = json.dumps(found).encode()
+        return len(data).to_bytes(4, "big") + data
+
+
+def _bounds(limits: Limits) -> list[tuple[str, int]]:
+    found = ((name, getattr(limits, field)) for name, field in _LIMITS)
+    return [(name, value) for name, value in found if value is not None]
+
+
+class Handed:
+    """A worker that runs a script. `take` makes the caller responsible for it; until then the backend is."""
+
+    def __init__(self, workers: "WarmWorkers", child: Spawned) -> None:
+        self._workers = workers
+        self._child = child
+
+    def take(self) -> Spawned:
+        """Return the child, which now belongs to the caller."""
+        return self._workers.release(self._child)
+
+
+class WarmWorkers:
+    """The workers of one interpreter. ``nursery`` runs the tasks that watch idle ones."""
+
+    def __init__(self, nursery: trio.Nursery, ledger: ProcessLedger | None) -> None:
+        self._nursery = nursery
+        self._ledger = ledger
+        self._idle: dict[str, tuple[Idle, trio.CancelScope]] = {}
+        self._handed: dict[str, Spawned] = {}
+        self._changes: deque[Seen | Lost] = deque()
+        self.on_change = lambda: None
+        """Called when there are changes to read; must not block."""
+
+    def __len__(self) -> int:
+        """Return the number of idle workers."""
+        return len(self._idle)
+
+    def add(self, idle: Idle) -> None:
+        """Take over an idle worker."""
+        scope = trio.CancelScope()
+        self._idle[idle.uid] = idle, scope
+        self._changes.append(Seen(Member(idle.uid, _VERSION)))
+        self._nursery.start_soon(self._watch, idle, scope, name=f"idle worker {idle.child.mark.pid}")
+        self.on_change()
+
+    def changes(self) -> Sequence[Seen | Lost]:
+        """Return the workers that came and went."""
+        found = tuple(self._changes)
+        self._changes.clear()
+        return found
+
+    async def claim(self, member: Member, job: Job, /) -> Claimed[Handed]:
+        """Give a worker its script, and wait until it has started."""
+        idle = self._removed(member.uid)
+        if idle is None:
+            raise ConflictError("the worker has ended")
+        self._handed[idle.uid] = idle.child
+        try:
+            answer = await self._started(idle, job)
+        finally:
+            idle.control.close()
+        if answer.startswith(_STARTED):
+            if job.command.user is not None:
+                idle.child.mark = replace(idle.child.mark, uid=job.command.user.uid)
+            return Claimed(_VERSION + 1, Handed(self, idle.child))
+        await self.recycle(idle.uid)
+        if answer:
+            raise RefusedError(answer[1:].decode("utf-8", "replace"))
+        raise ConflictError("the worker ended before it started its script")
+
+    async def recycle(self, uid: str) -> None:
+        """End a worker that was given a script, and whatever the script started."""
+        child = self._handed.pop(uid, None)
+        if child is not None:
+            await end_child(child, self._ledger)
+
+    def release(self, child: Spawned) -> Spawned:
+        """Forget a worker that was handed over."""
+        del self._handed[child.mark.token]
+        return child
+
+    async def close(self) -> None:
+        """End all workers that are idle or were handed over and not taken. Shielded; each dies at once."""
+        with trio.CancelScope(shield=True):
+            async with trio.open_nursery() as nursery:
+                for uid in tuple(self._idle):
+                    if (idle := self._removed(uid)) is not None:
+                        nursery.start_soon(self._end_idle, idle)
+                for uid in tuple(self._handed):
+                    nursery.start_soon(self.recycle, uid)
+
+    async def retire(self) -> None:
+        """End the worker that has been idle for the longest time; nothing without one."""
+        idle = self._removed(next(iter(self._idle), ""))
+        if idle is not None:
+            await self._end_idle(idle)
+
+    def _removed(self, uid: str) -> Idle | None:
+        found = self._idle.pop(uid, None)
+        if found is None:
+            return None
+        idle, scope = found
+        scope.cancel()
+        self._changes.append(Lost(uid))
+        self.on_change()
+        return idle
+
+    async def _watch(self, idle: Idle, scope: trio.CancelScope) -> None:
+        """Notice the end of a worker that is idle: somebody killed it, or the machine is out of memory."""
+        with scope:
+            await wait_zombie(idle.child.pidfd)
+            if self._removed(idle.uid) is not None:
+                await self._end_idle(idle)
+
+    async def _started(self, idle: Idle, job: Job) -> bytes:
+        """Send the job, and return the answer; empty if the worker ended without one, which means without the script."""
+        with trio.move_on_after(START_S):
+            try:
+                await _send(idle, job.encoded(idle.uid))
+                return await _answer(idle)
+            except OSError:
+                return b""
+        # Whether it has started is known for sure when it is dead.
+        signal.pidfd_send_signal(idle.child.pidfd, signal.SIGKILL)
+        with trio.CancelScope(shield=True):
+            await wait_zombie(idle.child.pidfd)
+        try:
+            return idle.control.recv(_ANSWER_BYTES)
+        except OSError:
+            return b""
+
+    async def _end_idle(self, idle: Idle) -> None:
+        """End a worker that has no script, and so has started nothing."""
+        with trio.CancelScope(shield=True):
+            idle.control.close()
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(idle.child.pidfd, signal.SIGKILL)
+            await wait_zombie(idle.child.pidfd)
+            os.waitpid(idle.child.mark.pid, 0)
+            idle.child.close()
+            if self._ledger is not None:
+                with suppress(LedgerError):  # a row too many does no harm: no process has its token
+                    self._ledger.forget(idle.uid)
+
+
+async def end_child(child: Spawned, ledger: ProcessLedger | None) -> None:
+    """End a child that nobody conducts, and all that it has started. Shielded, and bounded as the end of any child."""
+    limits = Limits(wall_s=0.0, stdout_bytes=0, term_grace_s=0.0, cancel_grace_s=0.0)
+    run = Run(child, f"worker {child.mark.pid}", limits)
+    run.ask_end()
+    try:
+        await run.to_end({}, pipes=0, ledger=ledger)
+    finally:
+        child.close()
+
+
+async def _send(idle: Idle, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[idle.control.send(rest) :]
+        except BlockingIOError:
+            await trio.lowlevel.wait_writable(idle.control)
+
+
+async def _answer(idle: Idle) -> bytes:
+    while True:
+        await trio.lowlevel.wait_readable(idle.control)
+        with suppress(BlockingIOError):
+            return idle.control.recv(_ANSWER_BYTES)

@@ -1,0 +1,287 @@
+"""The program of a zygote: an interpreter that has started, and forks workers that wait for a script to run.
+
+It is run by the interpreter of the scripts, whichever that is, as a program of its own: it imports nothing of Wharfinger and
+keeps to what Python 3.8 knows. `wharfinger.pools.interpreters.zygote` starts it and speaks with it.
+
+    zygote_program.py FD
+
+FD is a socket (SOCK_SEQPACKET). First the zygote reports a line of JSON: the interpreter's version and the modules that it
+has loaded, or why it cannot serve. Then each packet asks for a worker: its token, and three descriptors, which are the
+worker's control socket, its stdout and its stderr. At the end of the socket the zygote ends.
+
+A worker is forked with CLONE_PARENT, so it is a child of the zygote's parent, which waits for it, measures it and signals it as
+any other child. It leads a session of its own. On its control socket it reports its number (4 bytes), then waits for a job:
+4 bytes of length, and JSON. It answers ``S`` when everything is in place and the script starts, or ``R`` and the reason, and
+ends. At the end of the socket it ends: the parent is gone or has no use for it.
+
+The script is run by the function of the interpreter that runs the script of a command line, in a new ``__main__``. So
+exceptions, exit codes, threads, ``atexit`` and the flushing of output are those of a process that was started for it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+if not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]  # the folder of this file, which is nothing to a script
+
+_AT_START = frozenset(sys.modules)
+
+import ctypes
+import gc
+import json
+import os
+import resource
+import signal
+import socket
+import time
+import types
+
+_MARKER = b"WHARFINGER_RUN="
+_TOKEN_CHARS = 32
+_CLONE_PARENT = 0x0000_8000
+_CLONE_CHILD_CLEARTID = 0x0020_0000
+_CLONE_CHILD_SETTID = 0x0100_0000
+_CLONE = {"x86_64": 56, "aarch64": 220}
+"""The number of clone(2), by machine."""
+_PR_SET_DUMPABLE = 4
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_GET_TID_ADDRESS = 40
+_FDS = 3
+_PACKET_BYTES = 256
+_MAX_JOB_BYTES = 16 * 1024 * 1024
+
+_process = ctypes.PyDLL(None, use_errno=True)
+"""The functions of the process, called without giving up the interpreter's lock: there is one thread, before and after."""
+
+
+class Unfit(Exception):  # noqa: N818 - it is no error of this program
+    """This interpreter or this system cannot serve as a zygote."""
+
+
+class Zygote:
+    """What a fork needs to know, found once."""
+
+    def __init__(self, own: socket.socket) -> None:
+        machine = os.uname().machine
+        if machine not in _CLONE:
+            raise Unfit(f"the number of clone(2) is not known for {machine}")
+        self.own = own
+        self.null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        self.loaded = {name.partition(".")[0] for name in sys.modules.keys() - _AT_START}
+        self.home = os.environ.get("HOME")
+        self.zone = os.environ.get("TZ")
+        self.main_names = {
+            name: value for name, value in vars(sys.modules["__main__"]).items() if name in ("__annotations__", "__builtins__")
+        }
+        self._number = _CLONE[machine]
+        self._thread_id = _address_of_thread_id()
+        self._token = _address_of_token()
+        self.run_file = ctypes.pythonapi.PyRun_SimpleFileExFlags
+        self.run_file.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p]
+        self.run_file.restype = ctypes.c_int
+        self.open_file = _process.fopen
+        self.open_file.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+        self.open_file.restype = ctypes.c_void_p
+
+    def fork(self) -> int:
+        """Fork a child of this process's parent, as fork(3) and os.fork do otherwise: 0 in the child."""
+        flags = _CLONE_PARENT | _CLONE_CHILD_SETTID | _CLONE_CHILD_CLEARTID | signal.SIGCHLD
+        # clone(flags, stack, parent_tid, child_tid, tls); the last two are the other way round on arm64.
+        last = (self._thread_id, 0) if self._number == _CLONE["x86_64"] else (0, self._thread_id)
+        ctypes.pythonapi.PyOS_BeforeFork()
+        pid = _process.syscall(
+            ctypes.c_long(self._number),
+            ctypes.c_long(flags),
+            ctypes.c_void_p(0),
+            ctypes.c_void_p(0),
+            ctypes.c_void_p(last[0]),
+            ctypes.c_void_p(last[1]),
+        )
+        if pid == 0:
+            ctypes.pythonapi.PyOS_AfterFork_Child()
+        else:
+            ctypes.pythonapi.PyOS_AfterFork_Parent()
+        return int(pid)
+
+    def put_token(self, token: bytes) -> None:
+        """Write the worker's token in place of the zygote's, where /proc shows the environment of a process.
+
+        Children that the script forks have this memory, too, so they are found by the token of their run.
+        """
+        ctypes.memmove(self._token, token, _TOKEN_CHARS)
+
+
+def _address_of_thread_id() -> int:
+    """Return where the C library keeps the number of this thread, which a fork writes anew. Raises Unfit."""
+    found = ctypes.c_void_p()
+    if _process.prctl(_PR_GET_TID_ADDRESS, ctypes.byref(found), 0, 0, 0) != 0 or not found.value:
+        raise Unfit("the kernel does not support prctl(PR_GET_TID_ADDRESS)")
+    if ctypes.c_int.from_address(found.value).value != os.getpid():
+        raise Unfit("the C library keeps the number of its thread elsewhere")
+    return found.value
+
+
+def _address_of_token() -> int:
+    """Return where the last token of this process's marker is in its first environment. Raises Unfit."""
+    variables = ctypes.POINTER(ctypes.c_void_p).in_dll(_process, "environ")
+    number = 0
+    while variables[number]:
+        address = variables[number] or 0
+        text = ctypes.string_at(address)
+        if text.startswith(_MARKER) and len(text) >= len(_MARKER) + _TOKEN_CHARS:
+            return address + len(text) - _TOKEN_CHARS
+        number += 1
+    raise Unfit("it was started without a marker")
+
+
+def main() -> None:
+    """Serve until the end of the socket. Returns in a worker, when its script has run."""
+    own = socket.socket(fileno=int(sys.argv[1]))
+    own.set_inheritable(False)
+    try:
+        zygote = Zygote(own)
+    except (Unfit, AttributeError, ValueError) as error:
+        own.send(json.dumps({"unfit": str(error)}).encode())
+        return
+    own.send(json.dumps({"version": sys.version.split()[0]}).encode())
+    gc.collect()
+    gc.freeze()
+    while True:
+        packet, fds = _receive(own)
+        if not packet:
+            os._exit(0)
+        if len(fds) == _FDS and zygote.fork() == 0:
+            return _work(zygote, packet, fds)
+        for fd in fds:
+            os.close(fd)
+
+
+def _receive(own: socket.socket) -> tuple[bytes, list[int]]:
+    """Return the next packet and its descriptors; an empty one at the end."""
+    packet, ancillary, _, _ = own.recvmsg(_PACKET_BYTES, socket.CMSG_SPACE(_FDS * 4), socket.MSG_CMSG_CLOEXEC)
+    fds: list[int] = []
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds += memoryview(data).cast("i").tolist()
+    return packet, fds
+
+
+def _work(zygote: Zygote, token: bytes, fds: list[int]) -> None:
+    """Be a worker: wait for the job, and run it."""
+    os.setsid()
+    zygote.put_token(token)
+    control = socket.socket(fileno=fds[0])
+    os.dup2(zygote.null, 0)
+    os.dup2(fds[1], 1)
+    os.dup2(fds[2], 2)
+    for fd in (fds[1], fds[2], zygote.null):
+        os.close(fd)
+    zygote.own.close()
+    control.sendall(os.getpid().to_bytes(4, "big"))
+    job = _job(control)
+    if job is None:
+        os._exit(0)
+    try:
+        _prepare(zygote, job)
+        opened = zygote.open_file(os.fsencode(job["argv"][0]), b"rb")
+        if not opened:
+            raise OSError(f"{job['argv'][0]} cannot be opened")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the script has not begun, and can be started anew
+        control.sendall(b"R" + str(error).encode("utf-8", "replace")[:1000])
+        os._exit(0)
+    control.sendall(b"S")
+    control.close()
+    _run(zygote, job["argv"][0], opened)
+
+
+def _job(control: socket.socket) -> dict[str, object] | None:
+    """Wait for the job; None at the end of the socket."""
+    size = int.from_bytes(_exactly(control, 4), "big")
+    data = _exactly(control, size) if 0 < size <= _MAX_JOB_BYTES else b""
+    return json.loads(data) if data else None
+
+
+def _exactly(control: socket.socket, size: int) -> bytes:
+    """Return so many bytes; none if the socket ends before."""
+    data = b""
+    while len(data) < size:
+        chunk = control.recv(size - len(data))
+        if not chunk:
+            return b""
+        data += chunk
+    return data
+
+
+def _prepare(zygote: Zygote, job: dict) -> None:
+    """Take the place of a new process: limits, user, folder, environment, command line. Raises OSError and ValueError."""
+    os.environ.clear()
+    os.environ.update(job["environment"])
+    if os.environ.get("TZ") != zygote.zone:
+        time.tzset()
+    os.chdir(job["cwd"])
+    if job["user"] is not None:
+        _become(*job["user"])
+    for name, value in job["limits"].items():
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (bound, bound))
+    script = job["argv"][0]
+    _check(zygote, script)
+    sys.argv[:] = job["argv"]
+    sys.orig_argv[:] = [*job["interpreter"], *job["argv"]]
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
+    if os.environ.get("HOME") != zygote.home:
+        _find_user_site()
+
+
+def _become(uid: int, gid: int) -> None:
+    """Become another user for good, in no other group, as setpriv(1) does with --no-new-privs."""
+    os.setgroups([])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+    for option in (_PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE):  # the second one is what execve(2) does
+        if _process.prctl(option, 1, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), f"prctl({option})")
+
+
+def _check(zygote: Zygote, script: str) -> None:
+    """Raise ValueError for a script that would run otherwise in a new interpreter."""
+    for entry in os.listdir(os.path.dirname(os.path.realpath(script))):
+        if entry.partition(".")[0] in zygote.loaded:
+            raise ValueError(f"{entry} beside it has the name of a module that is loaded already")
+    for hook in sys.path_hooks:
+        try:
+            hook(script)
+        except ImportError:
+            continue
+        raise ValueError("it is an archive")
+
+
+def _find_user_site() -> None:
+    """Find the home of the user's packages again. Raises ValueError if there are any: they would have been loaded first."""
+    site = sys.modules.get("site")
+    if site is not None and site.ENABLE_USER_SITE:
+        site.USER_BASE = site.USER_SITE = None
+        if os.path.isdir(site.getusersitepackages()):
+            raise ValueError("its home has packages")
+
+
+def _run(zygote: Zygote, script: str, opened: int) -> None:
+    """Run the script as the main program. What follows this is the end of the interpreter, as after any main program."""
+    main_module = types.ModuleType("__main__")
+    vars(main_module).update(zygote.main_names)
+    if "__annotations__" in zygote.main_names:
+        main_module.__annotations__ = {}
+    zygote.kept = sys.modules["__main__"]  # its names are still in use below
+    sys.modules["__main__"] = main_module
+    failed = zygote.run_file(opened, os.fsencode(script), 1, None)
+    if failed and not issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt):
+        sys.exit(1)
+    # After an interrupt the interpreter ends itself by SIGINT, because the run above has noted it.
+
+
+if __name__ == "__main__":
+    main()
