@@ -14,8 +14,8 @@ any other child. It leads a session of its own. On its control socket it reports
 4 bytes of length, and JSON. It answers ``S`` when everything is in place and the script starts, or ``R`` and the reason, and
 ends. At the end of the socket it ends: the parent is gone or has no use for it.
 
-The script is run by the function of the interpreter that runs the script of a command line, in a new ``__main__``. So
-exceptions, exit codes, threads, ``atexit`` and the flushing of output are those of a process that was started for it.
+The script runs in a new ``__main__``. Exceptions, exit codes, threads, ``atexit`` and the flushing of output are those of a
+process that was started for it. Of the interpreter's end only the part is skipped that takes the zygote's own modules apart.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ if not getattr(sys.flags, "safe_path", False):
 
 _AT_START = frozenset(sys.modules)
 
+import atexit
 import ctypes
 import gc
+import importlib
+import importlib.machinery
 import json
 import os
 import resource
@@ -36,6 +39,7 @@ import signal
 import socket
 import time
 import types
+import weakref
 
 _MARKER = b"WHARFINGER_RUN="
 _TOKEN_CHARS = 32
@@ -50,6 +54,25 @@ _PR_GET_TID_ADDRESS = 40
 _FDS = 3
 _PACKET_BYTES = 256
 _MAX_JOB_BYTES = 16 * 1024 * 1024
+
+_PRELOADED = (
+    "argparse", "base64", "collections", "contextlib", "copy", "dataclasses", "datetime", "fnmatch", "functools", "glob",
+    "hashlib", "itertools", "logging", "math", "pathlib", "random", "re", "shutil", "string", "subprocess", "tempfile",
+    "threading", "traceback", "typing", "urllib.request", "yaml",
+)  # fmt: skip
+"""Modules that scripts often import, and that do nothing when they are."""
+
+_REHEARSAL = """
+import os, sys, json
+def function(number):
+    return [str(each) for each in range(number)]
+class Kind:
+    def __init__(self): self.found = function(9)
+try:
+    json.loads("[")
+except ValueError as error:
+    text = repr(error) + str(Kind().found)
+"""
 
 _process = ctypes.PyDLL(None, use_errno=True)
 """The functions of the process, called without giving up the interpreter's lock: there is one thread, before and after."""
@@ -80,6 +103,13 @@ class Zygote:
         self.run_file = ctypes.pythonapi.PyRun_SimpleFileExFlags
         self.run_file.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p]
         self.run_file.restype = ctypes.c_int
+        self.run_string = ctypes.pythonapi.PyRun_SimpleString
+        self.run_string.argtypes = [ctypes.c_char_p]
+        self.run_string.restype = ctypes.c_int
+        self.file_loader = importlib.machinery.SourceFileLoader
+        self.run_exit_functions = atexit._run_exitfuncs
+        self.reference = weakref.ref
+        self.all = frozenset(sys.modules)
         self.open_file = _process.fopen
         self.open_file.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
         self.open_file.restype = ctypes.c_void_p
@@ -112,6 +142,17 @@ class Zygote:
         ctypes.memmove(self._token, token, _TOKEN_CHARS)
 
 
+def _preload() -> None:
+    """Import what scripts often need, as far as this interpreter has it. Raises Unfit if that has started a thread."""
+    for name in _PRELOADED:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            pass
+    if len(os.listdir("/proc/self/task")) > 1:
+        raise Unfit("a module that it has loaded has started a thread")
+
+
 def _address_of_thread_id() -> int:
     """Return where the C library keeps the number of this thread, which a fork writes anew. Raises Unfit."""
     found = ctypes.c_void_p()
@@ -140,6 +181,7 @@ def main() -> None:
     own = socket.socket(fileno=int(sys.argv[1]))
     own.set_inheritable(False)
     try:
+        _preload()
         zygote = Zygote(own)
     except (Unfit, AttributeError, ValueError) as error:
         own.send(json.dumps({"unfit": str(error)}).encode())
@@ -152,7 +194,7 @@ def main() -> None:
         if not packet:
             os._exit(0)
         if len(fds) == _FDS and zygote.fork() == 0:
-            return _work(zygote, packet, fds)
+            return _run(zygote, *_wait_for_job(zygote, packet, fds))
         for fd in fds:
             os.close(fd)
 
@@ -167,8 +209,8 @@ def _receive(own: socket.socket) -> tuple[bytes, list[int]]:
     return packet, fds
 
 
-def _work(zygote: Zygote, token: bytes, fds: list[int]) -> None:
-    """Be a worker: wait for the job, and run it."""
+def _wait_for_job(zygote: Zygote, token: bytes, fds: list[int]) -> tuple[str, bytes]:
+    """Be a worker: wait for a job, prepare it, and return its script with the content. Does not return without one."""
     os.setsid()
     zygote.put_token(token)
     control = socket.socket(fileno=fds[0])
@@ -179,20 +221,31 @@ def _work(zygote: Zygote, token: bytes, fds: list[int]) -> None:
         os.close(fd)
     zygote.own.close()
     control.sendall(os.getpid().to_bytes(4, "big"))
+    _rehearse(zygote)
     job = _job(control)
     if job is None:
         os._exit(0)
     try:
         _prepare(zygote, job)
-        opened = zygote.open_file(os.fsencode(job["argv"][0]), b"rb")
-        if not opened:
-            raise OSError(f"{job['argv'][0]} cannot be opened")
+        with open(job["argv"][0], "rb") as file:
+            source = file.read()
     except Exception as error:  # noqa: BLE001 - whatever it is, the script has not begun, and can be started anew
         control.sendall(b"R" + str(error).encode("utf-8", "replace")[:1000])
         os._exit(0)
     control.sendall(b"S")
     control.close()
-    _run(zygote, job["argv"][0], opened)
+    return job["argv"][0], source
+
+
+def _rehearse(zygote: Zygote) -> None:
+    """Do once what a job needs, so that the kernel copies the memory that is written by it while the worker is idle."""
+    environment = json.loads(json.dumps(dict(os.environ)))
+    os.environ.clear()
+    os.environ.update(environment)
+    _check(zygote, __file__)
+    names = {"__builtins__": zygote.main_names["__builtins__"]}
+    exec(compile(_REHEARSAL, "<rehearsal>", "exec", dont_inherit=True), names)  # noqa: S102 - our own
+    gc.collect()
 
 
 def _job(control: socket.socket) -> dict[str, object] | None:
@@ -269,18 +322,152 @@ def _find_user_site() -> None:
             raise ValueError("its home has packages")
 
 
-def _run(zygote: Zygote, script: str, opened: int) -> None:
-    """Run the script as the main program. What follows this is the end of the interpreter, as after any main program."""
+def _run(zygote: Zygote, script: str, source: bytes) -> None:
+    """Run the script as the main program. Returns if the interpreter is to end by itself, as after any main program."""
     main_module = types.ModuleType("__main__")
     vars(main_module).update(zygote.main_names)
     if "__annotations__" in zygote.main_names:
         main_module.__annotations__ = {}
     zygote.kept = sys.modules["__main__"]  # its names are still in use below
     sys.modules["__main__"] = main_module
-    failed = zygote.run_file(opened, os.fsencode(script), 1, None)
-    if failed and not issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt):
+    names = vars(main_module)
+    del main_module
+    try:
+        code = compile(source, script, "exec", dont_inherit=True)
+    except Exception:  # noqa: BLE001 - of any kind, if warnings are errors; the interpreter reports what is wrong
+        return _run_file(zygote, script)
+    names["__file__"], names["__cached__"] = script, None
+    names["__loader__"] = zygote.file_loader("__main__", script)
+    status = 0
+    interrupted = False
+    try:
+        exec(code, names)  # noqa: S102 - that is the purpose
+    except SystemExit as ended:
+        _flush()
+        status = _status_of(ended.code)
+    except BaseException as error:  # noqa: BLE001 - reported as the interpreter does
+        _flush()
+        interrupted = isinstance(error, KeyboardInterrupt)
+        status = _report(error)
+    else:
+        _flush()
+    names.pop("__file__", None)
+    names.pop("__cached__", None)
+    del names, code
+    if interrupted:
+        return _note_interrupt(zygote)
+    _end(zygote, status)
+
+
+def _run_file(zygote: Zygote, script: str) -> None:
+    """Run the script by the interpreter's function for that, and leave the interpreter to its end."""
+    opened = zygote.open_file(os.fsencode(script), b"rb")
+    if not opened or zygote.run_file(opened, os.fsencode(script), 1, None):
         sys.exit(1)
-    # After an interrupt the interpreter ends itself by SIGINT, because the run above has noted it.
+
+
+def _status_of(code: object) -> int:
+    """Return the exit status for the code of a SystemExit; anything that is not a number is printed."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF if -(2**63) <= code < 2**63 else 0xFF
+    try:
+        print(code, file=sys.stderr)
+    except Exception:  # noqa: BLE001, S110 - as the interpreter does
+        pass
+    return 1
+
+
+def _report(error: BaseException) -> int:
+    """Print an exception that nothing has caught, without the frame of this program; the exit status."""
+    traceback = error.__traceback__.tb_next if error.__traceback__ is not None else None
+    error.__traceback__ = traceback
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, traceback
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
+    try:
+        sys.excepthook(type(error), error, traceback)
+    except SystemExit as ended:
+        return _status_of(ended.code)
+    except BaseException as second:  # noqa: BLE001 - of a hook that the script has set
+        print("Error in sys.excepthook:", file=sys.stderr)
+        sys.__excepthook__(type(second), second, second.__traceback__ and second.__traceback__.tb_next)
+        print("\nOriginal exception was:", file=sys.stderr)
+        sys.__excepthook__(type(error), error, traceback)
+    return 1
+
+
+def _flush() -> None:
+    """Flush the standard streams, as the interpreter does after a script; errors are found again at the end."""
+    for stream in (sys.stderr, sys.stdout):
+        try:
+            stream.flush()
+        except Exception:  # noqa: BLE001, S110 - as the interpreter does
+            pass
+
+
+def _note_interrupt(zygote: Zygote) -> None:
+    """Let the interpreter end itself by SIGINT at its end, as it does if it has seen its main program interrupted."""
+    hook, sys.excepthook = sys.excepthook, lambda *_: None
+    zygote.run_string(b"raise KeyboardInterrupt")
+    sys.excepthook = hook
+
+
+def _end(zygote: Zygote, status: int) -> None:
+    """End the interpreter with this status.
+
+    The end of an interpreter takes apart all modules, and most of them are the zygote's: nothing is lost if those are left to
+    the kernel. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script brought are
+    taken apart. If anything is left that has an end of its own (an open file, a generator, ``__del__``), or anything fails, the
+    interpreter takes its usual way to the end, which repeats what is done here without effect.
+    """
+    try:
+        threading = sys.modules.get("threading")
+        if threading is not None:
+            threading._shutdown()
+        zygote.run_exit_functions()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if _take_apart(zygote):
+            _process.exit(status)
+    except BaseException:  # noqa: BLE001, S110 - found again below, and reported
+        pass
+    sys.exit(status)
+
+
+def _take_apart(zygote: Zygote) -> bool:
+    """Take apart the modules of the script; False if something with an end of its own is left."""
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        if hasattr(sys, name):
+            setattr(sys, name, None)
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
+    own = [
+        (name, zygote.reference(module))
+        for name, module in sys.modules.items()
+        if module is not None and (name not in zygote.all or name == "__main__")
+    ]
+    for name, _ in own:
+        sys.modules[name] = None
+    gc.collect()
+    for _, reference in reversed(own):
+        module = reference()
+        if module is not None:
+            _clear(vars(module))
+        del module
+    gc.collect()
+    for each in gc.get_objects():
+        if hasattr(type(each), "__del__"):
+            return False
+    return True
+
+
+def _clear(names: dict) -> None:
+    """Clear a module's names in the order in which the interpreter does."""
+    for private in (True, False):
+        for name in list(names):
+            if name != "__builtins__" and (name[:1] == "_" and name[1:2] != "_") >= private:
+                names[name] = None
 
 
 if __name__ == "__main__":
