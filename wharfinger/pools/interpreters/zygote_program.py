@@ -37,6 +37,7 @@ import os
 import resource
 import signal
 import socket
+import threading
 import time
 import types
 import weakref
@@ -212,6 +213,7 @@ def _receive(own: socket.socket) -> tuple[bytes, list[int]]:
 def _wait_for_job(zygote: Zygote, token: bytes, fds: list[int]) -> tuple[str, bytes]:
     """Be a worker: wait for a job, prepare it, and return its script with the content. Does not return without one."""
     os.setsid()
+    threading.main_thread()._native_id = threading.get_native_id()  # a fork leaves it as it was
     zygote.put_token(token)
     control = socket.socket(fileno=fds[0])
     os.dup2(zygote.null, 0)
@@ -332,31 +334,42 @@ def _run(zygote: Zygote, script: str, source: bytes) -> None:
     sys.modules["__main__"] = main_module
     names = vars(main_module)
     del main_module
-    try:
-        code = compile(source, script, "exec", dont_inherit=True)
-    except Exception:  # noqa: BLE001 - of any kind, if warnings are errors; the interpreter reports what is wrong
+    code = _compiled(source, script)
+    if code is None:
         return _run_file(zygote, script)
     names["__file__"], names["__cached__"] = script, None
     names["__loader__"] = zygote.file_loader("__main__", script)
-    status = 0
-    interrupted = False
+    caught = _caught(code, names)
+    _flush()
+    if isinstance(caught, SystemExit):
+        status = _status_of(caught.code)
+    else:
+        status = 0 if caught is None else _report(caught)
+        names.pop("__file__", None)
+        names.pop("__cached__", None)
+    del names, code
+    if isinstance(caught, KeyboardInterrupt):
+        return _note_interrupt(zygote)
+    del caught
+    _end(zygote, status)
+
+
+def _compiled(source: bytes, script: str) -> types.CodeType | None:
+    """Return the script's code; None if the interpreter has to report what is wrong with it."""
+    try:
+        return compile(source, script, "exec", dont_inherit=True)
+    except Exception:  # noqa: BLE001 - of any kind, if warnings are errors
+        return None
+
+
+def _caught(code: types.CodeType, names: dict) -> BaseException | None:
+    """Run the code; the exception that ended it, without the frames of this program."""
     try:
         exec(code, names)  # noqa: S102 - that is the purpose
-    except SystemExit as ended:
-        _flush()
-        status = _status_of(ended.code)
     except BaseException as error:  # noqa: BLE001 - reported as the interpreter does
-        _flush()
-        interrupted = isinstance(error, KeyboardInterrupt)
-        status = _report(error)
-    else:
-        _flush()
-    names.pop("__file__", None)
-    names.pop("__cached__", None)
-    del names, code
-    if interrupted:
-        return _note_interrupt(zygote)
-    _end(zygote, status)
+        error.__traceback__ = error.__traceback__.tb_next if error.__traceback__ is not None else None
+        return error
+    return None
 
 
 def _run_file(zygote: Zygote, script: str) -> None:
@@ -380,22 +393,28 @@ def _status_of(code: object) -> int:
 
 
 def _report(error: BaseException) -> int:
-    """Print an exception that nothing has caught, without the frame of this program; the exit status."""
-    traceback = error.__traceback__.tb_next if error.__traceback__ is not None else None
-    error.__traceback__ = traceback
-    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, traceback
+    """Print an exception that nothing has caught; the exit status."""
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
     if sys.version_info >= (3, 12):
         sys.last_exc = error
-    try:
-        sys.excepthook(type(error), error, traceback)
-    except SystemExit as ended:
-        return _status_of(ended.code)
-    except BaseException as second:  # noqa: BLE001 - of a hook that the script has set
+    second = _caught_from_hook(error)
+    if isinstance(second, SystemExit):
+        return _status_of(second.code)
+    if second is not None:
         print("Error in sys.excepthook:", file=sys.stderr)
-        sys.__excepthook__(type(second), second, second.__traceback__ and second.__traceback__.tb_next)
+        sys.__excepthook__(type(second), second, second.__traceback__)
         print("\nOriginal exception was:", file=sys.stderr)
-        sys.__excepthook__(type(error), error, traceback)
+        sys.__excepthook__(type(error), error, error.__traceback__)
     return 1
+
+
+def _caught_from_hook(error: BaseException) -> BaseException | None:
+    try:
+        sys.excepthook(type(error), error, error.__traceback__)
+    except BaseException as second:  # noqa: BLE001 - of a hook that the script has set
+        second.__traceback__ = second.__traceback__.tb_next if second.__traceback__ is not None else None
+        return second
+    return None
 
 
 def _flush() -> None:
@@ -423,13 +442,13 @@ def _end(zygote: Zygote, status: int) -> None:
     interpreter takes its usual way to the end, which repeats what is done here without effect.
     """
     try:
-        threading = sys.modules.get("threading")
-        if threading is not None:
-            threading._shutdown()
+        threading._shutdown()
         zygote.run_exit_functions()
         sys.stdout.flush()
         sys.stderr.flush()
         if _take_apart(zygote):
+            sys.stdout.flush()
+            sys.stderr.flush()
             _process.exit(status)
     except BaseException:  # noqa: BLE001, S110 - found again below, and reported
         pass
