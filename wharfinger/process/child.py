@@ -19,7 +19,7 @@ from wharfinger.process.ending import Ended, OutputExceeded, Stuck
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.output import CappedOutput, TailBuffer
 from wharfinger.process.run import Run, start, write_all
-from wharfinger.process.spawn import Spawned
+from wharfinger.process.spawn import Child
 
 
 @trio.lowlevel.enable_ki_protection  # Ctrl-C comes at a checkpoint, not between the start and what guards it
@@ -52,7 +52,7 @@ async def run_child(
 
 @trio.lowlevel.enable_ki_protection  # as run_child
 async def conduct(
-    child: Spawned,
+    child: Child,
     command: Command,
     limits: Limits,
     *,

@@ -49,7 +49,7 @@ from wharfinger.process.ending import (
 from wharfinger.process.errors import FileBusyError, LedgerError, StuckError
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.shared_sweep import shared_sweep
-from wharfinger.process.spawn import Spawned, spawn
+from wharfinger.process.spawn import Child, Spawned, spawn
 from wharfinger.process.sweep import SweepResult
 
 CHUNK_BYTES: Final = 64 * 1024
@@ -112,7 +112,7 @@ class Run:
     ``stuck``: SIGKILL did not end it, and it was left to a thread that reaps it when the kernel lets it end.
     """
 
-    def __init__(self, child: Spawned, program: str, limits: Limits) -> None:
+    def __init__(self, child: Child, program: str, limits: Limits) -> None:
         self.child = child
         self.program = program
         self.stuck = False

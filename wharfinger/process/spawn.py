@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from wharfinger.process.command import Command, Limits
 from wharfinger.process.descendants import Mark, read_stat
@@ -34,12 +34,9 @@ _TRY_AGAIN: Final = "try again when others have ended"
 
 @dataclass(slots=True)
 class Spawned:
-    """A child that runs: not reaped, its descriptors open and not blocking. ``stdin`` is None where it got /dev/null.
+    """A child that runs: not reaped, its descriptors open and not blocking. ``stdin`` is None where it got /dev/null."""
 
-    ``popen`` is None for a child that another process started for this one (`wharfinger.pools.interpreters.zygote`).
-    """
-
-    popen: subprocess.Popen[bytes] | None
+    popen: subprocess.Popen[bytes]
     mark: Mark
     pidfd: int
     stdin: int | None
@@ -48,33 +45,57 @@ class Spawned:
 
     def close_stdin(self) -> None:
         """Close the child's input, so that it reads its end."""
-        if self.popen is not None and self.popen.stdin is not None:
+        if self.popen.stdin is not None:
             self.popen.stdin.close()
 
     def close(self) -> None:
         """Close all descriptors; no task may wait on them any more."""
         self.close_stdin()
-        if self.popen is None:
-            os.close(self.stdout)
-            os.close(self.stderr)
-        else:
-            for stream in (self.popen.stdout, self.popen.stderr):
-                if stream is not None:
-                    stream.close()
+        for stream in (self.popen.stdout, self.popen.stderr):
+            if stream is not None:
+                stream.close()
         os.close(self.pidfd)
 
     def reaped(self, returncode: int) -> None:
         """Note that it was reaped, so that nothing waits for its number any more."""
-        if self.popen is not None:
-            self.popen.returncode = returncode
+        self.popen.returncode = returncode
 
     def reap_when_dead(self) -> None:
-        """Wait until it has ended and reap it. Blocking, for as long as it hangs in the kernel."""
-        if self.popen is not None:
-            self.popen.wait()
-        else:
-            with suppress(ChildProcessError):
-                os.waitpid(self.mark.pid, 0)
+        """Wait until it has ended, and reap it. Blocking, for as long as it hangs in the kernel."""
+        self.popen.wait()
+
+
+@dataclass(slots=True)
+class Adopted:
+    """A child that another process forked for this one, with this one as its parent; otherwise as `Spawned`.
+
+    Its input is /dev/null. `wharfinger.pools.interpreters.zygote` says how such a child comes to be.
+    """
+
+    mark: Mark
+    pidfd: int
+    stdout: int
+    stderr: int
+    stdin: None = None
+
+    def close_stdin(self) -> None:
+        """Do nothing: it has no input."""
+
+    def close(self) -> None:
+        """Close all descriptors; no task may wait on them any more."""
+        for fd in (self.stdout, self.stderr, self.pidfd):
+            os.close(fd)
+
+    def reaped(self, returncode: int) -> None:
+        """Do nothing: no other code of this process knows the child."""
+
+    def reap_when_dead(self) -> None:
+        """Wait until it has ended, and reap it. Blocking, for as long as it hangs in the kernel."""
+        with suppress(ChildProcessError):
+            os.waitpid(self.mark.pid, 0)
+
+
+Child: TypeAlias = Spawned | Adopted
 
 
 def spawn(

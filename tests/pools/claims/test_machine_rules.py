@@ -200,7 +200,7 @@ class ClaimsMachine(RuleBasedStateMachine):
             assert self.state.members[uid].idle
             assert not self.state.members[uid].protected
             assert uid not in self.state.reserved
-        assert self.accepted == set(self.answers) | set(self.line) | {each for each in self.claims}
+        assert self.accepted == set(self.answers) | set(self.line) | set(self.claims)
 
     @invariant()
     def the_next_deadline_is_the_earliest(self) -> None:

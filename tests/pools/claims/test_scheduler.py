@@ -37,7 +37,8 @@ async def opened(backend: FakeBackend, limits: Limits | None = None) -> AsyncGen
 
 def asked(scheduler: Scheduler, *names: str, within: float = math.inf) -> list[Request[str, str]]:
     requests: list[Request[str, str]] = [Request(name, trio.current_time() + within) for name in names]
-    assert all([scheduler.enqueue(request) for request in requests])
+    for request in requests:
+        assert scheduler.enqueue(request)
     return requests
 
 
@@ -341,6 +342,7 @@ async def test_a_member_made_again_under_its_name_is_another_one() -> None:
         backend.put("uid-2")
         backend.catch_up()
         assert await scheduler.claim("two") == "uid-2"
+        await settled()
         assert scheduler.snapshot().reserved == 0
 
 
@@ -372,7 +374,7 @@ async def test_a_storm(autojump_clock: trio.testing.MockClock, *, conflicting: b
         requests = asked(scheduler, *map(str, range(600)))
         for round_ in range(20):
             await trio.sleep(0.01)
-            for uid in list(backend.truth)[round_ :: 7]:
+            for uid in list(backend.truth)[round_::7]:
                 if not backend.truth[uid].idle:
                     backend.put(uid)
             if round_ % 5 == 0:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - most scripts are one line
 """Scripts that are run cold and warm, and must do the same: outputs, exit status, files."""
 
 from typing import Final

@@ -25,7 +25,9 @@ ADDRESS = re.compile(rb"0x[0-9a-f]+")
 def package(folder: Path, text: str) -> Path:
     """A folder with the script, and what some of the scripts expect beside it."""
     folder.mkdir()
-    (folder / "helper.py").write_text("VALUE = 5\nclass Kind:\n    def __del__(self): print('del', VALUE)\nprint(__name__)\n")
+    (folder / "helper.py").write_text(
+        "VALUE = 5\nclass Kind:\n    def __del__(self): print('del', VALUE)\nprint(__name__)\n"
+    )
     (folder / "inner").mkdir()
     (folder / "inner" / "__init__.py").touch()
     (folder / "inner" / "deep.py").write_text("VALUE = 'deep'\n")

@@ -10,9 +10,8 @@ from typing import Generic, Protocol, TypeVar
 from wharfinger.pools.claims.events import Lost, Member, Seen
 
 Spec = TypeVar("Spec")
-SpecIn = TypeVar("SpecIn", contravariant=True)
+Spec_contra = TypeVar("Spec_contra", contravariant=True)
 Prize = TypeVar("Prize")
-PrizeOut = TypeVar("PrizeOut", covariant=True)
 
 
 class ClaimError(Exception):
@@ -31,7 +30,7 @@ class Claimed(Generic[Prize]):
     prize: Prize
 
 
-class Backend(Protocol[SpecIn, PrizeOut]):
+class Backend(Protocol[Spec_contra, Prize]):
     """A pool of members. No method is called after the scheduler's block was left."""
 
     def changes(self) -> Sequence[Seen | Lost]:
@@ -41,7 +40,7 @@ class Backend(Protocol[SpecIn, PrizeOut]):
         """
         ...
 
-    async def claim(self, member: Member, spec: SpecIn, /) -> Claimed[PrizeOut]:
+    async def claim(self, member: Member, spec: Spec_contra, /) -> Claimed[Prize]:
         """Claim a member at exactly the given version, all or nothing.
 
         Of several claims at one version at most one succeeds. A success comes with a version above the member's, which

@@ -108,9 +108,7 @@ class Abandoned:
     """Claims under way are not waited for any more; none of them is reported after this."""
 
 
-Event: TypeAlias = (
-    Enqueued | Withdrawn | Seen | Lost | Succeeded | Conflicted | Failed | Passed | Closed | Abandoned
-)
+Event: TypeAlias = Enqueued | Withdrawn | Seen | Lost | Succeeded | Conflicted | Failed | Passed | Closed | Abandoned
 
 
 # --- effects ---------------------------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ class InterpreterPool:
             try:
                 async with open_zygote(self.interpreter, ledger) as zygote:
                     await self._serve(zygote)
-            except* (ZygoteError, ProcessError) as errors:
+            except* (ZygoteError, ProcessError, OSError) as errors:
                 problem = _first(errors)
             finally:
                 self.zygote_pid = 0

@@ -61,17 +61,17 @@ def _script_of(command: Command) -> tuple[str, tuple[str, ...], tuple[str, ...]]
     program, *arguments = command.argv
     if not program.startswith("/"):
         return None
-    if _PYTHON.fullmatch(os.path.basename(program)) and arguments and arguments[0].startswith("/"):
-        if not stat.S_ISREG(os.stat(arguments[0]).st_mode) or not _is_program(program):
+    if _PYTHON.fullmatch(Path(program).name) and arguments and arguments[0].startswith("/"):
+        if not stat.S_ISREG(Path(arguments[0]).stat().st_mode) or not _is_program(program):
             return None
         return program, (program,), tuple(arguments)
     named = _interpreter_of(program)
     if named is None:
         return None
     words = named.split()
-    if len(words) == 1 and _PYTHON.fullmatch(os.path.basename(words[0])) and words[0].startswith("/"):
+    if len(words) == 1 and _PYTHON.fullmatch(Path(words[0]).name) and words[0].startswith("/"):
         found: str | None = words[0]
-    elif len(words) == _MAX_WORDS and os.path.basename(words[0]) == "env" and _PYTHON.fullmatch(words[1]):
+    elif len(words) == _MAX_WORDS and Path(words[0]).name == "env" and _PYTHON.fullmatch(words[1]):
         words = words[1:]
         found = shutil.which(words[0], path=command.env.get("PATH", os.defpath))
     else:
@@ -83,7 +83,7 @@ def _script_of(command: Command) -> tuple[str, tuple[str, ...], tuple[str, ...]]
 
 def _interpreter_of(path: str) -> str | None:
     """Return the first line of a script without its ``#!``; None for anything that is not a script."""
-    mode = os.stat(path).st_mode
+    mode = Path(path).stat().st_mode
     if not stat.S_ISREG(mode) or not mode & (stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH):
         return None
     with Path(path).open("rb", buffering=0) as file:

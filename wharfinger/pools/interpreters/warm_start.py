@@ -15,7 +15,7 @@ import trio
 from wharfinger.pools.claims.scheduler import NoMemberError, PoolFullError
 from wharfinger.pools.interpreters.pool import InterpreterPool, open_interpreter_pool
 from wharfinger.pools.interpreters.scripts import Interpreter, WarmStart, warm_start
-from wharfinger.pools.interpreters.workers import Job
+from wharfinger.pools.interpreters.workers import Job, RefusedError
 from wharfinger.process.child import conduct, run_child
 from wharfinger.process.command import NO_SINKS, Command, Limits, Outcome, Sinks
 from wharfinger.process.ledger import ProcessLedger
@@ -55,7 +55,7 @@ class WarmStarts:
         prepare: Callable[[], None] | None = None,
     ) -> Outcome:
         """Run a command within its limits, as `run_child` does and with its errors."""
-        key = command.argv[0] if command.argv else ""
+        key = "\0".join(command.argv[:2])
         if key in self._never or not self._size:
             self.cold += 1
             return await run_child(command, limits, sinks=sinks, ledger=self._ledger, prepare=prepare)
@@ -72,7 +72,9 @@ class WarmStarts:
             try:
                 handed = await pool.claim(Job(command, limits, start))
             except (PoolFullError, NoMemberError) as error:
-                log.debug("%s is started as a new process: %s", key, error.__cause__ or error)
+                log.debug("%s is started as a new process: %s", command.argv[0], error.__cause__ or error)
+                if isinstance(error.__cause__, RefusedError):
+                    self._remember_cold(key)
             else:
                 self.warm += 1
                 return await conduct(handed.take(), command, limits, sinks=sinks, ledger=self._ledger)
@@ -80,7 +82,7 @@ class WarmStarts:
         return await run_child(command, limits, sinks=sinks, ledger=self._ledger)
 
     def _remember_cold(self, program: str) -> None:
-        """Look at the file no more. If it becomes a script of Python, it is started as a new process, which is right, too."""
+        """Look at this command no more. Should that change, it is still started as a new process, which is never wrong."""
         self._never[program] = None
         if len(self._never) > _MAX_COLD:
             self._never.popitem(last=False)
@@ -97,8 +99,8 @@ class WarmStarts:
         try:
             async with open_interpreter_pool(interpreter, self._size, self._ledger) as pool:
                 self._pools[interpreter] = pool
-                while (rest_s := pool.used_at + IDLE_S - trio.current_time()) > 0:
-                    await trio.sleep(rest_s)
+                while trio.current_time() < pool.used_at + IDLE_S:  # noqa: ASYNC110 - a time that moves, no event
+                    await trio.sleep_until(pool.used_at + IDLE_S)
                 self._pools[interpreter] = None
         finally:
             del self._pools[interpreter]

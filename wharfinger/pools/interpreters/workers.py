@@ -7,7 +7,7 @@ import json
 import os
 import signal
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
@@ -23,7 +23,7 @@ from wharfinger.process.errors import LedgerError
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.proc_stat import MARKER, marker_value
 from wharfinger.process.run import Run, wait_zombie
-from wharfinger.process.spawn import Spawned
+from wharfinger.process.spawn import Adopted
 
 START_S: Final = 5.0
 """The time in which a worker must have started its script."""
@@ -74,11 +74,11 @@ def _bounds(limits: Limits) -> list[tuple[str, int]]:
 class Handed:
     """A worker that runs a script. `take` makes the caller responsible for it; until then the backend is."""
 
-    def __init__(self, workers: "WarmWorkers", child: Spawned) -> None:
+    def __init__(self, workers: "WarmWorkers", child: Adopted) -> None:
         self._workers = workers
         self._child = child
 
-    def take(self) -> Spawned:
+    def take(self) -> Adopted:
         """Return the child, which now belongs to the caller."""
         return self._workers.release(self._child)
 
@@ -90,9 +90,9 @@ class WarmWorkers:
         self._nursery = nursery
         self._ledger = ledger
         self._idle: dict[str, tuple[Idle, trio.CancelScope]] = {}
-        self._handed: dict[str, Spawned] = {}
+        self._handed: dict[str, Adopted] = {}
         self._changes: deque[Seen | Lost] = deque()
-        self.on_change = lambda: None
+        self.on_change: Callable[[], None] = lambda: None
         """Called when there are changes to read; must not block."""
 
     def __len__(self) -> int:
@@ -138,7 +138,7 @@ class WarmWorkers:
         if child is not None:
             await end_child(child, self._ledger)
 
-    def release(self, child: Spawned) -> Spawned:
+    def release(self, child: Adopted) -> Adopted:
         """Forget a worker that was handed over."""
         del self._handed[child.mark.token]
         return child
@@ -200,14 +200,14 @@ class WarmWorkers:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(idle.child.pidfd, signal.SIGKILL)
             await wait_zombie(idle.child.pidfd)
-            os.waitpid(idle.child.mark.pid, 0)
+            os.waitpid(idle.child.mark.pid, 0)  # noqa: ASYNC222 - it has ended
             idle.child.close()
             if self._ledger is not None:
                 with suppress(LedgerError):  # a row too many does no harm: no process has its token
                     self._ledger.forget(idle.uid)
 
 
-async def end_child(child: Spawned, ledger: ProcessLedger | None) -> None:
+async def end_child(child: Adopted, ledger: ProcessLedger | None) -> None:
     """End a child that nobody conducts, and all that it has started. Shielded, and bounded as the end of any child."""
     limits = Limits(wall_s=0.0, stdout_bytes=0, term_grace_s=0.0, cancel_grace_s=0.0)
     run = Run(child, f"worker {child.mark.pid}", limits)

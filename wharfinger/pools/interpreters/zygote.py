@@ -23,7 +23,7 @@ from wharfinger.process.command import Command
 from wharfinger.process.descendants import Mark, read_stat
 from wharfinger.process.errors import LedgerError
 from wharfinger.process.ledger import ProcessLedger
-from wharfinger.process.spawn import Spawned
+from wharfinger.process.spawn import Adopted
 from wharfinger.process.worker import Worker, open_worker
 
 START_S: Final = 20.0
@@ -31,6 +31,7 @@ START_S: Final = 20.0
 FORK_S: Final = 10.0
 """The time in which a worker must have been forked."""
 NO_HOME: Final = "/nonexistent"
+_PROGRAM: Final = str(Path(zygote_program.__file__).absolute())
 _TERM_GRACE_S: Final = 0.5
 _MAX_LINE: Final = 4096
 _NUMBER_BYTES: Final = 4
@@ -48,7 +49,7 @@ class ZygoteError(Exception):
 class Idle:
     """An idle worker: the child, and its control socket."""
 
-    child: Spawned
+    child: Adopted
     control: socket.socket
 
     @property
@@ -138,7 +139,7 @@ class Zygote:
         for fd in pipes:
             os.set_blocking(fd, False)
         mark = Mark(token, pid, stat.start_ticks, held=True)
-        return Idle(Spawned(None, mark, pidfd, None, pipes[0], pipes[1]), control)
+        return Idle(Adopted(mark, pidfd, pipes[0], pipes[1]), control)
 
 
 @asynccontextmanager
@@ -151,7 +152,7 @@ async def open_zygote(interpreter: Interpreter, ledger: ProcessLedger | None) ->
     with own, other:
         own.setblocking(False)  # noqa: FBT003 - the library's
         environment = {**dict(interpreter.variables), "HOME": NO_HOME, "PATH": os.defpath}
-        argv = (interpreter.program, str(Path(zygote_program.__file__).absolute()), str(other.fileno()))
+        argv = (interpreter.program, _PROGRAM, str(other.fileno()))
         command = Command(argv, Path("/"), environment, descriptors=(other.fileno(),))
         async with open_worker(command, ledger=ledger, term_grace_s=_TERM_GRACE_S, open_stdin=False) as worker:
             other.close()

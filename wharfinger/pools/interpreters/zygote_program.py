@@ -41,6 +41,7 @@ import threading
 import time
 import types
 import weakref
+from typing import TypedDict, cast
 
 _MARKER = b"WHARFINGER_RUN="
 _TOKEN_CHARS = 32
@@ -79,6 +80,17 @@ _process = ctypes.PyDLL(None, use_errno=True)
 """The functions of the process, called without giving up the interpreter's lock: there is one thread, before and after."""
 
 
+class Job(TypedDict):
+    """What a worker is given: see `wharfinger.pools.interpreters.workers.Job`."""
+
+    argv: list[str]
+    interpreter: list[str]
+    cwd: str
+    environment: dict[str, str]
+    user: list[int] | None
+    limits: dict[str, int]
+
+
 class Unfit(Exception):  # noqa: N818 - it is no error of this program
     """This interpreter or this system cannot serve as a zygote."""
 
@@ -91,12 +103,15 @@ class Zygote:
         if machine not in _CLONE:
             raise Unfit(f"the number of clone(2) is not known for {machine}")
         self.own = own
+        self.kept: types.ModuleType | None = None
         self.null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         self.loaded = {name.partition(".")[0] for name in sys.modules.keys() - _AT_START}
         self.home = os.environ.get("HOME")
         self.zone = os.environ.get("TZ")
         self.main_names = {
-            name: value for name, value in vars(sys.modules["__main__"]).items() if name in ("__annotations__", "__builtins__")
+            name: value
+            for name, value in vars(sys.modules["__main__"]).items()
+            if name in ("__annotations__", "__builtins__")
         }
         self._number = _CLONE[machine]
         self._thread_id = _address_of_thread_id()
@@ -108,7 +123,8 @@ class Zygote:
         self.run_string.argtypes = [ctypes.c_char_p]
         self.run_string.restype = ctypes.c_int
         self.file_loader = importlib.machinery.SourceFileLoader
-        self.run_exit_functions = atexit._run_exitfuncs
+        self.run_exit_functions = vars(atexit)["_run_exitfuncs"]
+        self.end_threads = vars(threading)["_shutdown"]
         self.reference = weakref.ref
         self.all = frozenset(sys.modules)
         self.open_file = _process.fopen
@@ -195,7 +211,8 @@ def main() -> None:
         if not packet:
             os._exit(0)
         if len(fds) == _FDS and zygote.fork() == 0:
-            return _run(zygote, *_wait_for_job(zygote, packet, fds))
+            _run(zygote, *_wait_for_job(zygote, packet, fds))
+            return
         for fd in fds:
             os.close(fd)
 
@@ -213,7 +230,7 @@ def _receive(own: socket.socket) -> tuple[bytes, list[int]]:
 def _wait_for_job(zygote: Zygote, token: bytes, fds: list[int]) -> tuple[str, bytes]:
     """Be a worker: wait for a job, prepare it, and return its script with the content. Does not return without one."""
     os.setsid()
-    threading.main_thread()._native_id = threading.get_native_id()  # a fork leaves it as it was
+    vars(threading.main_thread())["_native_id"] = threading.get_native_id()  # a fork leaves it as it was
     zygote.put_token(token)
     control = socket.socket(fileno=fds[0])
     os.dup2(zygote.null, 0)
@@ -250,11 +267,11 @@ def _rehearse(zygote: Zygote) -> None:
     gc.collect()
 
 
-def _job(control: socket.socket) -> dict[str, object] | None:
+def _job(control: socket.socket) -> Job | None:
     """Wait for the job; None at the end of the socket."""
     size = int.from_bytes(_exactly(control, 4), "big")
     data = _exactly(control, size) if 0 < size <= _MAX_JOB_BYTES else b""
-    return json.loads(data) if data else None
+    return cast("Job", json.loads(data)) if data else None
 
 
 def _exactly(control: socket.socket, size: int) -> bytes:
@@ -268,7 +285,7 @@ def _exactly(control: socket.socket, size: int) -> bytes:
     return data
 
 
-def _prepare(zygote: Zygote, job: dict) -> None:
+def _prepare(zygote: Zygote, job: Job) -> None:
     """Take the place of a new process: limits, user, folder, environment, command line. Raises OSError and ValueError."""
     os.environ.clear()
     os.environ.update(job["environment"])
@@ -276,7 +293,8 @@ def _prepare(zygote: Zygote, job: dict) -> None:
         time.tzset()
     os.chdir(job["cwd"])
     if job["user"] is not None:
-        _become(*job["user"])
+        uid, gid = job["user"]
+        _become(uid, gid)
     for name, value in job["limits"].items():
         kind = getattr(resource, name)
         hard = resource.getrlimit(kind)[1]
@@ -319,7 +337,7 @@ def _find_user_site() -> None:
     """Find the home of the user's packages again. Raises ValueError if there are any: they would have been loaded first."""
     site = sys.modules.get("site")
     if site is not None and site.ENABLE_USER_SITE:
-        site.USER_BASE = site.USER_SITE = None
+        vars(site).update(USER_BASE=None, USER_SITE=None)
         if os.path.isdir(site.getusersitepackages()):
             raise ValueError("its home has packages")
 
@@ -336,7 +354,8 @@ def _run(zygote: Zygote, script: str, source: bytes) -> None:
     del main_module
     code = _compiled(source, script)
     if code is None:
-        return _run_file(zygote, script)
+        _run_file(zygote, script)
+        return
     names["__file__"], names["__cached__"] = script, None
     names["__loader__"] = zygote.file_loader("__main__", script)
     caught = _caught(code, names)
@@ -349,7 +368,8 @@ def _run(zygote: Zygote, script: str, source: bytes) -> None:
         names.pop("__cached__", None)
     del names, code
     if isinstance(caught, KeyboardInterrupt):
-        return _note_interrupt(zygote)
+        _note_interrupt(zygote)
+        return
     del caught
     _end(zygote, status)
 
@@ -362,7 +382,7 @@ def _compiled(source: bytes, script: str) -> types.CodeType | None:
         return None
 
 
-def _caught(code: types.CodeType, names: dict) -> BaseException | None:
+def _caught(code: types.CodeType, names: dict[str, object]) -> BaseException | None:
     """Run the code; the exception that ended it, without the frames of this program."""
     try:
         exec(code, names)  # noqa: S102 - that is the purpose
@@ -442,7 +462,7 @@ def _end(zygote: Zygote, status: int) -> None:
     interpreter takes its usual way to the end, which repeats what is done here without effect.
     """
     try:
-        threading._shutdown()
+        zygote.end_threads()
         zygote.run_exit_functions()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -463,11 +483,12 @@ def _take_apart(zygote: Zygote) -> bool:
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
     own = [
         (name, zygote.reference(module))
-        for name, module in sys.modules.items()
+        for name, module in cast("dict[str, types.ModuleType | None]", sys.modules).items()
         if module is not None and (name not in zygote.all or name == "__main__")
     ]
+    loaded = cast("dict[str, object]", sys.modules)
     for name, _ in own:
-        sys.modules[name] = None
+        loaded[name] = None
     gc.collect()
     for _, reference in reversed(own):
         module = reference()
@@ -481,7 +502,7 @@ def _take_apart(zygote: Zygote) -> bool:
     return True
 
 
-def _clear(names: dict) -> None:
+def _clear(names: dict[str, object]) -> None:
     """Clear a module's names in the order in which the interpreter does."""
     for private in (True, False):
         for name in list(names):
