@@ -1,71 +1,21 @@
 """A script that is started warm does what it does in a new process: outputs, exit status, files, and what it sees."""
 
-import os
 import re
-import sys
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-import trio
 
 from tests.pools.interpreters.scripts_to_compare import SCRIPTS
-from wharfinger.pools.interpreters.warm_start import WarmStarts, open_warm_starts
+from tests.pools.interpreters.warm import LIMITS, command_of, package, ready
 from wharfinger.process.child import run_child
-from wharfinger.process.command import Command, Limits, Outcome
+from wharfinger.process.command import Outcome
 
-PATIENT = 60.0
-LIMITS = Limits(
-    wall_s=PATIENT, stdout_bytes=8 * 1024 * 1024, memory_bytes=2 * 1024**3, open_files=200, file_bytes=64 * 1024**2
-)
 ADDRESS = re.compile(rb"0x[0-9a-f]+")
-
-
-def package(folder: Path, text: str) -> Path:
-    """A folder with the script, and what some of the scripts expect beside it."""
-    folder.mkdir()
-    (folder / "helper.py").write_text(
-        "VALUE = 5\nclass Kind:\n    def __del__(self): print('del', VALUE)\nprint(__name__)\n"
-    )
-    (folder / "inner").mkdir()
-    (folder / "inner" / "__init__.py").touch()
-    (folder / "inner" / "deep.py").write_text("VALUE = 'deep'\n")
-    (folder / "data.txt").write_text("data")
-    script = folder / "hook_script.py"
-    script.write_bytes(f"#!{sys.executable}\n{text}\n".encode("utf-8", "surrogateescape"))
-    script.chmod(0o755)
-    return script
-
-
-def command_of(script: Path, cwd: Path) -> Command:
-    cwd.mkdir()
-    environment = {
-        "PATH": os.defpath,
-        "HOME": str(cwd),
-        "GIVEN": "yes",
-        "TZ": "Europe/Berlin",
-        "LC_ALL": "C.UTF-8",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONHASHSEED": "7",
-    }
-    return Command((str(script), "first", "second word"), cwd, environment)
 
 
 def files_in(folder: Path) -> Mapping[str, str]:
     return {path.name: path.read_text() if path.is_file() else "" for path in sorted(folder.rglob("*"))}
-
-
-@asynccontextmanager
-async def ready(command: Command, size: int = 1) -> AsyncGenerator[WarmStarts]:
-    """The way to start scripts, with the pool of this one's interpreter ready."""
-    async with open_warm_starts(size, None) as starts:
-        await starts.run(command, LIMITS)
-        with trio.fail_after(PATIENT):
-            while not (starts.pools() and starts.pools()[0].snapshot().ready == size):
-                assert not any(pool.unfit for pool in starts.pools())
-                await trio.sleep(0.005)
-        yield starts
 
 
 def comparable(outcome: Outcome, *folders: Path) -> tuple[object, ...]:
@@ -91,3 +41,19 @@ async def test_cold_and_warm_are_the_same(name: str, tmp_path: Path) -> None:
     assert comparable(found, warm.cwd) == comparable(expected, cold.cwd)
     assert files_in(warm.cwd) == files_in(cold.cwd)
     assert sorted(path.name for path in script.parent.iterdir()) == ["data.txt", "helper.py", "hook_script.py", "inner"]
+
+
+async def test_the_usage_is_that_of_the_script(tmp_path: Path) -> None:
+    """Processor time and memory are those of this run: not of the zygote, and not of the time in which the worker was idle."""
+    busy = package(
+        tmp_path / "package",
+        "import time\nkept = bytearray(80_000_000)\nwhile time.process_time() < 0.3: pass",
+    )
+    idle = package(tmp_path / "idle", "pass")
+    async with ready(command_of(idle, tmp_path / "first")) as starts:
+        little = await starts.run(command_of(idle, tmp_path / "second"), LIMITS)
+        much = await starts.run(command_of(busy, tmp_path / "third"), LIMITS)
+        assert starts.warm == 2
+    assert 0.25 < much.usage.user_s + much.usage.system_s < 2.0
+    assert little.usage.user_s + little.usage.system_s < 0.2
+    assert much.usage.max_rss_bytes > 80_000_000 > little.usage.max_rss_bytes

@@ -9,7 +9,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import trio
@@ -71,6 +71,18 @@ def _bounds(limits: Limits) -> list[tuple[str, int]]:
     return [(name, value) for name, value in found if value is not None]
 
 
+@dataclass(eq=False, slots=True)
+class _Watched:
+    """An idle worker and the task that watches it, which ends when ``scope`` is cancelled; ``over`` is set then.
+
+    Only one task may wait for the end of a process at a time, so whoever removes a worker waits for ``over`` first.
+    """
+
+    idle: Idle
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    over: trio.Event = field(default_factory=trio.Event)
+
+
 class Handed:
     """A worker that runs a script. `take` makes the caller responsible for it; until then the backend is."""
 
@@ -89,7 +101,7 @@ class WarmWorkers:
     def __init__(self, nursery: trio.Nursery, ledger: ProcessLedger | None) -> None:
         self._nursery = nursery
         self._ledger = ledger
-        self._idle: dict[str, tuple[Idle, trio.CancelScope]] = {}
+        self._idle: dict[str, _Watched] = {}
         self._handed: dict[str, Adopted] = {}
         self._changes: deque[Seen | Lost] = deque()
         self.on_change: Callable[[], None] = lambda: None
@@ -101,10 +113,9 @@ class WarmWorkers:
 
     def add(self, idle: Idle) -> None:
         """Take over an idle worker."""
-        scope = trio.CancelScope()
-        self._idle[idle.uid] = idle, scope
+        watched = self._idle[idle.uid] = _Watched(idle)
         self._changes.append(Seen(Member(idle.uid, _VERSION)))
-        self._nursery.start_soon(self._watch, idle, scope, name=f"idle worker {idle.child.mark.pid}")
+        self._nursery.start_soon(self._watch, watched, name=f"idle worker {idle.child.mark.pid}")
         self.on_change()
 
     def changes(self) -> Sequence[Seen | Lost]:
@@ -115,10 +126,13 @@ class WarmWorkers:
 
     async def claim(self, member: Member, job: Job, /) -> Claimed[Handed]:
         """Give a worker its script, and wait until it has started."""
-        idle = self._removed(member.uid)
-        if idle is None:
+        watched = self._removed(member.uid)
+        if watched is None:
             raise ConflictError("the worker has ended")
+        idle = watched.idle
         self._handed[idle.uid] = idle.child
+        with trio.CancelScope(shield=True):
+            await watched.over.wait()
         try:
             answer = await self._started(idle, job)
         finally:
@@ -148,33 +162,36 @@ class WarmWorkers:
         with trio.CancelScope(shield=True):
             async with trio.open_nursery() as nursery:
                 for uid in tuple(self._idle):
-                    if (idle := self._removed(uid)) is not None:
-                        nursery.start_soon(self._end_idle, idle)
+                    nursery.start_soon(self._retire, uid)
                 for uid in tuple(self._handed):
                     nursery.start_soon(self.recycle, uid)
 
-    async def retire(self) -> None:
-        """End the worker that has been idle for the longest time; nothing without one."""
-        idle = self._removed(next(iter(self._idle), ""))
-        if idle is not None:
-            await self._end_idle(idle)
+    def _removed(self, uid: str) -> _Watched | None:
+        """Remove an idle worker from the pool, and stop watching it; None if it is not idle any more."""
+        watched = self._idle.pop(uid, None)
+        if watched is not None:
+            watched.scope.cancel()
+            self._changes.append(Lost(uid))
+            self.on_change()
+        return watched
 
-    def _removed(self, uid: str) -> Idle | None:
-        found = self._idle.pop(uid, None)
-        if found is None:
-            return None
-        idle, scope = found
-        scope.cancel()
-        self._changes.append(Lost(uid))
-        self.on_change()
-        return idle
+    async def _retire(self, uid: str) -> None:
+        watched = self._removed(uid)
+        if watched is not None:
+            await watched.over.wait()
+            await self._end_idle(watched.idle)
 
-    async def _watch(self, idle: Idle, scope: trio.CancelScope) -> None:
+    async def _watch(self, watched: _Watched) -> None:
         """Notice the end of a worker that is idle: somebody killed it, or the machine is out of memory."""
-        with scope:
-            await wait_zombie(idle.child.pidfd)
-            if self._removed(idle.uid) is not None:
-                await self._end_idle(idle)
+        try:
+            with watched.scope:
+                if not watched.scope.cancel_called:
+                    await wait_zombie(watched.idle.child.pidfd)
+        finally:
+            watched.over.set()
+        if not watched.scope.cancelled_caught and self._idle.get(watched.idle.uid) is watched:
+            self._removed(watched.idle.uid)
+            await self._end_idle(watched.idle)
 
     async def _started(self, idle: Idle, job: Job) -> bytes:
         """Send the job, and return the answer; empty if the worker ended without one, which means without the script."""

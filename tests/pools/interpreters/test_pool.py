@@ -1,0 +1,77 @@
+"""The pool of an interpreter: its zygote is replaced, and no run is lost or doubled by that."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.pools.interpreters.warm import LIMITS, PATIENT, command_of, package, ready, until_ready
+from wharfinger.pools.interpreters.pool import open_interpreter_pool
+from wharfinger.pools.interpreters.scripts import Interpreter
+
+
+async def test_it_keeps_the_wanted_number_of_workers_ready() -> None:
+    async with open_interpreter_pool(Interpreter(sys.executable, ()), 3, None) as pool:
+        await until_ready(pool, 3)
+        found = pool.snapshot()
+        assert (found.ready, found.waiting, pool.serves) == (3, 0, True)
+
+
+async def test_a_worker_that_was_killed_is_replaced() -> None:
+    async with open_interpreter_pool(Interpreter(sys.executable, ()), 2, None) as pool:
+        await until_ready(pool, 2)
+        before = set(pool._workers._idle)
+        idle = next(iter(pool._workers._idle.values())).idle
+        os.kill(idle.child.mark.pid, signal.SIGKILL)
+        with trio.fail_after(PATIENT):
+            while set(pool._workers._idle) == before or pool.snapshot().ready < 2:
+                await trio.sleep(0.002)
+
+
+async def test_a_zygote_killed_under_load_is_replaced_and_no_run_is_lost_or_doubled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wharfinger.pools.interpreters.pool.RESTART_S", 0.005)
+    script = package(
+        tmp_path / "package", "import os\nos.close(os.open('ran', os.O_CREAT | os.O_EXCL | os.O_WRONLY))\nprint('done')"
+    )
+    ended: list[bool] = []
+    async with ready(command_of(package(tmp_path / "plain", "pass"), tmp_path / "first"), 2) as starts:
+        (pool,) = starts.pools()
+        limiter = trio.CapacityLimiter(6)
+
+        async def run(number: int) -> None:
+            async with limiter:
+                outcome = await starts.run(command_of(script, tmp_path / f"run{number}"), LIMITS)
+            ended.append(outcome.ok and outcome.stdout == b"done\n")
+            if number % 8 == 3 and pool.zygote_pid:
+                os.kill(pool.zygote_pid, signal.SIGKILL)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(60):
+                nursery.start_soon(run, number)
+        assert ended == [True] * 60
+        assert pool.restarts >= 1
+        assert starts.warm > 10
+        with trio.fail_after(PATIENT):
+            while not pool.serves:
+                await trio.sleep(0.002)
+        await until_ready(pool, 2)
+        assert (await starts.run(command_of(script, tmp_path / "last"), LIMITS)).ok
+    assert len(list(tmp_path.glob("run*/ran"))) == 60
+
+
+async def test_an_interpreter_that_cannot_serve_is_given_up(tmp_path: Path) -> None:
+    (tmp_path / "argparse.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(100,), daemon=True).start()\n"
+    )
+    interpreter = Interpreter(sys.executable, (("PYTHONPATH", str(tmp_path)),))
+    async with open_interpreter_pool(interpreter, 1, None) as pool:
+        with trio.fail_after(PATIENT):
+            while not pool.unfit:
+                await trio.sleep(0.002)
+        assert "has started a thread" in pool.unfit
+        assert (pool.serves, pool.restarts) == (False, 0)
