@@ -27,6 +27,7 @@ PARTS: Final = (
     "packages",
     "hooks",
     "hook_path",
+    "pools",
     "monitors",
     "watches",
     "httpd",

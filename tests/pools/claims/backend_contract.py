@@ -1,7 +1,7 @@
 """What every backend of the claim scheduler does. A test class derives from it and opens its backend with three idle members."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from abc import ABC, abstractmethod
+from contextlib import AbstractAsyncContextManager
 from typing import Generic
 
 import pytest
@@ -11,14 +11,12 @@ from wharfinger.pools.claims.backend import Backend, Claimed, ConflictError, Pri
 from wharfinger.pools.claims.events import Lost, Member, Seen
 
 
-class BackendContract(Generic[Spec, Prize]):
+class BackendContract(ABC, Generic[Spec, Prize]):
     """Derive, and say how it is opened."""
 
-    @asynccontextmanager
-    async def opened(self) -> AsyncGenerator[tuple[Backend[Spec, Prize], Spec]]:
+    @abstractmethod
+    def opened(self) -> AbstractAsyncContextManager[tuple[Backend[Spec, Prize], Spec]]:
         """A backend with three idle members, none of which was shown yet, and something to claim them for."""
-        raise NotImplementedError
-        yield
 
     async def test_the_first_changes_show_all_members_and_the_second_none(self) -> None:
         async with self.opened() as (backend, _):

@@ -1,7 +1,6 @@
 """The numbers of a pool."""
 
 import trio
-
 import trio.abc
 
 from tests.pools.claims.fake_backend import FakeBackend

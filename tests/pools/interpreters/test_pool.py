@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.pools.interpreters.warm import LIMITS, PATIENT, command_of, package, ready, until_ready
+from tests.pools.interpreters.warm import LIMITS, command_of, package, ready, until, until_ready
 from wharfinger.pools.interpreters.pool import open_interpreter_pool
 from wharfinger.pools.interpreters.scripts import Interpreter
 
@@ -26,9 +26,7 @@ async def test_a_worker_that_was_killed_is_replaced() -> None:
         before = set(pool._workers._idle)
         idle = next(iter(pool._workers._idle.values())).idle
         os.kill(idle.child.mark.pid, signal.SIGKILL)
-        with trio.fail_after(PATIENT):
-            while set(pool._workers._idle) == before or pool.snapshot().ready < 2:
-                await trio.sleep(0.002)
+        await until(lambda: set(pool._workers._idle) != before and pool.snapshot().ready == 2)
 
 
 async def test_a_zygote_killed_under_load_is_replaced_and_no_run_is_lost_or_doubled(
@@ -56,9 +54,7 @@ async def test_a_zygote_killed_under_load_is_replaced_and_no_run_is_lost_or_doub
         assert ended == [True] * 60
         assert pool.restarts >= 1
         assert starts.warm > 10
-        with trio.fail_after(PATIENT):
-            while not pool.serves:
-                await trio.sleep(0.002)
+        await until(lambda: pool.serves)
         await until_ready(pool, 2)
         assert (await starts.run(command_of(script, tmp_path / "last"), LIMITS)).ok
     assert len(list(tmp_path.glob("run*/ran"))) == 60
@@ -70,8 +66,6 @@ async def test_an_interpreter_that_cannot_serve_is_given_up(tmp_path: Path) -> N
     )
     interpreter = Interpreter(sys.executable, (("PYTHONPATH", str(tmp_path)),))
     async with open_interpreter_pool(interpreter, 1, None) as pool:
-        with trio.fail_after(PATIENT):
-            while not pool.unfit:
-                await trio.sleep(0.002)
+        await until(lambda: pool.unfit)
         assert "has started a thread" in pool.unfit
         assert (pool.serves, pool.restarts) == (False, 0)

@@ -1,7 +1,6 @@
 """Running commands warm where that is possible, and cold otherwise; and what is left after many of them."""
 
 import gc
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.pools.interpreters.warm import LIMITS, PATIENT, command_of, package, ready, until_ready
+from tests.pools.interpreters.warm import LIMITS, PATIENT, command_of, descriptors, package, ready, until, until_ready
 from wharfinger.pools.interpreters.warm_start import open_warm_starts
 from wharfinger.process.command import Command, Ending, Limits, Sinks
 from wharfinger.process.errors import SpawnError
@@ -122,8 +121,7 @@ async def test_the_pool_of_an_idle_interpreter_is_closed(tmp_path: Path, monkeyp
         starts.pools()[0].used_at = trio.current_time()
         starts._nursery.cancel_scope.cancel()
         with trio.CancelScope(shield=True):
-            while starts._pools:
-                await trio.sleep(0.002)
+            await until(lambda: not starts._pools)
         assert below() == set()
 
 
@@ -151,7 +149,7 @@ async def test_many_runs_leave_no_process_descriptor_or_row(tmp_path: Path) -> N
     with open_ledger(tmp_path / "journal") as ledger:
         async with ready(command_of(scripts["good"], tmp_path / "first"), 2, ledger) as starts:
             gc.collect()
-            descriptors, children = set(os.listdir("/proc/self/fd")), len(below())
+            opened, children = len(descriptors()), len(below())
             rows = len(ledger.entries())
             for number in range(12):
                 async with trio.open_nursery() as nursery:
@@ -166,6 +164,6 @@ async def test_many_runs_leave_no_process_descriptor_or_row(tmp_path: Path) -> N
             await until_ready(starts.pools()[0], 2)
             assert starts.warm > 40
             assert (len(below()), len(ledger.entries())) == (children, rows)
-            assert len(os.listdir("/proc/self/fd")) == len(descriptors)
+            assert len(descriptors()) == opened
         assert ledger.entries() == ()
     assert below() == set()

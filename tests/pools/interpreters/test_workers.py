@@ -14,6 +14,7 @@ import trio
 import trio.testing
 
 from tests.pools.claims.backend_contract import BackendContract, shown
+from tests.pools.interpreters.warm import descriptors
 from wharfinger.pools.claims.backend import Backend, ConflictError
 from wharfinger.pools.claims.events import Lost
 from wharfinger.pools.interpreters.scripts import Interpreter, warm_start
@@ -141,7 +142,7 @@ async def test_packages_in_the_home_are_refused(tmp_path: Path) -> None:
             with pytest.raises(RefusedError, match="packages"):
                 await workers.claim(shown(workers)[0], Job(command, LIMITS, job.start))
         else:  # an environment without packages of users: nothing to find
-            assert await workers.claim(shown(workers)[0], Job(command, LIMITS, job.start))
+            await workers.claim(shown(workers)[0], Job(command, LIMITS, job.start))
 
 
 async def test_limits_of_the_kernel_hold(tmp_path: Path) -> None:
@@ -149,8 +150,8 @@ async def test_limits_of_the_kernel_hold(tmp_path: Path) -> None:
         wall_s=60.0, stdout_bytes=10_000, memory_bytes=10**9, processes=500, open_files=99, file_bytes=10**6
     )
     text = (
-        "import json, resource\n"
-        "print(json.dumps([resource.getrlimit(getattr(resource, 'RLIMIT_' + each)) for each in ('AS', 'NPROC', 'NOFILE', 'FSIZE')]))"
+        "import json, resource\nkinds = ('AS', 'NPROC', 'NOFILE', 'FSIZE')\n"
+        "print(json.dumps([resource.getrlimit(getattr(resource, 'RLIMIT_' + each)) for each in kinds]))"
     )
     async with opened(1) as workers:
         outcome = await run(workers, job_of(tmp_path, text, limits=limits))
@@ -189,10 +190,10 @@ async def test_what_a_script_started_in_a_session_of_its_own_is_found_and_ended(
 
 async def test_closing_ends_idle_workers_and_those_that_nobody_took(tmp_path: Path) -> None:
     with open_ledger(tmp_path / "journal") as ledger:
-        before = set(os.listdir("/proc/self/fd"))
+        before = descriptors()
         async with opened(3, ledger) as workers:
             pids = [idle.child.mark.pid for idle in (each.idle for each in workers._idle.values())]
             await workers.claim(shown(workers)[0], job_of(tmp_path, "import time\ntime.sleep(1000)"))
         assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
         assert ledger.entries() == ()
-        assert set(os.listdir("/proc/self/fd")) == before
+        assert descriptors() == before

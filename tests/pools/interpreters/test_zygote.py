@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.pools.interpreters.warm import descriptors, reap
 from wharfinger.pools.interpreters.scripts import Interpreter
 from wharfinger.pools.interpreters.zygote import Idle, Zygote, ZygoteError, open_zygote
 from wharfinger.process.ledger import ProcessLedger, open_ledger
@@ -34,7 +35,7 @@ async def forked(zygote: Zygote, ledger: ProcessLedger | None = None) -> AsyncGe
         idle.control.close()
         with trio.fail_after(20):
             await wait_zombie(idle.child.pidfd)
-        assert os.waitpid(idle.child.mark.pid, 0) == (idle.child.mark.pid, 0)
+        assert reap(idle.child.mark.pid) == 0
         idle.child.close()
         if ledger is not None:
             ledger.forget(idle.uid)
@@ -62,27 +63,27 @@ async def test_a_worker_outlives_its_zygote() -> None:
         idle = await zygote.fork()
         os.kill(zygote.pid, signal.SIGKILL)
         await zygote.wait()
-    assert os.waitid(os.P_PIDFD, idle.child.pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    assert Path(f"/proc/{idle.child.mark.pid}/cmdline").read_bytes()  # those that have ended have none
     idle.control.close()
     with trio.fail_after(20):
         await wait_zombie(idle.child.pidfd)
-    os.waitpid(idle.child.mark.pid, 0)
+    reap(idle.child.mark.pid)
     idle.child.close()
 
 
 async def test_a_dead_zygote_forks_nothing_and_leaves_nothing(ledger: ProcessLedger) -> None:
-    before = set(os.listdir("/proc/self/fd"))
+    before = descriptors()
     async with open_zygote(PYTHON, ledger) as zygote:
         os.kill(zygote.pid, signal.SIGKILL)
         await zygote.wait()
         with pytest.raises(ZygoteError, match="has ended"):
             await zygote.fork()
     assert ledger.entries() == ()
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert descriptors() == before
 
 
 async def test_a_cancelled_fork_leaves_nothing(ledger: ProcessLedger) -> None:
-    before = set(os.listdir("/proc/self/fd"))
+    before = descriptors()
     async with open_zygote(PYTHON, ledger) as zygote:
         entries = ledger.entries()
         with trio.CancelScope() as scope:
@@ -94,9 +95,9 @@ async def test_a_cancelled_fork_leaves_nothing(ledger: ProcessLedger) -> None:
             return
         with trio.fail_after(20):
             await wait_zombie(idle.child.pidfd)
-        os.waitpid(idle.child.mark.pid, 0)
+        reap(idle.child.mark.pid)
         idle.child.close()
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert descriptors() == before
 
 
 async def test_an_interpreter_that_does_not_start_is_reported_with_its_words(tmp_path: Path) -> None:

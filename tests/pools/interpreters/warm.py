@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -50,12 +50,27 @@ def command_of(script: Path, cwd: Path) -> Command:
     return Command((str(script), "first", "second word"), cwd, environment)
 
 
+def descriptors() -> set[str]:
+    """The open descriptors of this process."""
+    return {path.name for path in Path("/proc/self/fd").iterdir()}
+
+
+def reap(pid: int) -> int:
+    """Reap a child that has ended; its status."""
+    return os.waitpid(pid, 0)[1]
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until something holds that nothing reports."""
+    with trio.fail_after(PATIENT):
+        while not condition():  # noqa: ASYNC110 - other processes, and pools that report to their own tasks
+            await trio.sleep(0.002)
+
+
 async def until_ready(pool: InterpreterPool, size: int) -> None:
     """Wait until so many workers are idle."""
-    with trio.fail_after(PATIENT):
-        while pool.snapshot().ready < size:
-            assert not pool.unfit
-            await trio.sleep(0.002)
+    await until(lambda: pool.snapshot().ready >= size or pool.unfit)
+    assert not pool.unfit
 
 
 @asynccontextmanager
@@ -63,8 +78,6 @@ async def ready(command: Command, size: int = 1, ledger: ProcessLedger | None = 
     """The way to start scripts, with the pool of this one's interpreter ready; the command itself has run cold."""
     async with open_warm_starts(size, ledger) as starts:
         await starts.run(command, LIMITS)
-        with trio.fail_after(PATIENT):
-            while not starts.pools():
-                await trio.sleep(0.002)
+        await until(starts.pools)
         await until_ready(starts.pools()[0], size)
         yield starts

@@ -15,13 +15,15 @@ from tests.runtime.tasks.test_hook_runs import hooked
 pytestmark = pytest.mark.unmeasured
 
 WATCHING = (
-    "configVersion: v1\\nkubernetes:\\n- {name: maps, apiVersion: v1, kind: ConfigMap, nameSelector: {matchNames: [watched]}}\\n"
+    "configVersion: v1\\nkubernetes:\\n"
+    "- {name: maps, apiVersion: v1, kind: ConfigMap, nameSelector: {matchNames: [watched]}}\\n"
 )
 
 
 def python(config: str, body: str) -> str:
     """A hook: its configuration, and what it does."""
-    return f"#!{sys.executable}\nimport os, sys\nif sys.argv[1:] == ['--config']:\n    print('{config}')\n    sys.exit()\n{body}\n"
+    asked = f"if sys.argv[1:] == ['--config']:\n    print('{config}')\n    sys.exit()\n"
+    return f"#!{sys.executable}\nimport os, sys\n{asked}{body}\n"
 
 
 def config_map(value: str) -> str:

@@ -262,6 +262,7 @@ def _rehearse(zygote: Zygote) -> None:
     os.environ.clear()
     os.environ.update(environment)
     _check(zygote, __file__)
+    _find_user_site()
     names = {"__builtins__": zygote.main_names["__builtins__"]}
     exec(compile(_REHEARSAL, "<rehearsal>", "exec", dont_inherit=True), names)  # noqa: S102 - our own
     gc.collect()
