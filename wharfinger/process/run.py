@@ -92,7 +92,7 @@ async def start(
 
     for attempt in range(SPAWN_TRIES):
         try:
-            return await _in_thread(begin)
+            return await in_thread(begin)
         except FileBusyError:
             if attempt == SPAWN_TRIES - 1:
                 raise
@@ -100,7 +100,7 @@ async def start(
     raise AssertionError("the last attempt returns or raises")
 
 
-async def _in_thread(function: Callable[[], _T]) -> _T:
+async def in_thread(function: Callable[[], _T]) -> _T:
     """Run something that blocks. Own limiter: callers bound how many run, and a shared one could be held by others."""
     return await trio.to_thread.run_sync(function, limiter=trio.CapacityLimiter(1))
 
@@ -187,7 +187,7 @@ class Run:
                 self._give_up()
         if ledger is not None and self.returncode is not None and self.swept.left == 0:
             with suppress(LedgerError):  # a row too many does no harm: no process has its token
-                await _in_thread(lambda: ledger.forget(self.child.mark.token))
+                await in_thread(lambda: ledger.forget(self.child.mark.token))
 
     async def _conduct(self, pipes: int) -> Ended | Stuck:
         """Run the loop between the machine and the world: an effect, an event, a step."""

@@ -17,9 +17,8 @@ import trio
 from wharfinger.pools.claims.backend import Claimed, ClaimError, ConflictError
 from wharfinger.pools.claims.events import Lost, Member, Seen
 from wharfinger.pools.interpreters.scripts import WarmStart
-from wharfinger.pools.interpreters.zygote import Idle
+from wharfinger.pools.interpreters.zygote import Idle, forget
 from wharfinger.process.command import Command, Limits
-from wharfinger.process.errors import LedgerError
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.proc_stat import MARKER, marker_value
 from wharfinger.process.run import Run, wait_zombie
@@ -219,9 +218,7 @@ class WarmWorkers:
             await wait_zombie(idle.child.pidfd)
             os.waitpid(idle.child.mark.pid, 0)  # noqa: ASYNC222 - it has ended
             idle.child.close()
-            if self._ledger is not None:
-                with suppress(LedgerError):  # a row too many does no harm: no process has its token
-                    self._ledger.forget(idle.uid)
+            await forget(self._ledger, idle.uid)
 
 
 async def end_child(child: Adopted, ledger: ProcessLedger | None) -> None:

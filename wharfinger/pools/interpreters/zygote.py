@@ -23,6 +23,7 @@ from wharfinger.process.command import Command
 from wharfinger.process.descendants import Mark, read_stat
 from wharfinger.process.errors import LedgerError
 from wharfinger.process.ledger import ProcessLedger
+from wharfinger.process.run import in_thread
 from wharfinger.process.spawn import Adopted
 from wharfinger.process.worker import Worker, open_worker
 
@@ -77,14 +78,13 @@ class Zygote:
         Cancelled, it has finished what it began, and ended the worker.
         """
         token = secrets.token_hex(16)
-        if self._ledger is not None:
-            self._ledger.intend(token)
+        ledger = self._ledger
+        if ledger is not None:
+            await in_thread(lambda: ledger.intend(token))
         try:
             return await self._forked(token)
         except BaseException:
-            if self._ledger is not None:
-                with suppress(LedgerError):
-                    self._ledger.forget(token)
+            await forget(ledger, token)
             raise
 
     async def _forked(self, token: str) -> Idle:
@@ -127,8 +127,8 @@ class Zygote:
             stat = read_stat(pid) if pid else None
             if stat is None:
                 raise ZygoteError("the zygote has ended, or forked no worker in time")
-            if self._ledger is not None:
-                self._ledger.complete(token, pid, stat.start_ticks)
+            if (ledger := self._ledger) is not None:
+                await in_thread(lambda: ledger.complete(token, pid, stat.start_ticks))
             pidfd = os.pidfd_open(pid)
         except BaseException:
             control.close()  # the worker ends by that
@@ -161,6 +161,13 @@ async def open_zygote(interpreter: Interpreter, ledger: ProcessLedger | None) ->
                 line = await _packet(own)
             _check(_read(line), worker)
             yield Zygote(worker, own, ledger)
+
+
+async def forget(ledger: ProcessLedger | None, token: str) -> None:
+    """Remove the row of a worker that is dead. Shielded; a row too many does no harm: no process has its token."""
+    if ledger is not None:
+        with trio.CancelScope(shield=True), suppress(LedgerError):
+            await in_thread(lambda: ledger.forget(token))
 
 
 def _read(line: bytes) -> Mapping[str, object]:

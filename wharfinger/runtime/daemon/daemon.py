@@ -325,6 +325,8 @@ async def _open_runtime(
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, looking.open, engine)
         renderer = CachingRenderer(helm, state / "renders")
 
+        kept_warm = warm if config.warm_hooks else None
+
         def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
             return Tools(
                 open_source=partial(open_source, patience=Patience(least=config.least_speed)),
@@ -339,7 +341,7 @@ async def _open_runtime(
                     environment=inherited,
                     cluster=access,
                     containment=config.containment,
-                    warm=warm if config.warm_hooks else None,
+                    warm=kept_warm,
                 ),
                 config_reader=ProcessConfigReader(ledger, environment=inherited, containment=config.containment),
                 filters=filters,
@@ -352,6 +354,7 @@ async def _open_runtime(
                 on_startup=config.on_startup,
                 synchronization=config.synchronization,
                 hook_credentials=config.hook_credentials,
+                warm=kept_warm,
             )
 
         async with (
