@@ -1,6 +1,6 @@
 """The scheduler over a backend in memory: the cases of the specification (C.9, C.12), and the defects that it names (C.13).
 
-`test_cases.py` has the table of the cases.
+`tests/spec_pool_cases.py` has the table of the cases.
 """
 
 import math

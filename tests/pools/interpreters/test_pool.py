@@ -11,6 +11,7 @@ import trio
 from tests.pools.interpreters.warm import LIMITS, command_of, package, ready, until, until_ready
 from wharfinger.pools.interpreters.pool import open_interpreter_pool
 from wharfinger.pools.interpreters.scripts import Interpreter
+from wharfinger.pools.interpreters.zygote import Idle
 
 
 async def test_it_keeps_the_wanted_number_of_workers_ready() -> None:
@@ -69,3 +70,24 @@ async def test_an_interpreter_that_cannot_serve_is_given_up(tmp_path: Path) -> N
         await until(lambda: pool.unfit)
         assert "has started a thread" in pool.unfit
         assert (pool.serves, pool.restarts) == (False, 0)
+
+
+async def test_workers_are_forked_for_demand_and_never_more(tmp_path: Path) -> None:
+    """One for each run, and the wanted number of idle ones: the number that is there now is not what it counts from."""
+    script = package(tmp_path / "package", "pass")
+    async with ready(command_of(package(tmp_path / "plain", "pass"), tmp_path / "first"), 2) as starts:
+        (pool,) = starts.pools()
+        forked: list[str] = []
+        add = pool._workers.add
+
+        def counting(idle: Idle) -> None:
+            forked.append(idle.uid)
+            add(idle)
+
+        pool._workers.add = counting  # type: ignore[method-assign]
+        for burst in range(3):
+            async with trio.open_nursery() as nursery:
+                for number in range(10):
+                    nursery.start_soon(starts.run, command_of(script, tmp_path / f"run{burst}.{number}"), LIMITS)
+        await until_ready(pool, 2)
+        assert (starts.warm, len(forked), pool.snapshot().ready) == (30, 30, 2)

@@ -111,8 +111,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=_workers,
         default=0,
         metavar="N",
-        help="keep N idle workers for each interpreter of Python hooks, which take about 20 MB and 3 MB for each worker; hooks that "
-        "cannot use one are started as without this option (default: 0, each run is a new process)",
+        help="keep N idle workers for each interpreter of Python hooks, which take about 20 MB, and 3 MB for each worker; hooks "
+        "that cannot use one are started as without this option (default: 0, each run is a new process)",
     )
 
 
