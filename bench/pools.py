@@ -1,5 +1,6 @@
 """Pools: scripts and hooks of Python that are started warm against new processes, and the claim scheduler under load."""
 
+import gc
 import os
 import statistics
 import sys
@@ -50,6 +51,8 @@ HOOK: Final = (
 
 def measure(long: bool) -> Iterator[Ratio]:
     """Scripts, a hook's whole way, and claims."""
+    gc.collect()
+    gc.freeze()  # as the daemon does when it has started
     yield trio.run(_script, "a script that does nothing", "pass", 0.8)
     yield trio.run(_script, "a script with ten imports", IMPORTS, 0.2)
     yield trio.run(_path)

@@ -91,3 +91,15 @@ async def test_workers_are_forked_for_demand_and_never_more(tmp_path: Path) -> N
                     nursery.start_soon(starts.run, command_of(script, tmp_path / f"run{burst}.{number}"), LIMITS)
         await until_ready(pool, 2)
         assert (starts.warm, len(forked), pool.snapshot().ready) == (30, 30, 2)
+
+
+async def test_an_interpreter_that_does_not_start_is_given_up_after_some_attempts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("wharfinger.pools.interpreters.pool.RESTART_S", 0.001)
+    interpreter = Interpreter(sys.executable, (("PYTHONHOME", str(tmp_path)),))
+    async with open_interpreter_pool(interpreter, 1, None) as pool:
+        await until(lambda: pool.unfit)
+        assert "did not start" in pool.unfit
+        assert (pool.serves, pool.restarts) == (False, 4)
+    assert caplog.text.count("is replaced in") == 4

@@ -27,6 +27,8 @@ CLAIM_S: Final = 2.0
 RESTART_S: Final = 0.1
 """The pause before a zygote that ended is replaced; twice as long after each further end, up to RESTART_MAX_S."""
 RESTART_MAX_S: Final = 60.0
+MAX_FAILED_STARTS: Final = 5
+"""An interpreter that could not be started so many times in a row is given up, until its pool is opened again."""
 SOUND_S: Final = 30.0
 """A zygote that served as long as this was sound, and its end is the first one again."""
 _LIMITS: Final = PoolLimits(waiting=256, in_flight=32, attempts=4)
@@ -46,6 +48,7 @@ class InterpreterPool:
         self.zygote_pid = 0
         self.restarts = 0
         self.used_at = trio.current_time()
+        self._started = False
         self._size = size
         self._workers = workers
         self._scheduler = scheduler
@@ -72,8 +75,9 @@ class InterpreterPool:
     async def keep(self, ledger: ProcessLedger | None) -> None:
         """Keep a zygote running, until it turns out that the interpreter is unfit."""
         pause = RESTART_S
+        failed_starts = 0
         while not self.unfit:
-            begun = trio.current_time()
+            begun, self._started = trio.current_time(), False
             problem: Exception | None = None
             try:
                 async with open_zygote(self.interpreter, ledger) as zygote:
@@ -82,7 +86,8 @@ class InterpreterPool:
                 problem = _first(errors)
             finally:
                 self.zygote_pid = 0
-            if isinstance(problem, ZygoteError) and problem.lasting:
+            failed_starts = 0 if self._started else failed_starts + 1
+            if failed_starts == MAX_FAILED_STARTS or (isinstance(problem, ZygoteError) and problem.lasting):
                 self.unfit = str(problem)
                 log.info("scripts of %s are not started warm: %s", self.interpreter.program, problem)
                 return
@@ -95,7 +100,7 @@ class InterpreterPool:
 
     async def _serve(self, zygote: Zygote) -> None:
         """Fork workers as they are needed, until the zygote ends."""
-        self.zygote_pid = zygote.pid
+        self.zygote_pid, self._started = zygote.pid, True
         async with trio.open_nursery() as nursery:
 
             async def watch() -> None:

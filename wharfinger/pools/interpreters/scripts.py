@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.process.command import Command
+from wharfinger.process.errors import SpawnError
+from wharfinger.process.launcher import check
 
 READ_AT_START: Final = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_TUNABLES", "OPENSSL_", "__PYVENV_")
 """The beginnings of the names of variables that an interpreter, or a library below it, reads when it starts."""
@@ -47,7 +49,9 @@ def warm_start(command: Command) -> WarmStart | None:
         return None
     try:
         found = _script_of(command)
-    except (OSError, ValueError):
+        if found is not None and command.user is not None:
+            check(command, Path(command.argv[0]))
+    except (OSError, ValueError, SpawnError):
         return None  # the start of the process reports what is wrong
     if found is None:
         return None

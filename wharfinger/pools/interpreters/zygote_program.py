@@ -265,7 +265,11 @@ def _rehearse(zygote: Zygote) -> None:
     _find_user_site()
     names = {"__builtins__": zygote.main_names["__builtins__"]}
     exec(compile(_REHEARSAL, "<rehearsal>", "exec", dont_inherit=True), names)  # noqa: S102 - our own
+    _clear(names)
+    del names
+    _flush()
     gc.collect()
+    _has_an_end_left()
 
 
 def _job(control: socket.socket) -> Job | None:
@@ -482,25 +486,32 @@ def _take_apart(zygote: Zygote) -> bool:
         if hasattr(sys, name):
             setattr(sys, name, None)
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
-    own = [
-        (name, zygote.reference(module))
-        for name, module in cast("dict[str, types.ModuleType | None]", sys.modules).items()
-        if module is not None and (name not in zygote.all or name == "__main__")
-    ]
+    own = [("__main__", zygote.reference(sys.modules["__main__"]))]
+    for name in reversed(sys.modules):  # the newest first; to touch those of the zygote would copy their memory
+        if name in zygote.all:
+            break
+        module = sys.modules[name]
+        if module is not None:
+            own.insert(1, (name, zygote.reference(module)))
+        del module
     loaded = cast("dict[str, object]", sys.modules)
     for name, _ in own:
         loaded[name] = None
     gc.collect()
     for _, reference in reversed(own):
-        module = reference()
-        if module is not None:
-            _clear(vars(module))
-        del module
+        if (left := reference()) is not None:
+            _clear(vars(left))
+        del left
     gc.collect()
+    return not _has_an_end_left()
+
+
+def _has_an_end_left() -> bool:
+    """Return whether any object since the start of the worker has an end of its own."""
     for each in gc.get_objects():
         if hasattr(type(each), "__del__"):
-            return False
-    return True
+            return True
+    return False
 
 
 def _clear(names: dict[str, object]) -> None:
