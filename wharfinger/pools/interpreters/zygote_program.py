@@ -308,7 +308,8 @@ def _prepare(zygote: Zygote, job: Job) -> None:
     script = job["argv"][0]
     _check(zygote, script)
     sys.argv[:] = job["argv"]
-    sys.orig_argv[:] = [*job["interpreter"], *job["argv"]]
+    if hasattr(sys, "orig_argv"):  # Python 3.10
+        sys.orig_argv[:] = [*job["interpreter"], *job["argv"]]
     if not getattr(sys.flags, "safe_path", False):
         sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
     if os.environ.get("HOME") != zygote.home:
@@ -366,9 +367,9 @@ def _run(zygote: Zygote, script: str, source: bytes) -> None:
     caught = _caught(code, names)
     _flush()
     if isinstance(caught, SystemExit):
-        status = _status_of(caught.code)
+        status = _status_of(zygote, caught.code)
     else:
-        status = 0 if caught is None else _report(caught)
+        status = 0 if caught is None else _report(zygote, caught)
         names.pop("__file__", None)
         names.pop("__cached__", None)
     del names, code
@@ -404,12 +405,17 @@ def _run_file(zygote: Zygote, script: str) -> None:
         sys.exit(1)
 
 
-def _status_of(code: object) -> int:
-    """Return the exit status for the code of a SystemExit; anything that is not a number is printed."""
+def _status_of(zygote: Zygote, code: object) -> int:
+    """Return the exit status for the code of a SystemExit; anything that is not a number is printed.
+
+    A number beyond those of C is left to the interpreter, which ends at once: its versions differ in what they make of it.
+    """
     if code is None:
         return 0
     if isinstance(code, int):
-        return code & 0xFF if -(2**63) <= code < 2**63 else 0xFF
+        if not -(2**63) <= code < 2**63:
+            zygote.run_string(b"raise SystemExit(%d)" % code)
+        return code & 0xFF
     try:
         print(code, file=sys.stderr)
     except Exception:  # noqa: BLE001, S110 - as the interpreter does
@@ -417,14 +423,14 @@ def _status_of(code: object) -> int:
     return 1
 
 
-def _report(error: BaseException) -> int:
+def _report(zygote: Zygote, error: BaseException) -> int:
     """Print an exception that nothing has caught; the exit status."""
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
     if sys.version_info >= (3, 12):
         sys.last_exc = error
     second = _caught_from_hook(error)
     if isinstance(second, SystemExit):
-        return _status_of(second.code)
+        return _status_of(zygote, second.code)
     if second is not None:
         print("Error in sys.excepthook:", file=sys.stderr)
         sys.__excepthook__(type(second), second, second.__traceback__)
