@@ -53,8 +53,8 @@ def measure(long: bool) -> Iterator[Ratio]:
     """Scripts, a hook's whole way, and claims."""
     gc.collect()
     gc.freeze()  # as the daemon does when it has started
-    yield trio.run(_script, "a script that does nothing", "pass", 0.8)
-    yield trio.run(_script, "a script with ten imports", IMPORTS, 0.2)
+    yield trio.run(_script, "a script that does nothing", "pass", 0.5)
+    yield trio.run(_script, "a script with ten imports", IMPORTS, 0.15)
     yield trio.run(_path)
     yield trio.run(_throughput)
     yield trio.run(_latency)
@@ -106,7 +106,7 @@ async def _path() -> Ratio:
     async with open_warm_starts(WORKERS, None) as starts:
         warm_s, cold_s = await _path_of(starts), await _path_of(None)
         assert starts.warm >= RUNS * ROUNDS, "hooks were not warm"
-    return Ratio("pools", "Python hook, event to patch, warm", "each run a new process", warm_s, cold_s, 0.5)
+    return Ratio("pools", "Python hook, event to patch, warm", "each run a new process", warm_s, cold_s, 0.25)
 
 
 async def _path_of(starts: WarmStarts | None) -> float:
