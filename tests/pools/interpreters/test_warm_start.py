@@ -96,6 +96,7 @@ async def test_deadlines_outputs_and_cancellation_are_those_of_any_child(tmp_pat
         )
         assert (outcome.ending, outcome.stdout) == (Ending.OUTPUT_LIMIT, b"x" * 10)
         begun = trio.Event()
+        await until_ready(starts.pools()[0], 3)
         children = below()
         with trio.CancelScope() as scope:
             async with trio.open_nursery() as nursery:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,10 +34,10 @@ def job_of(folder: Path, text: str, user: User | None = None, limits: Limits = L
     script = folder / "hook"
     script.write_text(f"#!{sys.executable}\n{text}\n")
     script.chmod(0o755)
-    command = Command((str(script),), folder, {"A": "1"}, user=user)
+    command = Command((str(script),), folder, {"A": "1"})
     start = warm_start(command)
     assert start is not None
-    return Job(command, limits, start)
+    return Job(replace(command, user=user), limits, start)
 
 
 @asynccontextmanager
@@ -197,3 +198,11 @@ async def test_closing_ends_idle_workers_and_those_that_nobody_took(tmp_path: Pa
         assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
         assert ledger.entries() == ()
         assert descriptors() == before
+
+
+async def test_a_worker_that_its_pool_has_ended_cannot_be_taken(tmp_path: Path) -> None:
+    async with opened(1) as workers:
+        claimed = await workers.claim(shown(workers)[0], job_of(tmp_path, "import time\ntime.sleep(1000)"))
+        await workers.close()
+        with pytest.raises(ConflictError, match="closed"):
+            claimed.prize.take()

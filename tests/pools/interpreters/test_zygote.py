@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.pools.interpreters.warm import descriptors, reap
+from tests.pools.interpreters.warm import descriptors, reap, until
 from wharfinger.pools.interpreters.scripts import Interpreter
 from wharfinger.pools.interpreters.zygote import Idle, Zygote, ZygoteError, open_zygote
 from wharfinger.process.ledger import ProcessLedger, open_ledger
@@ -47,7 +47,9 @@ async def test_a_worker_is_a_child_of_this_process_in_a_session_of_its_own(ledge
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         assert [int(field) for field in fields[1:4]] == [os.getpid(), pid, pid]
         assert (idle.uid, pid) in {(entry.token, entry.pid) for entry in ledger.entries()}
-        assert len(list(Path(f"/proc/{pid}/fd").iterdir())) == 4
+        await until(
+            lambda: len(list(Path(f"/proc/{pid}/fd").iterdir())) == 4
+        )  # the standard three, and the control socket
 
 
 async def test_a_worker_has_its_own_token_and_not_the_zygotes() -> None:

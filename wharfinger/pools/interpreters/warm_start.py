@@ -12,6 +12,7 @@ from typing import Final
 
 import trio
 
+from wharfinger.pools.claims.backend import ConflictError
 from wharfinger.pools.claims.scheduler import NoMemberError, PoolFullError
 from wharfinger.pools.interpreters.pool import InterpreterPool, open_interpreter_pool
 from wharfinger.pools.interpreters.scripts import Interpreter, WarmStart, warm_start
@@ -40,7 +41,6 @@ class WarmStarts:
         self._nursery = nursery
         self._pools: dict[Interpreter, InterpreterPool | None] = {}
         self._never: OrderedDict[str, None] = OrderedDict()
-        self._files = trio.CapacityLimiter(8)
 
     def pools(self) -> tuple[InterpreterPool, ...]:
         """Return the pools that are open."""
@@ -70,14 +70,14 @@ class WarmStarts:
             self._remember_cold(key)
         elif (pool := self._pool(start.interpreter)) is not None and pool.serves:
             try:
-                handed = await pool.claim(Job(command, limits, start))
-            except (PoolFullError, NoMemberError) as error:
+                child = (await pool.claim(Job(command, limits, start))).take()
+            except (PoolFullError, NoMemberError, ConflictError) as error:
                 log.debug("%s is started as a new process: %s", command.argv[0], error.__cause__ or error)
                 if isinstance(error.__cause__, RefusedError):
                     self._remember_cold(key)
             else:
                 self.warm += 1
-                return await conduct(handed.take(), command, limits, sinks=sinks, ledger=self._ledger)
+                return await conduct(child, command, limits, sinks=sinks, ledger=self._ledger)
         self.cold += 1
         return await run_child(command, limits, sinks=sinks, ledger=self._ledger)
 

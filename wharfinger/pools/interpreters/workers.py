@@ -90,7 +90,7 @@ class Handed:
         self._child = child
 
     def take(self) -> Adopted:
-        """Return the child, which now belongs to the caller."""
+        """Return the child, which now belongs to the caller. Raises ConflictError if it was ended by the close of its pool."""
         return self._workers.release(self._child)
 
 
@@ -152,8 +152,9 @@ class WarmWorkers:
             await end_child(child, self._ledger)
 
     def release(self, child: Adopted) -> Adopted:
-        """Forget a worker that was handed over."""
-        del self._handed[child.mark.token]
+        """Forget a worker that was handed over. Raises ConflictError if the backend has ended it."""
+        if self._handed.pop(child.mark.token, None) is None:
+            raise ConflictError("the pool was closed, and the worker ended")
         return child
 
     async def close(self) -> None:
