@@ -29,6 +29,7 @@ PARTS: Final = (
     "packages",
     "hooks",
     "hook_path",
+    "pools",
     "monitors",
     "watches",
     "httpd",

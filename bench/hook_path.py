@@ -77,12 +77,12 @@ async def _measure(what: str, body: str, containment: Containment) -> Ratio:
             _Contained(
                 **{field.name: getattr(plain, field.name) for field in fields(plain)}, containment=containment
             ).open_world() as world,
-            _watching(world, script) as patched,
+            watching(world, script) as patched,
         ):
             bare = _bare(Path(folder), script)
             rows: list[tuple[float, float]] = []
             for number in range(1 + ROUNDS):
-                ours = [await _event(world, patched, f"{number}.{run}") for run in range(RUNS)]
+                ours = [await event_time(world, patched, f"{number}.{run}") for run in range(RUNS)]
                 theirs = [await _timed(bare) for _ in range(RUNS)]
                 rows.append((median(ours), median(theirs)))
             ours_s, theirs_s = (median(column) for column in zip(*rows[1:], strict=True))
@@ -90,7 +90,7 @@ async def _measure(what: str, body: str, containment: Containment) -> Ratio:
 
 
 @asynccontextmanager
-async def _watching(world: World, script: str) -> AsyncIterator[Informer]:
+async def watching(world: World, script: str) -> AsyncIterator[Informer]:
     """A package with the hook, up and idle, and who sees what it patches."""
     await world.repository()
     await world.push_folder(hooked(world.folder / "hooked", {"hook.sh": script}), "hooked", "1.0.0")
@@ -103,7 +103,7 @@ async def _watching(world: World, script: str) -> AsyncIterator[Informer]:
         yield informer
 
 
-async def _event(world: World, patched: Informer, at: str) -> float:
+async def event_time(world: World, patched: Informer, at: str) -> float:
     data: JsonObject = {"data": {"at": at}}
     with trio.fail_after(60), patched.changes() as changes:
         await world.client.merge_patch(WATCHED, data)

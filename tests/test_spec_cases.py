@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests import spec_apply_cases, spec_table_cases
+from tests import spec_apply_cases, spec_pool_cases, spec_table_cases
 from tests.spec_cases import SUITES, Coverage, Elsewhere
 from tests.spec_names import NAMES, TEST_LIST, WEAKNESSES_OF_TABLES
 from tests.spec_weaknesses import MUST_HAVE_A_TEST, WEAKNESSES
@@ -27,7 +27,7 @@ ENGINE: Final[dict[str, dict[str, Coverage]]] = {
     "8.9 endpoints": spec_apply_cases.ENDPOINTS,
 }
 """The suites of the apply engine, which are held against the names of all their cases."""
-ALL: Final = SUITES | ENGINE
+ALL: Final = SUITES | ENGINE | spec_pool_cases.POOLS
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -76,7 +76,7 @@ def test_no_case_of_the_reference_is_missing(suite: str) -> None:
 
 
 def test_every_suite_is_held_against_its_names() -> None:
-    assert len(ALL) == len(SUITES) + len(ENGINE)
+    assert len(ALL) == len(SUITES) + len(ENGINE) + len(spec_pool_cases.POOLS)
     assert list(ENGINE) == list(NAMES)
     assert all(len(set(names)) == len(names) for names in NAMES.values())
     assert set(TEST_LIST) - {name for cases in SUITES.values() for name in cases} == set()
@@ -85,6 +85,14 @@ def test_every_suite_is_held_against_its_names() -> None:
 def test_every_test_of_a_weakness_exists() -> None:
     assert list(missing(test for _, coverage in WEAKNESSES.values() for test in named_by(coverage))) == []
     assert list(missing(test for _, tests in spec_table_cases.WEAKNESSES.values() for test in tests)) == []
+
+
+def test_every_weakness_of_the_claim_scheduler_has_a_test() -> None:
+    """None of them is answered by a reason."""
+    assert list(spec_pool_cases.WEAKNESSES) == list(range(1, 13))
+    named = [named_by(coverage) for _, coverage in spec_pool_cases.WEAKNESSES.values()]
+    assert all(named)
+    assert list(missing(test for tests in named for test in tests)) == []
 
 
 def test_every_weakness_of_the_tables_has_a_test() -> None:

@@ -19,6 +19,7 @@ from wharfinger.process.ending import Ended, OutputExceeded, Stuck
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.output import CappedOutput, TailBuffer
 from wharfinger.process.run import Run, start, write_all
+from wharfinger.process.spawn import Child
 
 
 @trio.lowlevel.enable_ki_protection  # Ctrl-C comes at a checkpoint, not between the start and what guards it
@@ -46,6 +47,22 @@ async def run_child(
     moment after the grace, however many are cancelled at once.
     """
     child = await start(command, ledger, limits=limits, prepare=prepare)
+    return await conduct(child, command, limits, sinks=sinks, ledger=ledger)
+
+
+@trio.lowlevel.enable_ki_protection  # as run_child
+async def conduct(
+    child: Child,
+    command: Command,
+    limits: Limits,
+    *,
+    sinks: Sinks = NO_SINKS,
+    ledger: ProcessLedger | None = None,
+) -> Outcome:
+    """Conduct a child that runs already to its end, as `run_child` does; it belongs to this call from the first moment on.
+
+    Of ``limits``, those of the kernel hold for the child already. Raises StuckError, and what a sink raises in a group.
+    """
     run = Run(child, command.argv[0], limits)
     output = _Output(run, command, limits, sinks)
     final: Ended | Stuck | None = None

@@ -24,6 +24,7 @@ class Command:
     """A program to run: no shell, stdin is /dev/null unless ``stdin`` has bytes. ``env`` is the whole environment.
 
     ``user``: None for this process's own. ``wrapper`` is a program with its arguments that starts ``argv``: a sandbox.
+    ``descriptors`` are open ones of this process that the program inherits, under the same numbers, beside the standard three.
     """
 
     argv: tuple[str, ...]
@@ -32,6 +33,7 @@ class Command:
     stdin: bytes = b""
     user: User | None = None
     wrapper: tuple[str, ...] = ()
+    descriptors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ from wharfinger.process.ending import (
 from wharfinger.process.errors import FileBusyError, LedgerError, StuckError
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.shared_sweep import shared_sweep
-from wharfinger.process.spawn import Spawned, spawn
+from wharfinger.process.spawn import Child, Spawned, spawn
 from wharfinger.process.sweep import SweepResult
 
 CHUNK_BYTES: Final = 64 * 1024
@@ -92,7 +92,7 @@ async def start(
 
     for attempt in range(SPAWN_TRIES):
         try:
-            return await _in_thread(begin)
+            return await in_thread(begin)
         except FileBusyError:
             if attempt == SPAWN_TRIES - 1:
                 raise
@@ -100,7 +100,7 @@ async def start(
     raise AssertionError("the last attempt returns or raises")
 
 
-async def _in_thread(function: Callable[[], _T]) -> _T:
+async def in_thread(function: Callable[[], _T]) -> _T:
     """Run something that blocks. Own limiter: callers bound how many run, and a shared one could be held by others."""
     return await trio.to_thread.run_sync(function, limiter=trio.CapacityLimiter(1))
 
@@ -112,7 +112,7 @@ class Run:
     ``stuck``: SIGKILL did not end it, and it was left to a thread that reaps it when the kernel lets it end.
     """
 
-    def __init__(self, child: Spawned, program: str, limits: Limits) -> None:
+    def __init__(self, child: Child, program: str, limits: Limits) -> None:
         self.child = child
         self.program = program
         self.stuck = False
@@ -187,7 +187,7 @@ class Run:
                 self._give_up()
         if ledger is not None and self.returncode is not None and self.swept.left == 0:
             with suppress(LedgerError):  # a row too many does no harm: no process has its token
-                await _in_thread(lambda: ledger.forget(self.child.mark.token))
+                await in_thread(lambda: ledger.forget(self.child.mark.token))
 
     async def _conduct(self, pipes: int) -> Ended | Stuck:
         """Run the loop between the machine and the world: an effect, an event, a step."""
@@ -237,14 +237,15 @@ class Run:
     def _reap(self) -> None:
         """Reap the leader, a zombie and the last of its run: give its number back, and record its usage."""
         _, status, usage = os.wait4(self.child.mark.pid, 0)
-        self.returncode = self.child.popen.returncode = os.waitstatus_to_exitcode(status)
+        self.returncode = os.waitstatus_to_exitcode(status)
+        self.child.reaped(self.returncode)
         # ru_maxrss is in KiB on Linux (getrusage(2)).
         self.usage = Usage(usage.ru_utime, usage.ru_stime, usage.ru_maxrss * 1024)
 
     def _give_up(self) -> None:
         """Leave the leader to a thread that reaps it when the kernel lets it end; the thread ends with this process."""
         self.stuck = True
-        threading.Thread(target=self.child.popen.wait, name=f"reaper of {self.child.mark.pid}", daemon=True).start()
+        threading.Thread(target=self.child.reap_when_dead, name=f"reaper of {self.child.mark.pid}", daemon=True).start()
 
 
 async def wait_zombie(pidfd: int) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from wharfinger.process.command import Command, Limits
 from wharfinger.process.descendants import Mark, read_stat
@@ -55,6 +55,47 @@ class Spawned:
             if stream is not None:
                 stream.close()
         os.close(self.pidfd)
+
+    def reaped(self, returncode: int) -> None:
+        """Note that it was reaped, so that nothing waits for its number any more."""
+        self.popen.returncode = returncode
+
+    def reap_when_dead(self) -> None:
+        """Wait until it has ended, and reap it. Blocking, for as long as it hangs in the kernel."""
+        self.popen.wait()
+
+
+@dataclass(slots=True)
+class Adopted:
+    """A child that another process forked for this one, with this one as its parent; otherwise as `Spawned`.
+
+    Its input is /dev/null. `wharfinger.pools.interpreters.zygote` says how such a child comes to be.
+    """
+
+    mark: Mark
+    pidfd: int
+    stdout: int
+    stderr: int
+    stdin: None = None
+
+    def close_stdin(self) -> None:
+        """Do nothing: it has no input."""
+
+    def close(self) -> None:
+        """Close all descriptors; no task may wait on them any more."""
+        for fd in (self.stdout, self.stderr, self.pidfd):
+            os.close(fd)
+
+    def reaped(self, returncode: int) -> None:
+        """Do nothing: no other code of this process knows the child."""
+
+    def reap_when_dead(self) -> None:
+        """Wait until it has ended, and reap it. Blocking, for as long as it hangs in the kernel."""
+        with suppress(ChildProcessError):
+            os.waitpid(self.mark.pid, 0)
+
+
+Child: TypeAlias = Spawned | Adopted
 
 
 def spawn(
@@ -128,6 +169,7 @@ def _popen(command: Command, argv: tuple[str, ...], token: str, *, open_stdin: b
             cwd=command.cwd,
             env=env,
             close_fds=True,
+            pass_fds=command.descriptors,
             start_new_session=True,
         )
     except OSError as error:

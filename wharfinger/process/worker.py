@@ -119,8 +119,10 @@ async def open_worker(
     ledger: ProcessLedger | None = None,
     term_grace_s: float = 5.0,
     on_stderr: OutputSink | None = None,
+    open_stdin: bool = True,
 ) -> AsyncGenerator[Worker, None]:
     """Start ``command`` and let it live for the block; ``command.stdin`` must be empty, since that is for ``send``.
+    Without ``open_stdin`` its stdin is /dev/null, and ``send`` raises trio.ClosedResourceError.
 
     Resource handling: on every way out, the body's error and cancellation included, the worker, its group, its session and
     its marked descendants are dead, its pipes closed, and its row in ``ledger`` removed. That takes at most ``term_grace_s``
@@ -135,7 +137,7 @@ async def open_worker(
     limits = Limits(
         wall_s=math.inf, stdout_bytes=0, term_grace_s=term_grace_s, cancel_grace_s=term_grace_s, drain_s=DRAIN_S
     )  # leaving the block is the way a worker ends, so it gets all of its grace
-    child = await start(command, ledger, open_stdin=True)
+    child = await start(command, ledger, open_stdin=open_stdin)
     run = Run(child, command.argv[0], limits)
     worker = Worker(run, on_stderr)
     try:

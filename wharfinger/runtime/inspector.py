@@ -402,7 +402,8 @@ class ObjectCounts:
 class StatisticsSnapshot:
     """The counts of the daemon. ``trying_crds`` are the packages whose definitions all others wait for.
 
-    ``filters`` (jq), ``rules`` (CEL), ``store`` and ``objects`` are None if the part that does that work counts nothing.
+    ``filters`` (jq), ``rules`` (CEL), ``store`` and ``objects`` are None if the part that does that work counts nothing, and
+    ``warm`` (workers for Python hooks; what is replaced are their zygotes) is None without such workers.
     """
 
     tasks: TaskCounts
@@ -414,6 +415,7 @@ class StatisticsSnapshot:
     rules: PoolSnapshot | None = None
     store: StoreSnapshot | None = None
     objects: ObjectCounts | None = None
+    warm: PoolSnapshot | None = None
 
 
 class Inspector(Protocol):

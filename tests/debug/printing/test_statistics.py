@@ -5,6 +5,7 @@ from dataclasses import replace
 from tests.debug.support.samples import HOSTILE, STATISTICS
 from wharfinger.debug.printing.statistics import statistics_lines
 from wharfinger.formats.terminal_text import is_safe
+from wharfinger.runtime.inspector import PoolSnapshot
 
 TABLES = """\
 WHAT          NOW                                                                 SINCE THE START
@@ -49,3 +50,8 @@ def test_what_is_not_there_is_left_out() -> None:
 def test_a_terminal_obeys_no_name() -> None:
     lines = statistics_lines(replace(STATISTICS, trying_crds=(HOSTILE,)))
     assert is_safe("\n".join(lines), allow="\n")
+
+
+def test_workers_for_python_hooks_have_a_row() -> None:
+    lines = statistics_lines(replace(STATISTICS, warm=PoolSnapshot(4, 90, 1)))
+    assert lines[-1].split() == ["python", "hooks", "4", "90", "1"]

@@ -340,6 +340,7 @@ def all_statistics() -> st.SearchStrategy[StatisticsSnapshot]:
         filters=pools,
         rules=pools,
         store=st.none() | st.builds(StoreSnapshot, _COUNT, _COUNT, _COUNT),
+        warm=pools,
     )
 
 

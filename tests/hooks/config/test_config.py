@@ -15,6 +15,7 @@ from wharfinger.hooks.config.bindings import (
     WatchVerb,
 )
 from wharfinger.hooks.config.config import read_hook_config
+from wharfinger.hooks.config.problems import HookConfigError
 
 
 def test_the_full_example_of_the_contract() -> None:
@@ -235,3 +236,14 @@ def test_a_document_of_version_0() -> None:
         NamespaceSelector(("default",), ""),
     )
     assert (named.jq_filter, named.allow_failure, named.legacy) == (".metadata", True, True)
+
+
+def test_a_hook_may_refuse_to_be_started_warm() -> None:
+    assert read("configVersion: v1\nonStartup: 1\n").warm
+    assert not read("configVersion: v1\nonStartup: 1\npool: none\n").warm
+
+
+@pytest.mark.parametrize("value", ["warm", "''", "true", "null", "[none]"])
+def test_no_other_pool_can_be_named(value: str) -> None:
+    with pytest.raises(HookConfigError, match="pool"):
+        read(f"configVersion: v1\nonStartup: 1\npool: {value}\n")

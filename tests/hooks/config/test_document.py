@@ -113,3 +113,8 @@ def test_webhooks_orders_of_global_hooks_and_periods_are_shown() -> None:
     again = dict(shown)
     again["kubernetes"] = document["kubernetes"]
     assert read_hook_config(encode_json(again), hook="x", scope=HookScope.GLOBAL).validating == config.validating
+
+
+def test_a_pool_is_shown_only_if_the_hook_names_one() -> None:
+    assert "pool" not in config_document(read("configVersion: v1\nonStartup: 1\n"))
+    assert config_document(read("configVersion: v1\nonStartup: 1\npool: none\n"))["pool"] == "none"

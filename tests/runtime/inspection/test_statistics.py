@@ -4,13 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from tests.pools.interpreters.warm import LIMITS, command_of, package, ready, until_ready
 from tests.runtime.support.world import open_world
 from tests.runtime.tasks.test_hook_runs import bash, config_map, hooked
 from wharfinger.hooks.watching.filters import Filters
 from wharfinger.packages.settings.cel_pool import Rules
 from wharfinger.packages.store.store import Store
 from wharfinger.runtime.inspection.statistics import statistics
-from wharfinger.runtime.inspector import MonitorCounts, SlotsSnapshot
+from wharfinger.runtime.inspector import MonitorCounts, PoolSnapshot, SlotsSnapshot
 
 WATCHING = """\
 configVersion: v1
@@ -69,3 +70,13 @@ async def test_what_counts_nothing_is_left_out(tmp_path: Path) -> None:
         )
         found = statistics(world.runtime)
         assert (found.filters, found.rules, found.store) == (None, None, None)
+
+
+async def test_workers_for_python_hooks_are_counted(tmp_path: Path) -> None:
+    command = command_of(package(tmp_path / "package", "pass"), tmp_path / "run")
+    async with open_world(tmp_path) as world, ready(command, 2) as starts:
+        assert statistics(world.runtime).warm is None
+        world.runtime.tools = replace(world.runtime.tools, warm=starts)
+        assert (await starts.run(command, LIMITS)).ok
+        await until_ready(starts.pools()[0], 2)
+        assert statistics(world.runtime).warm == PoolSnapshot(workers=2, requests=1, replaced=0)

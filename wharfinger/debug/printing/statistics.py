@@ -14,7 +14,7 @@ from wharfinger.runtime.inspector import StatisticsSnapshot, StoreSnapshot
 def statistics_lines(statistics: StatisticsSnapshot) -> list[str]:
     """Return the lines of all tables, with an empty line between two."""
     limits = [(each.kind, str(each.limit), str(each.used), str(each.waiting)) for each in statistics.slots]
-    pools = (("jq", statistics.filters), ("rules", statistics.rules))
+    pools = (("jq", statistics.filters), ("rules", statistics.rules), ("python hooks", statistics.warm))
     workers = [
         (name, str(pool.workers), str(pool.requests), str(pool.replaced)) for name, pool in pools if pool is not None
     ]

@@ -125,7 +125,7 @@ class HookConfig:
     The orders (``on_startup`` … ``after_all``) are relative to the other hooks of the package, or to the other global hooks;
     None means that there is no such binding. ``min_interval`` and ``burst`` limit how often the hook runs; None means no
     limit. ``version`` is "v1" or "v0"; contexts of "v0" are never combined. ``warnings`` are what the contract accepts but
-    the author should know.
+    the author should know. ``warm`` is false if each run must be a new process (``pool: none``).
     """
 
     on_startup: int | None
@@ -144,6 +144,7 @@ class HookConfig:
     mutating: tuple[AdmissionBinding, ...] = ()
     conversions: tuple[ConversionBinding, ...] = ()
     warnings: tuple[str, ...] = ()
+    warm: bool = True
 
 
 UNBOUND = HookConfig(None, None, None, None, None, (), (), None, 1)

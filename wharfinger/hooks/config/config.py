@@ -120,6 +120,7 @@ def _converted(document: JsonObject, problems: Problems, *, version: str) -> Hoo
         min_interval=min_interval,
         burst=burst,
         version=version,
+        warm=find_str(document, "pool") != "none",
         warnings=problems.warnings(),
     )
 

@@ -35,6 +35,8 @@ def config_document(config: HookConfig) -> JsonObject:
     if config.min_interval is not None:
         interval = format_duration(config.min_interval)
         document["settings"] = {"executionMinInterval": interval, "executionBurst": config.burst}
+    if not config.warm:
+        document["pool"] = "none"
     return _without_blanks(document)
 
 

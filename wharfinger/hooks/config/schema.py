@@ -151,6 +151,7 @@ def _version_1(scope: HookScope) -> Record:
             "kubernetesMutating": ListOf(_ADMISSION, least=1, most=MAX_BINDINGS),
             "kubernetesCustomResourceConversion": ListOf(_CONVERSION, least=1, most=MAX_BINDINGS),
             "settings": _SETTINGS,
+            "pool": Text(("none",)),
             **_ORDERS[scope],
         },
         required=("configVersion",),

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from wharfinger.formats.exposition import Description, MetricKind, family_lines, header_lines, labels_text, plain_text
-from wharfinger.hooks.metrics.histogram import Histogram
+from wharfinger.formats.histogram import Histogram
 
 MAX_ROWS: Final = 500
 MAX_PACKAGE_ROWS: Final = 50

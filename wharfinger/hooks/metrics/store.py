@@ -30,7 +30,7 @@ from wharfinger.formats.exposition import (
     labels_text,
     sample_line,
 )
-from wharfinger.hooks.metrics.histogram import Histogram, samples_of
+from wharfinger.formats.histogram import Histogram, samples_of
 from wharfinger.hooks.metrics.operations import MAX_SHOWN, Add, Observe, Publication, Set
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]

@@ -43,6 +43,7 @@ from wharfinger.hooks.running.results import (
 from wharfinger.hooks.running.run_folder import RunFolder, fill_run_folder, name_run_folder
 from wharfinger.hooks.running.runner import HookOutcome, HookRun
 from wharfinger.hooks.shell_library import missing_library_advice
+from wharfinger.pools.interpreters.warm_start import WarmStarts
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Limits, Outcome, Sinks
 from wharfinger.process.environment import NO_BYTECODE
@@ -81,8 +82,11 @@ class ProcessHookRunner:
         environment: Mapping[str, str] | None = None,
         cluster: ClusterAccess | None = None,
         containment: Containment = NO_CONTAINMENT,
+        warm: WarmStarts | None = None,
     ) -> None:
         """Make the folders of runs in ``scratch``; ``cluster`` is the one that hooks may talk to, None for none.
+
+        ``warm`` starts Python hooks in interpreters that run already; without it, each run is a new process.
 
         ``environment`` is given to every hook (default: the allowed part of this process's). A variable in it that names a
         cluster or a home overrides that of the run.
@@ -93,6 +97,7 @@ class ProcessHookRunner:
         self._ledger = ledger
         given = hook_environment(os.environ).variables if environment is None else environment
         self._environment = {**given, **NO_BYTECODE}
+        self._warm = warm
         self._cluster = cluster if KUBECONFIG not in given else None
         self._spares = SpareFolders(scratch)
         self._file_workers = trio.CapacityLimiter(_MAX_FILE_WORKERS)
@@ -173,7 +178,10 @@ class ProcessHookRunner:
         wall_s = self._limits.wall_s if run.wall_s is None else min(run.wall_s, self._limits.wall_s)
         limits = replace(self._limits, wall_s=wall_s)
         try:
-            outcome = await run_child(command, limits, sinks=sinks, ledger=self._ledger, prepare=make)
+            if self._warm is not None and run.warm:
+                outcome = await self._warm.run(command, limits, sinks=sinks, prepare=make)
+            else:
+                outcome = await run_child(command, limits, sinks=sinks, ledger=self._ledger, prepare=make)
         except ProcessError as error:
             raise HookError(run.name, str(error), transient=error.transient) from error
         cell.ended(outcome)

@@ -37,7 +37,8 @@ class HookRun:
     ``argv`` are the arguments after the executable: none for most hooks, the hook's file if the executable is its
     interpreter. ``environment`` is added to what hooks inherit; the variables of the contract override it. ``answers`` are
     further variables that name a file that the run may write; the content is returned unchanged. ``wall_s`` is a time limit
-    below the runner's. With ``credentials`` the hook may act on the daemon's cluster as the daemon does.
+    below the runner's. With ``credentials`` the hook may act on the daemon's cluster as the daemon does. If it is not ``warm``,
+    it is started as a new process in any case.
     """
 
     name: str
@@ -51,6 +52,7 @@ class HookRun:
     answers: tuple[str, ...] = ()
     wall_s: float | None = None
     credentials: bool = False
+    warm: bool = True
     on_line: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     """A callback for each line that this run prints, as it comes, with its indentation; must not block."""
     on_record: Callable[[LogRecord], None] | None = field(default=None, compare=False, repr=False)

@@ -273,6 +273,7 @@ def run(args: argparse.Namespace) -> int:
         containment=containment,
         hook_env=tuple(cast("list[AskedVariable]", args.hook_env)),
         hook_credentials=args.hook_credentials,
+        warm_hooks=args.warm_hooks,
         application_scope=args.application_scope,
         metrics_address=args.metrics_address,
         slots=SlotLimits(

@@ -54,6 +54,7 @@ from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimi
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import open_cel_pool
 from wharfinger.packages.store.disk_store import open_store
+from wharfinger.pools.interpreters.warm_start import open_warm_starts
 from wharfinger.process.command import Limits
 from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
 from wharfinger.queue.backoff import BackoffPolicy
@@ -129,6 +130,8 @@ class DaemonConfig:
     hook_env: tuple[AskedVariable, ...] = ()
     """Additional variables for hooks."""
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
+    warm_hooks: int = 0
+    """The idle workers for Python hooks, of each interpreter; 0: each run is a new process."""
     application_scope: ApplicationScope = ApplicationScope.NAMESPACE
     """The reach of Applications whose namespace has no scope label."""
     metrics_address: str = ""
@@ -317,9 +320,12 @@ async def _open_runtime(
         open_cel_pool(ledger) as rules,
         open_lookup_access(connection) as looking,
         open_engine(config.engine, scratch, ledger, at_once) as engine,
+        open_warm_starts(config.warm_hooks, ledger) as warm,
     ):
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, looking.open, engine)
         renderer = CachingRenderer(helm, state / "renders")
+
+        kept_warm = warm if config.warm_hooks else None
 
         def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
             return Tools(
@@ -329,7 +335,13 @@ async def _open_runtime(
                 cluster=limited,
                 releases=releases,
                 hook_runner=ProcessHookRunner(
-                    scratch, limits, ledger, environment=inherited, cluster=access, containment=config.containment
+                    scratch,
+                    limits,
+                    ledger,
+                    environment=inherited,
+                    cluster=access,
+                    containment=config.containment,
+                    warm=kept_warm,
                 ),
                 config_reader=ProcessConfigReader(ledger, environment=inherited, containment=config.containment),
                 filters=filters,
@@ -342,6 +354,7 @@ async def _open_runtime(
                 on_startup=config.on_startup,
                 synchronization=config.synchronization,
                 hook_credentials=config.hook_credentials,
+                warm=kept_warm,
             )
 
         async with (

@@ -19,6 +19,8 @@ from wharfinger.runtime.resources.resources import CONFIG_MAP, is_object_name
 _MODULES: Final = ("ADDON_OPERATOR_MODULES_DIR", "MODULES_DIR")
 _CONFIG_MAP: Final = ("ADDON_OPERATOR_NAMESPACE", "ADDON_OPERATOR_CONFIG_MAP")
 _GLOBAL: Final = ("ADDON_OPERATOR_GLOBAL_HOOKS_DIR", "GLOBAL_HOOKS_DIR")
+MAX_WARM: Final = 64
+"""The most idle workers of one interpreter."""
 """The variables in both spellings: addon-operator's documents have one, its code reads the other."""
 
 
@@ -43,7 +45,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
     """Add the options about hooks.
 
     They are ``--modules-dir``, ``--global-hooks-dir``, ``--config-map``, ``--on-startup``, ``--synchronization``,
-    ``--hook-env`` and ``--hook-credentials``.
+    ``--hook-env``, ``--hook-credentials`` and ``--warm-hooks``.
     """
     folders = parser.add_argument_group(
         "addon-operator folders",
@@ -103,6 +105,15 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         help="which hooks get the daemon's credentials in their KUBECONFIG: those of Modules and global hooks, those of "
         "Applications too, or none (default: %(default)s)",
     )
+    warm = parser.add_argument_group("warm hooks", "interpreters that have started before a hook needs them")
+    warm.add_argument(
+        "--warm-hooks",
+        type=_workers,
+        default=0,
+        metavar="N",
+        help="keep N idle workers for each interpreter of Python hooks, which take about 20 MB, and 3 MB for each worker; hooks "
+        "that cannot use one are started as without this option (default: 0, each run is a new process)",
+    )
 
 
 def addon_folders(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> AddonFolders:
@@ -130,6 +141,12 @@ def folders_problem(folders: AddonFolders) -> str:
             "--config-map has settings of modules, but there are no modules; give --modules-dir or --global-hooks-dir"
         )
     return ""
+
+
+def _workers(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= MAX_WARM:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text[:80]!r} is not a number from 0 to {MAX_WARM}")
 
 
 def config_map_key(text: str) -> ObjectKey:

@@ -17,6 +17,7 @@ from wharfinger.hooks.watching.monitor import Monitor
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.inspection.release_metrics import RELEASE_METRICS, release_families
 from wharfinger.runtime.inspection.statistics import statistics
+from wharfinger.runtime.inspection.warm_metrics import WARM_METRICS, warm_families
 from wharfinger.runtime.inspector import DaemonSnapshot, StatisticsSnapshot, TaskCounts
 from wharfinger.runtime.status.summary import summarize
 
@@ -79,6 +80,7 @@ DAEMON_METRICS: Final = (
     *(LIMIT, USED, WAITING, CRONTABS, TICKS, OBJECTS, EVENTS, LOST, SUBSCRIBERS, WATCH_ERRORS),
     *(WORKERS, REQUESTS, REPLACED, STORE),
     *RELEASE_METRICS,
+    *WARM_METRICS,
 )
 
 
@@ -91,6 +93,8 @@ def daemon_lines(daemon: DaemonSnapshot, runtime: Runtime | None) -> Iterator[st
     if runtime is not None:
         families += [*_packages(runtime), *_counted(statistics(runtime)), *_bindings(runtime), *_watches(runtime)]
         families += [_Family(described, rows) for described, rows in release_families(runtime.tools)]
+        if (warm := runtime.tools.warm) is not None:
+            families += [_Family(described, rows) for described, rows in warm_families(warm)]
     for family in families:
         yield from family_lines(family.described, family.rows)
 

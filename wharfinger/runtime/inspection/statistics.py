@@ -8,6 +8,7 @@ from wharfinger.hooks.watching.jq_pool import JqPool, JqStatistics
 from wharfinger.packages.settings.cel_pool import CelPool, CelStatistics
 from wharfinger.packages.store.disk_store import DiskStore
 from wharfinger.packages.store.store import Store
+from wharfinger.pools.interpreters.warm_start import WarmStarts
 from wharfinger.queue.dump import QueuesStatistics
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import Kind
@@ -39,6 +40,16 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
         rules=_pool(tools.rules.statistics()) if isinstance(tools.rules, CelPool) else None,
         store=_store(tools.store),
         objects=_objects(tools.releases.statistics()),
+        warm=_warm(tools.warm) if tools.warm is not None else None,
+    )
+
+
+def _warm(starts: WarmStarts) -> PoolSnapshot:
+    pools = starts.pools()
+    return PoolSnapshot(
+        workers=sum(pool.snapshot().members for pool in pools),
+        requests=starts.warm,
+        replaced=sum(pool.restarts for pool in pools),
     )
 
 

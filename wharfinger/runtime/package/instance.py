@@ -37,6 +37,7 @@ from wharfinger.packages.rendering.chart_use import ChartUse
 from wharfinger.packages.rendering.renderer import Renderer
 from wharfinger.packages.settings.cel_pool import Rules
 from wharfinger.packages.store.store import Store
+from wharfinger.pools.interpreters.warm_start import WarmStarts
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.task import Task
@@ -89,6 +90,8 @@ class Tools:
     synchronization: Repeat = Repeat.LAYOUT
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
     """The packages whose hooks may act on the cluster with the daemon's credentials."""
+    warm: WarmStarts | None = None
+    """The starts of Python hooks in interpreters that run already; None without that, and for metrics only."""
 
 
 @dataclass(slots=True)

@@ -226,6 +226,7 @@ def _run_of(
         values={GLOBAL: global_values} if is_global(instance.id) else hook_values(definition, global_values, values),
         config_values=hook_values(definition, reporter.global_settings(), settings),
         credentials=tools.hook_credentials.gives(instance.isolation),
+        warm=hook.config.warm,
         on_record=lines.record,
     )
 

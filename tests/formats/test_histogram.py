@@ -2,7 +2,7 @@
 
 import pytest
 
-from wharfinger.hooks.metrics.histogram import Histogram, samples_of
+from wharfinger.formats.histogram import Histogram, samples_of
 
 
 @pytest.mark.parametrize(

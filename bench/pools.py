@@ -1,0 +1,164 @@
+"""Pools: scripts and hooks of Python that are started warm against new processes, and the claim scheduler under load."""
+
+import gc
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from bench.hook_path import CONFIG, event_time, watching
+from bench.measure import ROUNDS, Ratio, compare_async
+from tests.pools.claims.fake_backend import FakeBackend
+from tests.pools.interpreters.warm import until, until_ready
+from tests.runtime.support.world import Ground, open_ground
+from wharfinger.cluster.releases.engine import ReleaseEngine
+from wharfinger.hooks.containment.containment import Containment
+from wharfinger.hooks.containment.options import FILE_BYTES
+from wharfinger.hooks.running.hook_services import HookServices
+from wharfinger.hooks.running.process_runner import ProcessHookRunner
+from wharfinger.pools.claims.scheduler import PoolScheduler, Request, open_pool_scheduler
+from wharfinger.pools.interpreters.warm_start import WarmStarts, open_warm_starts
+from wharfinger.process.child import run_child
+from wharfinger.process.command import Command, Limits
+from wharfinger.queue.slots_machine import SlotLimits
+from wharfinger.runtime.package.instance import Tools
+
+RUNS: Final = 10
+WORKERS: Final = 4
+LIMITS: Final = Limits(wall_s=60, stdout_bytes=1024 * 1024)
+IMPORTS: Final = "import argparse, datetime, json, logging, pathlib, re, subprocess, sys, urllib.request, yaml"
+TRIP_S: Final = 0.02
+CLAIMS: Final = 3_000
+RATE: Final = 1_000
+HOOK: Final = (
+    f"#!{sys.executable}\n{IMPORTS}\nimport os\n"
+    f"if sys.argv[1:] == ['--config']:\n    print({CONFIG!r})\n    sys.exit()\n"
+    "context = json.load(open(os.environ['BINDING_CONTEXT_PATH']))\n"
+    "at = context[-1]['object']['data']['at']\n"
+    "patch = {'operation': 'MergePatch', 'apiVersion': 'v1', 'kind': 'ConfigMap', 'namespace': 'prod', 'name': 'patched',\n"
+    "    'mergePatch': {'data': {'at': at}}}\n"
+    "json.dump(patch, open(os.environ['KUBERNETES_PATCH_PATH'], 'w'))\n"
+)
+
+
+def measure(long: bool) -> Iterator[Ratio]:
+    """Scripts, a hook's whole way, and claims."""
+    gc.collect()
+    gc.freeze()  # as the daemon does when it has started
+    yield trio.run(_script, "a script that does nothing", "pass", 0.5)
+    yield trio.run(_script, "a script with ten imports", IMPORTS, 0.15)
+    yield trio.run(_path)
+    yield trio.run(_throughput)
+    yield trio.run(_latency)
+
+
+async def _script(what: str, text: str, budget: float) -> Ratio:
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "hook.py"
+        script.write_text(f"#!{sys.executable}\n{text}\n")
+        script.chmod(0o755)
+        command = Command((str(script),), Path(folder), {"PATH": os.environ["PATH"]})
+        async with open_warm_starts(WORKERS, None) as starts:
+            await _ready(starts, command)
+
+            async def warm() -> None:
+                for _ in range(RUNS):
+                    assert (await starts.run(command, LIMITS)).ok
+
+            async def cold() -> None:
+                for _ in range(RUNS):
+                    assert (await run_child(command, LIMITS)).ok
+
+            row = await compare_async("pools", f"{RUNS} x {what}, warm", "a new process", warm, cold, budget=budget)
+            assert starts.cold == 1, "a run was not warm"
+            return row
+
+
+async def _ready(starts: WarmStarts, command: Command) -> None:
+    await starts.run(command, LIMITS)
+    await until(starts.pools)
+    await until_ready(starts.pools()[0], WORKERS)
+
+
+@dataclass(frozen=True)
+class _Warm(Ground):
+    """A ground whose hooks are started warm, if ``starts`` is given."""
+
+    starts: WarmStarts | None = None
+
+    def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
+        containment = Containment(file_bytes=FILE_BYTES)
+        scratch = self.folder / ("warm" if self.starts else "cold")
+        runner = ProcessHookRunner(scratch, LIMITS, containment=containment, warm=self.starts)
+        return replace(Ground.make_tools(self, services, releases, limits), hook_runner=runner)
+
+
+async def _path() -> Ratio:
+    """A change until the patch of a hook is seen; the same daemon with and without workers, one after the other."""
+    async with open_warm_starts(WORKERS, None) as starts:
+        warm_s, cold_s = await _path_of(starts), await _path_of(None)
+        assert starts.warm >= RUNS * ROUNDS, "hooks were not warm"
+    return Ratio("pools", "Python hook, event to patch, warm", "each run a new process", warm_s, cold_s, 0.25)
+
+
+async def _path_of(starts: WarmStarts | None) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        async with (
+            open_ground(Path(folder)) as plain,
+            _Warm(
+                **{field.name: getattr(plain, field.name) for field in fields(plain)}, starts=starts
+            ).open_world() as world,
+            watching(world, HOOK) as patched,
+        ):
+            await event_time(world, patched, "first")
+            await trio.sleep(1.0 if starts else 0.0)  # the first run has opened the pool
+            return statistics.median([await event_time(world, patched, str(number)) for number in range(RUNS * ROUNDS)])
+
+
+async def _throughput() -> Ratio:
+    """Claims a second with a backend that answers after 20 ms; members come back as they are handed out."""
+    backend = FakeBackend(trip_s=TRIP_S)
+    backend.put(*(f"m{number}" for number in range(2 * CLAIMS)))
+    async with open_pool_scheduler(backend) as scheduler:
+        backend.notify = scheduler.notify_idle
+        begin = time.perf_counter()
+        requests: deque[Request[str, str]] = deque(Request("claim") for _ in range(CLAIMS))
+        for request in requests:
+            assert scheduler.enqueue(request)
+        for request in requests:
+            await request.answered.wait()
+        took_s = time.perf_counter() - begin
+        assert max(backend.owners.values()) == 1
+    return Ratio("pools", f"{CLAIMS} claims, 20 ms round trip", "one second", took_s, 1.0, 1.0)
+
+
+async def _latency() -> Ratio:
+    """The time from a request to the start of its claim, at a steady rate: the 99th percentile."""
+    backend = FakeBackend(trip_s=TRIP_S)
+    backend.put(*(f"m{number}" for number in range(2 * RATE)))
+    begun: dict[str, float] = {}
+    due: dict[str, float] = {}
+    backend.trouble = None
+    async with open_pool_scheduler(backend) as scheduler, trio.open_nursery() as nursery:
+        backend.notify = scheduler.notify_idle
+        start = trio.current_time() + 0.1
+        for number in range(RATE):
+            at = start + number / RATE
+            await trio.sleep_until(at)
+            due[str(number)] = at
+            nursery.start_soon(_claim, scheduler, str(number), begun)
+    late = sorted(begun[name] - due[name] - TRIP_S for name in due)
+    return Ratio("pools", f"p99 of dispatch at {RATE} claims/s", "10 ms", late[len(late) * 99 // 100], 0.01, 1.0)
+
+
+async def _claim(scheduler: PoolScheduler[str, str], name: str, begun: dict[str, float]) -> None:
+    await scheduler.claim(name)
+    begun[name] = trio.current_time()

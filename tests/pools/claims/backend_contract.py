@@ -1,0 +1,78 @@
+"""What every backend of the claim scheduler does. A test class derives from it and opens its backend with three idle members."""
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractAsyncContextManager
+from typing import Generic
+
+import pytest
+import trio
+
+from wharfinger.pools.claims.backend import Backend, Claimed, ConflictError, Prize, Spec
+from wharfinger.pools.claims.events import Lost, Member, Seen
+
+
+class BackendContract(ABC, Generic[Spec, Prize]):
+    """Derive, and say how it is opened."""
+
+    @abstractmethod
+    def opened(self) -> AbstractAsyncContextManager[tuple[Backend[Spec, Prize], Spec]]:
+        """A backend with three idle members, none of which was shown yet, and something to claim them for."""
+
+    async def test_the_first_changes_show_all_members_and_the_second_none(self) -> None:
+        async with self.opened() as (backend, _):
+            members = shown(backend)
+            assert len({member.uid for member in members}) == 3
+            assert all(member.idle and not member.protected for member in members)
+            assert list(backend.changes()) == []
+
+    async def test_a_claim_is_shown_afterwards(self) -> None:
+        async with self.opened() as (backend, spec):
+            member = shown(backend)[0]
+            claimed = await backend.claim(member, spec)
+            assert claimed.version > member.version
+            change = backend.changes()[-1]
+            assert change == Lost(member.uid) or (
+                isinstance(change, Seen) and change.member.version >= claimed.version and not change.member.idle
+            )
+
+    async def test_of_two_claims_at_one_version_one_succeeds(self) -> None:
+        async with self.opened() as (backend, spec):
+            member = shown(backend)[0]
+            ends: list[Claimed[Prize] | ConflictError] = []
+
+            async def claim() -> None:
+                try:
+                    ends.append(await backend.claim(member, spec))
+                except ConflictError as error:
+                    ends.append(error)
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(claim)
+                nursery.start_soon(claim)
+            assert sorted(type(end).__name__ for end in ends) == ["Claimed", "ConflictError"]
+
+    async def test_a_member_that_is_not_there_is_a_conflict(self) -> None:
+        async with self.opened() as (backend, spec):
+            with pytest.raises(ConflictError):
+                await backend.claim(Member("no-such-member", 1), spec)
+
+    async def test_recycling_what_is_not_there_does_nothing(self) -> None:
+        async with self.opened() as (backend, _):
+            shown(backend)
+            await backend.recycle("no-such-member")
+            assert list(backend.changes()) == []
+
+    async def test_a_recycled_member_is_idle_again_or_gone(self) -> None:
+        async with self.opened() as (backend, spec):
+            member = shown(backend)[0]
+            await backend.claim(member, spec)
+            await backend.recycle(member.uid)
+            change = backend.changes()[-1]
+            assert change == Lost(member.uid) or (isinstance(change, Seen) and change.member.idle)
+            with pytest.raises(ConflictError):
+                await backend.claim(member, spec)
+
+
+def shown(backend: Backend[Spec, Prize]) -> list[Member]:
+    """The members that the changes show."""
+    return [change.member for change in backend.changes() if isinstance(change, Seen)]

@@ -1,0 +1,95 @@
+"""A backend whose members are numbers in memory, with a cache that lags behind as far as a test wants."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import trio
+
+from wharfinger.pools.claims.backend import Claimed, ClaimError, ConflictError
+from wharfinger.pools.claims.events import Lost, Member, Seen
+
+
+@dataclass
+class FakeBackend:
+    """Members that really change, and the changes that the cache has not shown yet.
+
+    ``trip_s``: the time of a claim. ``lagging``: the cache shows nothing until `catch_up`. ``trouble`` may raise before a
+    claim is judged. ``owners`` counts the claims of each uid since it was idle last: never more than one.
+    """
+
+    trip_s: float = 0.0
+    lagging: bool = False
+    trouble: Callable[[Member, str], None] | None = None
+    truth: dict[str, Member] = field(default_factory=dict)
+    claimed: list[tuple[str, str]] = field(default_factory=list)
+    recycled: list[str] = field(default_factory=list)
+    owners: Counter[str] = field(default_factory=Counter)
+    notify: Callable[[], None] = lambda: None
+    _unseen: deque[Seen | Lost] = field(default_factory=deque)
+    _hidden: deque[Seen | Lost] = field(default_factory=deque)
+    _version: int = 0
+
+    def put(self, *uids: str, idle: bool = True, protected: bool = False) -> None:
+        """Make members, or change them."""
+        for uid in uids:
+            self._version += 1
+            if idle:
+                self.owners[uid] = 0
+            self._write(Member(uid, self._version, idle=idle, protected=protected))
+
+    def drop(self, uid: str) -> None:
+        """Delete a member."""
+        del self.truth[uid]
+        self._show(Lost(uid))
+
+    def change_unseen(self, uid: str, *, idle: bool = False) -> None:
+        """Change a member; the cache shows it at `catch_up`."""
+        lagging, self.lagging = self.lagging, True
+        self.put(uid, idle=idle)
+        self.lagging = lagging
+
+    def catch_up(self) -> None:
+        """Let the cache show everything."""
+        self._unseen += self._hidden
+        self._hidden.clear()
+        self.notify()
+
+    def _write(self, member: Member) -> None:
+        self.truth[member.uid] = member
+        self._show(Seen(member))
+
+    def _show(self, change: Seen | Lost) -> None:
+        if self.lagging or self._hidden:
+            self._hidden.append(change)
+        else:
+            self._unseen.append(change)
+            self.notify()
+
+    def changes(self) -> Sequence[Seen | Lost]:
+        """Return what the cache shows anew."""
+        found = tuple(self._unseen)
+        self._unseen.clear()
+        return found
+
+    async def claim(self, member: Member, spec: str, /) -> Claimed[str]:
+        """Claim by comparing the version, as an API server does."""
+        await trio.sleep(self.trip_s)
+        if self.trouble is not None:
+            self.trouble(member, spec)
+        if self.truth.get(member.uid) != member:
+            raise ConflictError(f"{member.uid} has changed")
+        if not member.idle:
+            raise ClaimError(f"{member.uid} is not idle")
+        self._version += 1
+        self.owners[member.uid] += 1
+        self.claimed.append((spec, member.uid))
+        self._write(replace(member, version=self._version, idle=False))
+        return Claimed(self._version, member.uid)
+
+    async def recycle(self, uid: str) -> None:
+        """Make it idle again."""
+        await trio.lowlevel.checkpoint()
+        self.recycled.append(uid)
+        if uid in self.truth:
+            self.put(uid)

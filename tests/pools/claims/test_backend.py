@@ -1,0 +1,34 @@
+"""The backend of the tests passes the contract, and so stands for the others."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.pools.claims.backend_contract import BackendContract
+from tests.pools.claims.fake_backend import FakeBackend
+from wharfinger.pools.claims.backend import Backend, ClaimError, ConflictError
+
+
+class TestFakeBackend(BackendContract[str, str]):
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator[tuple[Backend[str, str], str]]:
+        backend = FakeBackend()
+        backend.put("a", "b", "c")
+        yield backend, "one"
+
+
+async def test_its_cache_lags_as_far_as_it_is_told() -> None:
+    backend = FakeBackend()
+    backend.put("a")
+    backend.changes()
+    backend.change_unseen("a")
+    assert list(backend.changes()) == []
+    backend.catch_up()
+    assert len(backend.changes()) == 1
+
+
+def test_a_conflict_is_a_failed_claim() -> None:
+    assert issubclass(ConflictError, ClaimError)
+    with pytest.raises(ClaimError, match="late"):
+        raise ConflictError("late")

@@ -1,0 +1,107 @@
+"""The pool of an interpreter: its zygote is replaced, and no run is lost or doubled by that."""
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.pools.interpreters.warm import LIMITS, command_of, package, ready, until, until_ready
+from wharfinger.pools.interpreters.pool import open_interpreter_pool
+from wharfinger.pools.interpreters.scripts import Interpreter
+from wharfinger.pools.interpreters.zygote import Idle
+
+
+async def test_it_keeps_the_wanted_number_of_workers_ready() -> None:
+    async with open_interpreter_pool(Interpreter(sys.executable, ()), 3, None) as pool:
+        await until_ready(pool, 3)
+        found = pool.snapshot()
+        assert (found.ready, found.waiting, pool.serves) == (3, 0, True)
+
+
+async def test_a_worker_that_was_killed_is_replaced() -> None:
+    async with open_interpreter_pool(Interpreter(sys.executable, ()), 2, None) as pool:
+        await until_ready(pool, 2)
+        before = set(pool._workers._idle)
+        idle = next(iter(pool._workers._idle.values())).idle
+        os.kill(idle.child.mark.pid, signal.SIGKILL)
+        await until(lambda: set(pool._workers._idle) != before and pool.snapshot().ready == 2)
+
+
+async def test_a_zygote_killed_under_load_is_replaced_and_no_run_is_lost_or_doubled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wharfinger.pools.interpreters.pool.RESTART_S", 0.005)
+    script = package(
+        tmp_path / "package", "import os\nos.close(os.open('ran', os.O_CREAT | os.O_EXCL | os.O_WRONLY))\nprint('done')"
+    )
+    ended: list[bool] = []
+    async with ready(command_of(package(tmp_path / "plain", "pass"), tmp_path / "first"), 2) as starts:
+        (pool,) = starts.pools()
+        limiter = trio.CapacityLimiter(6)
+
+        async def run(number: int) -> None:
+            async with limiter:
+                outcome = await starts.run(command_of(script, tmp_path / f"run{number}"), LIMITS)
+            ended.append(outcome.ok and outcome.stdout == b"done\n")
+            if number % 8 == 3 and pool.zygote_pid:
+                with suppress(ProcessLookupError):  # killed a moment ago, and reaped already
+                    os.kill(pool.zygote_pid, signal.SIGKILL)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(60):
+                nursery.start_soon(run, number)
+        assert ended == [True] * 60
+        assert pool.restarts >= 1
+        assert starts.warm > 10
+        await until(lambda: pool.serves)
+        await until_ready(pool, 2)
+        assert (await starts.run(command_of(script, tmp_path / "last"), LIMITS)).ok
+    assert len(list(tmp_path.glob("run*/ran"))) == 60
+
+
+async def test_an_interpreter_that_cannot_serve_is_given_up(tmp_path: Path) -> None:
+    (tmp_path / "argparse.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(100,), daemon=True).start()\n"
+    )
+    interpreter = Interpreter(sys.executable, (("PYTHONPATH", str(tmp_path)),))
+    async with open_interpreter_pool(interpreter, 1, None) as pool:
+        await until(lambda: pool.unfit)
+        assert "has started a thread" in pool.unfit
+        assert (pool.serves, pool.restarts) == (False, 0)
+
+
+async def test_workers_are_forked_for_demand_and_never_more(tmp_path: Path) -> None:
+    """One for each run, and the wanted number of idle ones: the number that is there now is not what it counts from."""
+    script = package(tmp_path / "package", "pass")
+    async with ready(command_of(package(tmp_path / "plain", "pass"), tmp_path / "first"), 2) as starts:
+        (pool,) = starts.pools()
+        forked: list[str] = []
+        add = pool._workers.add
+
+        def counting(idle: Idle) -> None:
+            forked.append(idle.uid)
+            add(idle)
+
+        pool._workers.add = counting  # type: ignore[method-assign]
+        for burst in range(3):
+            async with trio.open_nursery() as nursery:
+                for number in range(10):
+                    nursery.start_soon(starts.run, command_of(script, tmp_path / f"run{burst}.{number}"), LIMITS)
+        await until_ready(pool, 2)
+        assert (starts.warm, len(forked), pool.snapshot().ready) == (30, 30, 2)
+
+
+async def test_an_interpreter_that_does_not_start_is_given_up_after_some_attempts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("wharfinger.pools.interpreters.pool.RESTART_S", 0.001)
+    interpreter = Interpreter(sys.executable, (("PYTHONHOME", str(tmp_path)),))
+    async with open_interpreter_pool(interpreter, 1, None) as pool:
+        await until(lambda: pool.unfit)
+        assert "did not start" in pool.unfit
+        assert (pool.serves, pool.restarts) == (False, 4)
+    assert caplog.text.count("is replaced in") == 4

@@ -1,0 +1,170 @@
+"""Running commands warm where that is possible, and cold otherwise; and what is left after many of them."""
+
+import gc
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.pools.interpreters.warm import LIMITS, PATIENT, command_of, descriptors, package, ready, until, until_ready
+from wharfinger.pools.interpreters.warm_start import open_warm_starts
+from wharfinger.process.command import Command, Ending, Limits, Sinks
+from wharfinger.process.errors import SpawnError
+from wharfinger.process.ledger import open_ledger
+
+
+def below() -> set[int]:
+    """The children of this process, zombies included."""
+    found = (task.joinpath("children").read_text().split() for task in Path("/proc/self/task").iterdir())
+    return {int(pid) for children in found for pid in children}
+
+
+async def test_the_first_run_is_cold_and_the_next_ones_are_warm(tmp_path: Path) -> None:
+    script = package(tmp_path / "package", "print('x')")
+    async with ready(command_of(script, tmp_path / "a")) as starts:
+        assert (starts.warm, starts.cold) == (0, 1)
+        outcome = await starts.run(command_of(script, tmp_path / "b"), LIMITS)
+        assert (outcome.ok, outcome.stdout, starts.warm) == (True, b"x\n", 1)
+
+
+async def test_without_workers_everything_is_cold(tmp_path: Path) -> None:
+    script = package(tmp_path / "package", "print('x')")
+    async with open_warm_starts(0, None) as starts:
+        assert (await starts.run(command_of(script, tmp_path / "a"), LIMITS)).ok
+        assert (starts.cold, starts.pools()) == (1, ())
+
+
+async def test_other_programs_are_cold_and_the_preparation_is_done_once(tmp_path: Path) -> None:
+    done: list[int] = []
+    prepare: Callable[[], None] = lambda: done.append(1)  # noqa: E731
+    async with open_warm_starts(1, None) as starts:
+        for _ in range(2):
+            outcome = await starts.run(Command(("/bin/true",), tmp_path, {}), LIMITS, prepare=prepare)
+            assert outcome.ok
+        assert (len(done), starts.cold, starts.pools()) == (2, 2, ())
+        script = package(tmp_path / "package", "pass")
+        assert (await starts.run(command_of(script, tmp_path / "a"), LIMITS, prepare=prepare)).ok
+        assert len(done) == 3
+
+
+async def test_a_preparation_that_fails_starts_nothing(tmp_path: Path) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    script = package(tmp_path / "package", "open('ran', 'w')")
+    first, second = command_of(script, tmp_path / "a"), command_of(script, tmp_path / "b")
+    async with ready(first) as starts:
+        with pytest.raises(ZeroDivisionError):
+            await starts.run(second, LIMITS, prepare=fail)
+    assert not (second.cwd / "ran").exists()
+
+
+async def test_what_a_worker_refuses_is_started_cold_at_once_and_from_then_on(tmp_path: Path) -> None:
+    plain = package(tmp_path / "plain", "pass")
+    script = package(tmp_path / "package", "import subprocess\nprint(subprocess.OWN)")
+    (script.parent / "subprocess.py").write_text("OWN = 'own'\n")
+    async with ready(command_of(plain, tmp_path / "a")) as starts:
+        for number in range(2):
+            outcome = await starts.run(command_of(script, tmp_path / f"b{number}"), LIMITS)
+            assert (outcome.stdout, starts.warm) == (b"own\n", 0)
+        assert starts.pools()[0].metrics.counters.claims == 1
+
+
+async def test_a_program_that_cannot_be_started_has_the_usual_error(tmp_path: Path) -> None:
+    script = package(tmp_path / "package", "pass")
+    first = command_of(script, tmp_path / "a")
+    async with ready(first) as starts:
+        with pytest.raises(SpawnError, match="working folder"):
+            await starts.run(replace(first, cwd=tmp_path / "missing"), LIMITS)
+        script.unlink()
+        with pytest.raises(SpawnError, match="no such file"):
+            await starts.run(first, LIMITS)
+
+
+async def test_deadlines_outputs_and_cancellation_are_those_of_any_child(tmp_path: Path) -> None:
+    script = package(
+        tmp_path / "package", "import time, sys\nsys.stdout.write('x' * 100)\nsys.stdout.flush()\ntime.sleep(1000)"
+    )
+    quick = replace(LIMITS, wall_s=0.1, term_grace_s=0.1)
+    async with ready(command_of(package(tmp_path / "plain", "pass"), tmp_path / "a"), 3) as starts:
+        outcome = await starts.run(command_of(script, tmp_path / "b"), quick)
+        assert (outcome.ending, outcome.stdout) == (Ending.DEADLINE, b"x" * 100)
+        outcome = await starts.run(
+            command_of(script, tmp_path / "c"), replace(LIMITS, stdout_bytes=10, term_grace_s=0.1)
+        )
+        assert (outcome.ending, outcome.stdout) == (Ending.OUTPUT_LIMIT, b"x" * 10)
+        begun = trio.Event()
+        await until_ready(starts.pools()[0], 3)
+        children = below()
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                sinks = Sinks(stdout=lambda _: begun.set())
+                nursery.start_soon(
+                    lambda: starts.run(
+                        command_of(script, tmp_path / "d"), replace(LIMITS, cancel_grace_s=0.0), sinks=sinks
+                    )
+                )
+                await begun.wait()
+                scope.cancel()
+        assert starts.warm == 3
+        await until_ready(starts.pools()[0], 3)
+        assert len(below()) == len(children)
+
+
+async def test_the_pool_of_an_idle_interpreter_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = package(tmp_path / "package", "pass")
+    async with ready(command_of(script, tmp_path / "a")) as starts:
+        assert len(below()) == 2
+        monkeypatch.setattr("wharfinger.pools.interpreters.warm_start.IDLE_S", 0.0)
+        # Its timer was set for the time before, so the pool is asked again by hand.
+        starts.pools()[0].used_at = trio.current_time()
+        starts._nursery.cancel_scope.cancel()
+        with trio.CancelScope(shield=True):
+            await until(lambda: not starts._pools)
+        assert below() == set()
+
+
+async def test_only_so_many_interpreters_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wharfinger.pools.interpreters.warm_start.MAX_INTERPRETERS", 1)
+    script = package(tmp_path / "package", "print('x')")
+    first = command_of(script, tmp_path / "a")
+    other = replace(command_of(script, tmp_path / "b"), env={**first.env, "PYTHONUTF8": "1"})
+    async with ready(first) as starts:
+        assert (await starts.run(other, LIMITS)).ok
+        assert (len(starts.pools()), starts.warm) == (1, 0)
+
+
+async def test_many_runs_leave_no_process_descriptor_or_row(tmp_path: Path) -> None:
+    """A churn of runs of all kinds, some cancelled; afterwards there is what was there before."""
+    kinds = {
+        "good": "print('x')",
+        "bad": "raise ValueError",
+        "dead": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+        "slow": "import time\ntime.sleep(1000)",
+        "forking": "import os, time\nif os.fork() == 0: time.sleep(1000)",
+    }
+    scripts = {kind: package(tmp_path / kind, text) for kind, text in kinds.items()}
+    limits = Limits(wall_s=PATIENT, stdout_bytes=10_000, drain_s=0.0, cancel_grace_s=0.0)
+    with open_ledger(tmp_path / "journal") as ledger:
+        async with ready(command_of(scripts["good"], tmp_path / "first"), 2, ledger) as starts:
+            gc.collect()
+            opened, children = len(descriptors()), len(below())
+            rows = len(ledger.entries())
+            for number in range(12):
+                async with trio.open_nursery() as nursery:
+                    for kind, script in scripts.items():
+                        command = command_of(script, tmp_path / f"{kind}{number}")
+
+                        async def run(command: Command = command, slow: bool = kind == "slow") -> None:
+                            with trio.move_on_after(0.05 if slow else PATIENT):
+                                await starts.run(command, limits)
+
+                        nursery.start_soon(run)
+            await until_ready(starts.pools()[0], 2)
+            assert starts.warm > 40
+            assert (len(below()), len(ledger.entries())) == (children, rows)
+            assert len(descriptors()) == opened
+        assert ledger.entries() == ()
+    assert below() == set()

@@ -1,0 +1,55 @@
+"""The program of a zygote as a program: it reports whether it can serve, and ends with its socket."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wharfinger.pools.interpreters import zygote_program
+from wharfinger.process.proc_stat import MARKER
+
+PROGRAM = str(Path(zygote_program.__file__))
+
+
+def started(environment: dict[str, str], *words: str) -> tuple[dict[str, str], int]:
+    """Start it; what it reports, and its exit status after the end of its socket."""
+    own, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with own, other:
+        argv = [sys.executable, *words, PROGRAM, str(other.fileno())]
+        with subprocess.Popen(argv, env={"PATH": os.defpath, **environment}, pass_fds=[other.fileno()]) as process:
+            other.close()
+            own.settimeout(30)
+            report = json.loads(own.recv(4096))
+            own.close()
+            return report, process.wait(30)
+
+
+def test_it_reports_its_version_and_ends_with_the_socket() -> None:
+    report, status = started({MARKER: "a" * 32})
+    assert (report, status) == ({"version": sys.version.split()[0]}, 0)
+
+
+@pytest.mark.parametrize("marker", [{}, {MARKER: "short"}])
+def test_without_a_marker_it_cannot_serve(marker: dict[str, str]) -> None:
+    report, _ = started(marker)
+    assert report == {"unfit": "it was started without a marker"}
+
+
+def test_a_module_that_starts_a_thread_makes_it_unfit(tmp_path: Path) -> None:
+    (tmp_path / "argparse.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(100,), daemon=True).start()\n"
+    )
+    report, _ = started({MARKER: "a" * 32, "PYTHONPATH": str(tmp_path)})
+    assert report == {"unfit": "a module that it has loaded has started a thread"}
+
+
+def test_the_folder_of_the_program_is_not_on_the_search_path(tmp_path: Path) -> None:
+    (tmp_path / "yaml.py").write_text(
+        "import sys\nassert not any('interpreters' in each for each in sys.path), sys.path\n"
+    )
+    report, _ = started({MARKER: "a" * 32, "PYTHONPATH": str(tmp_path)})
+    assert "version" in report

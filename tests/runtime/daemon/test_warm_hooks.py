@@ -1,0 +1,81 @@
+"""Warm hooks in a real daemon: a hook is run in one, and a daemon that is killed leaves neither workers nor hooks."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.programs import PATIENCE_S
+from tests.runtime.daemon.test_daemon import control_plane, daemon
+from tests.runtime.support.killing import Kubectl, application, children, held, kill, watched
+from tests.runtime.tasks.test_hook_runs import hooked
+
+pytestmark = pytest.mark.unmeasured
+
+WATCHING = (
+    "configVersion: v1\\nkubernetes:\\n"
+    "- {name: maps, apiVersion: v1, kind: ConfigMap, nameSelector: {matchNames: [watched]}}\\n"
+)
+
+
+def python(config: str, body: str) -> str:
+    """A hook: its configuration, and what it does."""
+    asked = f"if sys.argv[1:] == ['--config']:\n    print('{config}')\n    sys.exit()\n"
+    return f"#!{sys.executable}\nimport os, sys\n{asked}{body}\n"
+
+
+def config_map(value: str) -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: watched, namespace: default}}\ndata: {{a: '{value}'}}\n"
+
+
+def workers_of(pid: int) -> list[int]:
+    """The zygotes and workers among the children of a daemon; a worker has the command line of its zygote."""
+    return children(pid, "zygote_program")
+
+
+def test_a_killed_daemon_leaves_no_worker_and_the_next_ends_the_hook(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "held")
+    body = (
+        "import json\n"
+        "context = json.load(open(os.environ['BINDING_CONTEXT_PATH']))\n"
+        "if 'hold' in json.dumps(context):\n"
+        f"    if os.path.exists('{tmp_path}/go'): sys.exit()\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n        os.setsid()\n        import time\n        time.sleep(600)\n"
+        f"    print(os.getpid(), child, file=open('{tmp_path}/held', 'w'), flush=True)\n"
+        "    os.waitpid(child, 0)\n"
+    )
+    hooked(tmp_path / "packages" / "hooked", {"hook.py": python(WATCHING, body)})
+    options = ("--local-packages", str(tmp_path), "--warm-hooks", "2")
+    with control_plane(tmp_path) as kubeconfig:
+        kubectl = Kubectl(kubeconfig)
+        kubectl.apply(tmp_path / "map", config_map("1"))
+        with daemon(tmp_path, kubeconfig, *options) as first:
+            first.wait_line("ready:")
+            repository = f"{{folder: {{path: '{tmp_path}/packages'}}}}"
+            kubectl.apply(tmp_path / "manifest", application("hooked", repository))
+            first.wait_line("default/app: Ready")
+            deadline = time.monotonic() + PATIENCE_S
+            while len(workers_of(first.process.pid)) < 3:
+                assert time.monotonic() < deadline, "no zygote with two workers"
+            kubectl.apply(tmp_path / "map", config_map("hold"))
+            hook, below = held(tmp_path)
+            assert hook in workers_of(first.process.pid), "the hook was not started warm"
+            others = [pid for pid in workers_of(first.process.pid) if pid != hook]
+            with watched(hook) as hook_process, watched(below) as child_process:
+                handles = [os.pidfd_open(pid) for pid in others]
+                kill(first)
+                for pid in others:
+                    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
+                        assert time.monotonic() < deadline, f"worker {pid} outlived its daemon"
+                for handle in handles:
+                    os.close(handle)
+                assert not hook_process.ended()
+                (tmp_path / "go").touch()
+                with daemon(tmp_path, kubeconfig, *options) as again:
+                    again.wait_line("that an earlier daemon left")
+                    assert hook_process.ended()
+                    assert child_process.ended()
+                    again.wait_line("default/app: Ready")

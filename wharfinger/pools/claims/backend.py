@@ -1,0 +1,54 @@
+"""The protocol between the claim scheduler and a kind of members: processes, pods, or the fake ones of tests.
+
+A backend watches its members and changes them. All of its implementations pass `tests/pools/claims/backend_contract.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from wharfinger.pools.claims.events import Lost, Member, Seen
+
+Spec = TypeVar("Spec")
+Spec_contra = TypeVar("Spec_contra", contravariant=True)
+Prize = TypeVar("Prize")
+
+
+class ClaimError(Exception):
+    """A claim failed for a reason that is no conflict; the member is as it was before."""
+
+
+class ConflictError(ClaimError):
+    """A claim came too late: the member was changed or removed by others, or is not idle any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed(Generic[Prize]):
+    """A claimed member: its version after the claim, and what the caller gets."""
+
+    version: int
+    prize: Prize
+
+
+class Backend(Protocol[Spec_contra, Prize]):
+    """A pool of members. No method is called after the scheduler's block was left."""
+
+    def changes(self) -> Sequence[Seen | Lost]:
+        """Return what the cache shows that was not returned before; all members at the first call. Never waits.
+
+        The backend calls `PoolScheduler.notify_idle` when there is more.
+        """
+        ...
+
+    async def claim(self, member: Member, spec: Spec_contra, /) -> Claimed[Prize]:
+        """Claim a member at exactly the given version, all or nothing.
+
+        Of several claims at one version at most one succeeds. A success comes with a version above the member's, which
+        `changes` will show, or show the member as lost. Raises ConflictError, or ClaimError if nothing was changed. The
+        time that it takes is bounded. Cancelled, it may or may not have claimed the member; `recycle` is called then.
+        """
+        ...
+
+    async def recycle(self, uid: str) -> None:
+        """Take back or remove a member that no caller wants; nothing if there is no such member. Raises nothing."""
+        ...

@@ -1,0 +1,156 @@
+"""The values that the claim machine is made of: what happens to it, and what it asks for. Pure."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of one pool.
+
+    ``waiting``: requests that may wait. ``in_flight``: claims under way at once. ``attempts``: claims that one request may
+    lose to a conflict before it is answered with one. Raises ValueError for anything below 1.
+    """
+
+    waiting: int = 8192
+    in_flight: int = 128
+    attempts: int = 8
+
+    def __post_init__(self) -> None:
+        for name in ("waiting", "in_flight", "attempts"):
+            if (limit := getattr(self, name)) < 1:
+                raise ValueError(f"limit of {name}: {limit}; at least 1 is needed, or no request would ever be served")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a pool as its cache shows it.
+
+    ``uid`` is its identity: a member that is deleted and made again under the same name has another one. ``version`` grows
+    with every change of the member. A ``protected`` member is idle and must not be handed out, because it is about to go.
+    """
+
+    uid: str
+    version: int
+    idle: bool = True
+    protected: bool = False
+
+
+# --- events ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """A caller wants a member until ``deadline``. ``request`` is a number never used before, and higher than all earlier ones."""
+
+    request: int
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The caller of a request is gone; nothing if the request was answered already."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The cache shows a member that is new or has changed."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The cache shows a member no more."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """A claim is done; ``version`` is that of the member after it."""
+
+    request: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicted:
+    """A claim came too late: the member was changed or removed by others, or is not idle any more."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A claim failed for another reason, and the member is as it was."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Time has passed: requests whose deadline is ``now`` or earlier have expired."""
+
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The pool takes no more requests; those that wait are answered, and claims under way may finish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """Claims under way are not waited for any more; none of them is reported after this."""
+
+
+Event: TypeAlias = Enqueued | Withdrawn | Seen | Lost | Succeeded | Conflicted | Failed | Passed | Closed | Abandoned
+
+
+# --- effects ---------------------------------------------------------------------------------------------------------------
+
+
+class Answer(StrEnum):
+    """The end of a request."""
+
+    CLAIMED = "claimed"
+    EXPIRED = "expired"
+    """Its deadline passed before a member was claimed for it."""
+    CONFLICTED = "conflicted"
+    """It lost as many claims to conflicts as one request may."""
+    FAILED = "failed"
+    """Its claim failed for a reason that is no conflict."""
+    CLOSED = "closed"
+    """The pool was closed."""
+    WITHDRAWN = "withdrawn"
+    """Its caller is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartClaim:
+    """Send the claim of a member for a request. Answered with Succeeded, Conflicted or Failed, exactly once."""
+
+    request: int
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Report the end of a request to its caller: exactly once for each that was accepted."""
+
+    request: int
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Recycle:
+    """Give back or remove a member that was, or may have been, claimed for a caller who does not take it."""
+
+    uid: str
+
+
+Effect: TypeAlias = StartClaim | Answered | Recycle

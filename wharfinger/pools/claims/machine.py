@@ -1,0 +1,275 @@
+"""The claim scheduler of one pool as a pure machine: which request gets which member, and what becomes of each.
+
+Theory of operation. Requests wait in the order in which they were accepted, and members are ready in the order in which they
+became idle. The first request gets the first member at once: the machine reserves the member and asks for a claim, and goes
+on without waiting for the answer, for as many claims at a time as the limit allows. Neither a request nor a member is taken
+out of its line before a claim can be sent, so no member is held back by a request that itself waits.
+
+*Reservations* replace timers by observation. A member is reserved from the moment its claim is sent until the cache shows a
+version of it that can't be older than the end of the claim:
+
+* after a success, the version that the claim wrote;
+* after a conflict, any version above the one that the claim was based on, because that one is known to be out of date;
+* after another failure, at once, because the member is as it was.
+
+Reservations are by uid. So a slow watch cannot hand a member out twice, and a member that was made again under an old name is
+a new one.
+
+=========== ==============================================================================================================
+event       what happens
+=========== ==============================================================================================================
+Enqueued    waits at the end of the line, or is claimed for at once
+Withdrawn   leaves the line; if its claim is under way, a success will be recycled
+Seen        becomes ready if it is idle and neither protected nor reserved; stops being ready if not; may end a reservation
+Lost        stops being ready; any reservation of it ends
+Succeeded   answered with the member; if its request was answered before, the member is recycled
+Conflicted  the request is the first of the line again, with its old number, up to the limit of attempts
+Failed      answered; the member goes to the end of the ready ones if the cache shows it idle
+Passed      requests past their deadline are answered, under claim or not
+Closed      all that wait are answered; no more are accepted, and no more claims are sent
+Abandoned   claims under way are answered, and their members recycled, since their claims may have succeeded
+=========== ==============================================================================================================
+
+Invariants (`tests/pools/claims/test_machine_rules.py`): each accepted request is answered exactly once by the time that the
+pool is closed and no claim is under way; a member is never under two claims, and never handed out again before the cache has
+shown a later version; requests are dispatched in their order; no request waits while a member is ready and a claim is free.
+
+No clock and no I/O. A step takes logarithmic time in the number of requests, and constant time in the number of members.
+"""
+
+import math
+from typing import TypeAlias, assert_never
+
+from wharfinger.pools.claims.events import (
+    Abandoned,
+    Answer,
+    Answered,
+    Closed,
+    Conflicted,
+    Effect,
+    Enqueued,
+    Event,
+    Failed,
+    Lost,
+    Member,
+    Passed,
+    Recycle,
+    Seen,
+    StartClaim,
+    Succeeded,
+    Withdrawn,
+)
+from wharfinger.pools.claims.state import Claim, PoolState, Waiting
+
+Effects: TypeAlias = tuple[Effect, ...]
+
+
+class IllegalPoolEvent(Exception):  # noqa: N818 - named for what happened
+    """The shell reported something that cannot have happened: a bug of the shell. The state is unchanged."""
+
+
+def accepts(state: PoolState) -> bool:
+    """Return whether one more request may be enqueued: the pool is open, and its line is not full."""
+    return not state.closed and len(state.line) < state.limits.waiting
+
+
+def step(state: PoolState, event: Event) -> tuple[PoolState, Effects]:
+    """Return the state after ``event``, and the effects in order. The state that was passed belongs to the machine.
+
+    Raises IllegalPoolEvent.
+    """
+    effects: list[Effect] = []
+    match event:
+        case Enqueued():
+            _enqueue(state, event)
+        case Withdrawn():
+            _withdraw(state, event.request, effects)
+        case Seen():
+            _see(state, event.member)
+        case Lost():
+            _lose(state, event.uid)
+        case Succeeded():
+            _succeed(state, event, effects)
+        case Conflicted():
+            _conflict(state, event.request, effects)
+        case Failed():
+            _fail(state, event.request, effects)
+        case Passed():
+            _pass(state, event.now, effects)
+        case Closed():
+            _close(state, effects)
+        case Abandoned():
+            _abandon(state, effects)
+        case _:
+            assert_never(event)
+    _dispatch(state, effects)
+    return state, tuple(effects)
+
+
+def _dispatch(state: PoolState, effects: list[Effect]) -> None:
+    """Pair the first requests with the first members, as long as there are both and a claim is free."""
+    while state.line and state.ready and len(state.claims) < state.limits.in_flight:
+        waiting = state.line.take()
+        uid = next(iter(state.ready))
+        del state.ready[uid]
+        member = state.members[uid]
+        state.reserved[uid] = None
+        state.claims[waiting.request] = Claim(waiting, member)
+        state.counters.claims += 1
+        effects.append(StartClaim(waiting.request, member))
+
+
+def next_deadline(state: PoolState) -> float:
+    """Return the time at which Passed is due: the earliest deadline of a request that is not answered; infinite without one."""
+    claimed = (claim.waiting.deadline for claim in state.claims.values() if not claim.answered)
+    return min(state.line.deadline(), min(claimed, default=math.inf))
+
+
+# --- requests --------------------------------------------------------------------------------------------------------------
+
+
+def _enqueue(state: PoolState, event: Enqueued) -> None:
+    if not accepts(state):
+        raise IllegalPoolEvent(f"request {event.request} was enqueued in a pool that is full or closed")
+    if event.request in state.line or event.request in state.claims:
+        raise IllegalPoolEvent(f"request {event.request} was enqueued twice")
+    state.counters.accepted += 1
+    state.line.put(Waiting(event.request, event.deadline))
+
+
+def _withdraw(state: PoolState, request: int, effects: list[Effect]) -> None:
+    if state.line.remove(request) is not None:
+        effects.append(Answered(request, Answer.WITHDRAWN))
+    elif (claim := state.claims.get(request)) is not None:
+        _answer_early(claim, Answer.WITHDRAWN, effects)
+
+
+def _pass(state: PoolState, now: float, effects: list[Effect]) -> None:
+    for waiting in state.line.take_expired(now):
+        state.counters.expired += 1
+        effects.append(Answered(waiting.request, Answer.EXPIRED))
+    for claim in state.claims.values():
+        if claim.waiting.deadline <= now and _answer_early(claim, Answer.EXPIRED, effects):
+            state.counters.expired += 1
+
+
+def _answer_early(claim: Claim, answer: Answer, effects: list[Effect]) -> bool:
+    """Answer a request whose claim is under way; False if it has been answered."""
+    if claim.answered:
+        return False
+    claim.answered = True
+    effects.append(Answered(claim.waiting.request, answer))
+    return True
+
+
+def _close(state: PoolState, effects: list[Effect]) -> None:
+    state.closed = True
+    effects += [Answered(state.line.take().request, Answer.CLOSED) for _ in range(len(state.line))]
+
+
+def _abandon(state: PoolState, effects: list[Effect]) -> None:
+    if not state.closed:
+        raise IllegalPoolEvent("claims were abandoned in a pool that is open")
+    for claim in state.claims.values():
+        _answer_early(claim, Answer.CLOSED, effects)
+        state.counters.recycled += 1
+        effects.append(Recycle(claim.member.uid))
+    state.claims.clear()
+    state.reserved.clear()  # nothing is handed out any more
+
+
+# --- claims ----------------------------------------------------------------------------------------------------------------
+
+
+def _succeed(state: PoolState, event: Succeeded, effects: list[Effect]) -> None:
+    claim = _taken(state, event.request)
+    state.counters.succeeded += 1
+    _reserve_until(state, claim.member.uid, event.version)
+    if claim.answered:
+        state.counters.recycled += 1
+        effects.append(Recycle(claim.member.uid))
+    else:
+        effects.append(Answered(event.request, Answer.CLAIMED))
+
+
+def _conflict(state: PoolState, request: int, effects: list[Effect]) -> None:
+    claim = _taken(state, request)
+    state.counters.conflicts += 1
+    _reserve_until(state, claim.member.uid, claim.member.version + 1)
+    waiting = claim.waiting
+    waiting.conflicts += 1
+    if claim.answered:
+        return
+    if state.closed:
+        effects.append(Answered(request, Answer.CLOSED))
+    elif waiting.conflicts >= state.limits.attempts:
+        effects.append(Answered(request, Answer.CONFLICTED))
+    else:
+        state.line.put(waiting)
+
+
+def _fail(state: PoolState, request: int, effects: list[Effect]) -> None:
+    claim = _taken(state, request)
+    state.counters.failed += 1
+    del state.reserved[claim.member.uid]
+    _admit(state, claim.member.uid)
+    if not claim.answered:
+        effects.append(Answered(request, Answer.FAILED))
+
+
+def _taken(state: PoolState, request: int) -> Claim:
+    """Remove the claim of a request. Raises IllegalPoolEvent if none is under way."""
+    claim = state.claims.pop(request, None)
+    if claim is None:
+        raise IllegalPoolEvent(f"the claim of request {request} ended, and none is under way")
+    # A member that the cache lost, and the claim held on to: nothing is to be waited for.
+    state.reserved.setdefault(claim.member.uid, None)
+    return claim
+
+
+# --- members ---------------------------------------------------------------------------------------------------------------
+
+
+def _see(state: PoolState, member: Member) -> None:
+    known = state.members.get(member.uid)
+    if known is not None and member.version < known.version:
+        return  # the cache does not go back; this is an answer that came late
+    state.members[member.uid] = member
+    until = state.reserved.get(member.uid, -1)
+    if until is not None and until <= member.version:
+        state.reserved.pop(member.uid, None)
+    _admit(state, member.uid)
+
+
+def _lose(state: PoolState, uid: str) -> None:
+    state.members.pop(uid, None)
+    if uid in state.ready:
+        del state.ready[uid]
+        state.counters.evicted += 1
+    if state.reserved.get(uid) is not None:
+        del state.reserved[uid]
+
+
+def _reserve_until(state: PoolState, uid: str, version: int) -> None:
+    """Keep the member reserved until the cache shows it at ``version`` or later; not at all if it does, or if it is gone."""
+    member = state.members.get(uid)
+    if member is None or member.version >= version:
+        del state.reserved[uid]
+        _admit(state, uid)
+    else:
+        state.reserved[uid] = version
+
+
+def _admit(state: PoolState, uid: str) -> None:
+    """Make the member ready, or not, as it is in the cache; one that is ready already keeps its place."""
+    member = state.members.get(uid)
+    if member is None or uid in state.reserved:
+        return
+    if member.idle and not member.protected:
+        state.ready.setdefault(uid)
+        return
+    if member.idle:
+        state.counters.protected += 1
+    if uid in state.ready:
+        del state.ready[uid]
+        state.counters.evicted += 1

@@ -1,0 +1,135 @@
+"""The state of the claim machine: the members, those that are ready, reservations, and the requests.
+
+It is mutable, and belongs to the machine: whoever passes a state to :func:`wharfinger.pools.claims.machine.step` uses only
+the one that it returns. Copying thousands of members for every event would cost more than the claims.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Final
+
+from wharfinger.pools.claims.events import Limits, Member
+
+_STALE_ENTRIES: Final = 64
+"""A heap is rebuilt when more than half of its entries, and more than these, are of requests that wait no longer."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A request that waits for a member. ``conflicts``: claims that it has lost."""
+
+    request: int
+    deadline: float
+    conflicts: int = 0
+
+
+@dataclass(slots=True)
+class Claim:
+    """A claim under way. ``answered``: its request was answered before the claim was, so a success has no taker."""
+
+    waiting: Waiting
+    member: Member
+    answered: bool = False
+
+
+@dataclass(slots=True)
+class Counters:
+    """Sums since the pool was opened, for metrics."""
+
+    accepted: int = 0
+    claims: int = 0
+    succeeded: int = 0
+    conflicts: int = 0
+    failed: int = 0
+    expired: int = 0
+    evicted: int = 0
+    """Members that were ready and went, or stopped being idle, before they were claimed."""
+    protected: int = 0
+    """Idle members that were passed over because they are protected."""
+    recycled: int = 0
+
+
+class Line:
+    """The requests that wait, in the order of their numbers, and the earliest of their deadlines.
+
+    A request that lost its member comes back with its old number, so it is the first again. Entries of requests that left
+    stay in the heaps until they come up, or until they are the greater part.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, Waiting] = {}
+        self._order: list[int] = []
+        self._deadlines: list[tuple[float, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __contains__(self, request: int) -> bool:
+        return request in self._waiting
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the numbers in the order of turns."""
+        return iter(sorted(self._waiting))
+
+    def put(self, waiting: Waiting) -> None:
+        """Add a request at the place of its number."""
+        self._waiting[waiting.request] = waiting
+        heappush(self._order, waiting.request)
+        heappush(self._deadlines, (waiting.deadline, waiting.request))
+
+    def take(self) -> Waiting:
+        """Remove the first and return it. The line must not be empty."""
+        while (number := heappop(self._order)) not in self._waiting:
+            pass
+        return self._removed(number)
+
+    def remove(self, request: int) -> Waiting | None:
+        """Remove a request; None if it does not wait."""
+        return self._removed(request) if request in self._waiting else None
+
+    def take_expired(self, now: float) -> Iterator[Waiting]:
+        """Remove and yield the requests whose deadline is ``now`` or earlier, earliest deadline first."""
+        while self._waiting and self.deadline() <= now:
+            yield self._removed(heappop(self._deadlines)[1])
+
+    def deadline(self) -> float:
+        """Return the earliest deadline; infinite if no request waits."""
+        while self._deadlines and self._deadlines[0][1] not in self._waiting:
+            heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else math.inf
+
+    def _removed(self, request: int) -> Waiting:
+        waiting = self._waiting.pop(request)
+        live = len(self._waiting)
+        for heap in (self._order, self._deadlines):
+            if len(heap) > 2 * live + _STALE_ENTRIES:
+                self._order = sorted(self._waiting)
+                self._deadlines = sorted((each.deadline, number) for number, each in self._waiting.items())
+                break
+        return waiting
+
+
+@dataclass(slots=True)
+class PoolState:
+    """Everything that the machine knows.
+
+    ``members`` is the cache as it was reported, by uid. ``ready`` are the members that can be handed out, in the order in
+    which they became so. ``reserved`` are those that must not be: under claim (None), or claimed and not yet seen by the
+    cache at the given version.
+    """
+
+    limits: Limits
+    members: dict[str, Member] = field(default_factory=dict)
+    ready: dict[str, None] = field(default_factory=dict)
+    reserved: dict[str, int | None] = field(default_factory=dict)
+    line: Line = field(default_factory=Line)
+    claims: dict[int, Claim] = field(default_factory=dict)
+    counters: Counters = field(default_factory=Counters)
+    closed: bool = False
+
+
+def fresh(limits: Limits) -> PoolState:
+    """Return the state of a pool without members and requests."""
+    return PoolState(limits)

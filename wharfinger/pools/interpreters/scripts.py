@@ -1,0 +1,103 @@
+"""The scripts that can be started warm: whose interpreter is a plain Python, named without options.
+
+A script is started warm only if a worker of a zygote is then what a new process would be. So the environment of the zygote has
+the variables that an interpreter reads when it starts, and they are part of the key by which zygotes are told apart. All
+others are set when the worker gets its script. Blocking: for a worker thread.
+"""
+
+import os
+import re
+import shutil
+import stat
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from wharfinger.process.command import Command
+from wharfinger.process.errors import SpawnError
+from wharfinger.process.launcher import check
+
+READ_AT_START: Final = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_TUNABLES", "OPENSSL_", "__PYVENV_")
+"""The beginnings of the names of variables that an interpreter, or a library below it, reads when it starts."""
+_PYTHON: Final = re.compile(r"python3?(\.\d{1,3})?")
+_FIRST_LINE: Final = 256  # BINPRM_BUF_SIZE of the kernel's include/uapi/linux/binfmts.h
+_ELF: Final = b"\x7fELF"
+_MAX_WORDS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """The interpreter of a zygote: its program, and the variables that it reads when it starts."""
+
+    program: str
+    variables: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WarmStart:
+    """A script that can be started warm: ``argv`` begins with its file, ``words`` come before that on the command line."""
+
+    interpreter: Interpreter
+    words: tuple[str, ...]
+    argv: tuple[str, ...]
+
+
+def warm_start(command: Command) -> WarmStart | None:
+    """Return how the command could be started warm; None if it must be started as a new process."""
+    if command.wrapper or command.stdin or command.descriptors:
+        return None
+    try:
+        found = _script_of(command)
+        if found is not None and command.user is not None:
+            check(command, Path(command.argv[0]))
+    except (OSError, ValueError, SpawnError):
+        return None  # the start of the process reports what is wrong
+    if found is None:
+        return None
+    program, words, argv = found
+    variables = sorted((name, value) for name, value in command.env.items() if name.startswith(READ_AT_START))
+    return WarmStart(Interpreter(program, tuple(variables)), words, argv)
+
+
+def _script_of(command: Command) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
+    """Return the interpreter's file, its words on the command line, and the script with its arguments."""
+    program, *arguments = command.argv
+    if not program.startswith("/"):
+        return None
+    if _PYTHON.fullmatch(Path(program).name) and arguments and arguments[0].startswith("/"):
+        if not stat.S_ISREG(Path(arguments[0]).stat().st_mode) or not _is_program(program):
+            return None
+        return program, (program,), tuple(arguments)
+    named = _interpreter_of(program)
+    if named is None:
+        return None
+    words = named.split()
+    if len(words) == 1 and _PYTHON.fullmatch(Path(words[0]).name) and words[0].startswith("/"):
+        found: str | None = words[0]
+    elif len(words) == _MAX_WORDS and Path(words[0]).name == "env" and _PYTHON.fullmatch(words[1]):
+        words = words[1:]
+        found = shutil.which(words[0], path=command.env.get("PATH", os.defpath))
+    else:
+        return None
+    if found is None or not found.startswith("/") or not _is_program(found):
+        return None
+    return found, tuple(words), command.argv
+
+
+def _interpreter_of(path: str) -> str | None:
+    """Return the first line of a script without its ``#!``; None for anything that is not a script."""
+    mode = Path(path).stat().st_mode
+    if not stat.S_ISREG(mode) or not mode & (stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH):
+        return None
+    with Path(path).open("rb", buffering=0) as file:
+        first = file.read(_FIRST_LINE)
+    line, end, _ = first.partition(b"\n")
+    return os.fsdecode(line[2:]) if end and line.startswith(b"#!") else None
+
+
+@lru_cache(maxsize=64)
+def _is_program(path: str) -> bool:
+    """Return whether it is a compiled program; a script that starts the interpreter could do anything else as well."""
+    with Path(path).open("rb", buffering=0) as file:
+        return file.read(len(_ELF)) == _ELF

@@ -1,0 +1,119 @@
+"""Starting scripts warm where that is possible, and as new processes otherwise: one way to run a command either way.
+
+An interpreter gets a pool when its first script is run, which is started as a new process itself. So are scripts while their
+pool starts, if they get no worker in time, and if a worker finds that the script would run otherwise than in a new process.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+import trio
+
+from wharfinger.pools.claims.backend import ConflictError
+from wharfinger.pools.claims.scheduler import NoMemberError, PoolFullError
+from wharfinger.pools.interpreters.pool import InterpreterPool, open_interpreter_pool
+from wharfinger.pools.interpreters.scripts import Interpreter, WarmStart, warm_start
+from wharfinger.pools.interpreters.workers import Job, RefusedError
+from wharfinger.process.child import conduct, run_child
+from wharfinger.process.command import NO_SINKS, Command, Limits, Outcome, Sinks
+from wharfinger.process.ledger import ProcessLedger
+
+log = logging.getLogger(__name__)
+
+MAX_INTERPRETERS: Final = 4
+"""Pools at once: interpreters, or sets of variables that an interpreter reads when it starts."""
+IDLE_S: Final = 300.0
+"""A pool that started no script for as long as this is closed."""
+_MAX_COLD: Final = 4096
+
+
+class WarmStarts:
+    """Runs commands, warm where it can. Made by :func:`open_warm_starts`. ``warm`` and ``cold`` count the runs."""
+
+    def __init__(self, size: int, ledger: ProcessLedger | None, nursery: trio.Nursery) -> None:
+        self.warm = 0
+        self.cold = 0
+        self._size = size
+        self._ledger = ledger
+        self._nursery = nursery
+        self._pools: dict[Interpreter, InterpreterPool | None] = {}
+        self._never: OrderedDict[str, None] = OrderedDict()
+
+    def pools(self) -> tuple[InterpreterPool, ...]:
+        """Return the pools that are open."""
+        return tuple(pool for pool in self._pools.values() if pool is not None)
+
+    async def run(
+        self,
+        command: Command,
+        limits: Limits,
+        *,
+        sinks: Sinks = NO_SINKS,
+        prepare: Callable[[], None] | None = None,
+    ) -> Outcome:
+        """Run a command within its limits, as `run_child` does and with its errors."""
+        key = "\0".join(command.argv[:2])
+        if key in self._never or not self._size:
+            self.cold += 1
+            return await run_child(command, limits, sinks=sinks, ledger=self._ledger, prepare=prepare)
+
+        def look() -> WarmStart | None:
+            if prepare is not None:
+                prepare()
+            return warm_start(command)
+
+        start = await trio.to_thread.run_sync(look, limiter=trio.CapacityLimiter(1))
+        if start is None:
+            self._remember_cold(key)
+        elif (pool := self._pool(start.interpreter)) is not None and pool.serves:
+            try:
+                child = (await pool.claim(Job(command, limits, start))).take()
+            except (PoolFullError, NoMemberError, ConflictError) as error:
+                log.debug("%s is started as a new process: %s", command.argv[0], error.__cause__ or error)
+                if isinstance(error.__cause__, RefusedError):
+                    self._remember_cold(key)
+            else:
+                self.warm += 1
+                return await conduct(child, command, limits, sinks=sinks, ledger=self._ledger)
+        self.cold += 1
+        return await run_child(command, limits, sinks=sinks, ledger=self._ledger)
+
+    def _remember_cold(self, program: str) -> None:
+        """Look at this command no more. Should that change, it is still started as a new process, which is never wrong."""
+        self._never[program] = None
+        if len(self._never) > _MAX_COLD:
+            self._never.popitem(last=False)
+
+    def _pool(self, interpreter: Interpreter) -> InterpreterPool | None:
+        """Return the pool of an interpreter, and open it if there is room for one more."""
+        if interpreter not in self._pools and len(self._pools) < MAX_INTERPRETERS:
+            self._pools[interpreter] = None
+            self._nursery.start_soon(self._keep, interpreter, name=f"pool of {interpreter.program}")
+        return self._pools.get(interpreter)
+
+    async def _keep(self, interpreter: Interpreter) -> None:
+        """Keep a pool open until it has been idle for long."""
+        try:
+            async with open_interpreter_pool(interpreter, self._size, self._ledger) as pool:
+                self._pools[interpreter] = pool
+                while trio.current_time() < pool.used_at + IDLE_S:  # noqa: ASYNC110 - a time that moves, no event
+                    await trio.sleep_until(pool.used_at + IDLE_S)
+                self._pools[interpreter] = None
+        finally:
+            del self._pools[interpreter]
+
+
+@asynccontextmanager
+async def open_warm_starts(size: int, ledger: ProcessLedger | None) -> AsyncGenerator[WarmStarts]:
+    """Start scripts warm, for the block, with ``size`` idle workers for each interpreter; 0 starts everything cold.
+
+    When the block is left, no idle worker and no zygote is alive. Runs must be over before.
+    """
+    async with trio.open_nursery() as nursery:
+        try:
+            yield WarmStarts(size, ledger, nursery)
+        finally:
+            nursery.cancel_scope.cancel()

@@ -1,0 +1,218 @@
+"""A zygote: an interpreter that has started, and forks workers for this process. The program is :mod:`zygote_program`.
+
+A worker is a child of this process: it is waited for, measured, signalled and swept as one that was started here. Its row is
+in the ledger before it exists. It waits on its control socket, and ends if that does, so a daemon that was killed leaves none
+behind.
+"""
+
+import json
+import os
+import secrets
+import socket
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.pools.interpreters import zygote_program
+from wharfinger.pools.interpreters.scripts import Interpreter
+from wharfinger.process.command import Command
+from wharfinger.process.descendants import Mark, read_stat
+from wharfinger.process.errors import LedgerError
+from wharfinger.process.ledger import ProcessLedger
+from wharfinger.process.run import in_thread
+from wharfinger.process.spawn import Adopted
+from wharfinger.process.worker import Worker, open_worker
+
+START_S: Final = 20.0
+"""The time in which an interpreter must have started."""
+FORK_S: Final = 10.0
+"""The time in which a worker must have been forked."""
+NO_HOME: Final = "/nonexistent"
+_PROGRAM: Final = str(Path(zygote_program.__file__).absolute())
+_TERM_GRACE_S: Final = 0.5
+_MAX_LINE: Final = 4096
+_NUMBER_BYTES: Final = 4
+
+
+class ZygoteError(Exception):
+    """A zygote does not serve: its interpreter cannot, or it has ended. ``lasting``: another one would not either."""
+
+    def __init__(self, why: str, *, lasting: bool = False) -> None:
+        super().__init__(why)
+        self.lasting = lasting
+
+
+@dataclass(eq=False, slots=True)
+class Idle:
+    """An idle worker: the child, and its control socket."""
+
+    child: Adopted
+    control: socket.socket
+
+    @property
+    def uid(self) -> str:
+        """The token of its run, which no other process has."""
+        return self.child.mark.token
+
+
+class Zygote:
+    """A running zygote. Made by :func:`open_zygote`."""
+
+    def __init__(self, worker: Worker, own: socket.socket, ledger: ProcessLedger | None) -> None:
+        self.pid = worker.pid
+        self._worker = worker
+        self._own = own
+        self._ledger = ledger
+
+    async def wait(self) -> None:
+        """Wait until it has ended. Raises StuckError."""
+        await self._worker.wait()
+
+    async def fork(self) -> Idle:
+        """Fork a worker. Raises ZygoteError, and LedgerError; nothing is left then.
+
+        Cancelled, it has finished what it began, and ended the worker.
+        """
+        token = secrets.token_hex(16)
+        ledger = self._ledger
+        if ledger is not None:
+            await in_thread(lambda: ledger.intend(token))
+        try:
+            return await self._forked(token)
+        except BaseException:
+            await forget(ledger, token)
+            raise
+
+    async def _forked(self, token: str) -> Idle:
+        ours: list[int] = []
+        theirs: list[int] = []
+        control, other = socket.socketpair()
+        try:
+            for _ in range(2):
+                read, write = os.pipe2(os.O_CLOEXEC)
+                ours.append(read)
+                theirs.append(write)
+            await self._ask(token, [other.fileno(), *theirs])
+        except BaseException:
+            control.close()
+            _close(ours)
+            raise
+        finally:
+            other.close()
+            _close(theirs)
+        return await self._take(token, control, ours)
+
+    async def _ask(self, token: str, fds: list[int]) -> None:
+        while True:
+            try:
+                socket.send_fds(self._own, [token.encode()], fds)
+            except BlockingIOError:
+                await trio.lowlevel.wait_writable(self._own)
+            except OSError as error:
+                raise ZygoteError(f"the zygote has ended: {error.strerror}") from error
+            else:
+                return
+
+    async def _take(self, token: str, control: socket.socket, pipes: list[int]) -> Idle:
+        """Wait for the worker's report, and take the worker over."""
+        control.setblocking(False)  # noqa: FBT003 - the library's
+        pid = 0
+        try:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + FORK_S):
+                pid = int.from_bytes(await _receive(control, _NUMBER_BYTES), "big")
+            stat = read_stat(pid) if pid else None
+            if stat is None:
+                raise ZygoteError("the zygote has ended, or forked no worker in time")
+            if (ledger := self._ledger) is not None:
+                await in_thread(lambda: ledger.complete(token, pid, stat.start_ticks))
+            pidfd = os.pidfd_open(pid)
+        except BaseException:
+            control.close()  # the worker ends by that
+            _close(pipes)
+            if pid:
+                await _reap(pid)
+            raise
+        for fd in pipes:
+            os.set_blocking(fd, False)
+        mark = Mark(token, pid, stat.start_ticks, held=True)
+        return Idle(Adopted(mark, pidfd, pipes[0], pipes[1]), control)
+
+
+@asynccontextmanager
+async def open_zygote(interpreter: Interpreter, ledger: ProcessLedger | None) -> AsyncGenerator[Zygote]:
+    """Start a zygote, for the block. Workers that it forked may live on.
+
+    Raises ZygoteError if the interpreter cannot serve, and what `open_worker` raises.
+    """
+    own, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with own, other:
+        own.setblocking(False)  # noqa: FBT003 - the library's
+        environment = {**dict(interpreter.variables), "HOME": NO_HOME, "PATH": os.defpath}
+        argv = (interpreter.program, _PROGRAM, str(other.fileno()))
+        command = Command(argv, Path("/"), environment, descriptors=(other.fileno(),))
+        async with open_worker(command, ledger=ledger, term_grace_s=_TERM_GRACE_S, open_stdin=False) as worker:
+            other.close()
+            line = b""
+            with trio.move_on_after(START_S):
+                line = await _packet(own)
+            _check(_read(line), worker)
+            yield Zygote(worker, own, ledger)
+
+
+async def forget(ledger: ProcessLedger | None, token: str) -> None:
+    """Remove the row of a worker that is dead. Shielded; a row too many does no harm: no process has its token."""
+    if ledger is not None:
+        with trio.CancelScope(shield=True), suppress(LedgerError):
+            await in_thread(lambda: ledger.forget(token))
+
+
+def _read(line: bytes) -> Mapping[str, object]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _check(found: Mapping[str, object], worker: Worker) -> None:
+    if "unfit" in found:
+        raise ZygoteError(f"the interpreter cannot fork workers: {found['unfit']}", lasting=True)
+    if "version" not in found:
+        said = worker.stderr_tail().decode(errors="replace").strip().splitlines()[-1:]
+        raise ZygoteError(f"the interpreter did not start within {START_S:g} s{': ' if said else ''}{''.join(said)}")
+
+
+async def _packet(own: socket.socket) -> bytes:
+    await trio.lowlevel.wait_readable(own)
+    return own.recv(_MAX_LINE)
+
+
+async def _receive(control: socket.socket, size: int) -> bytes:
+    """Return so many bytes; empty if the socket ends before."""
+    data = b""
+    while len(data) < size:
+        await trio.lowlevel.wait_readable(control)
+        try:
+            chunk = control.recv(size - len(data))
+        except BlockingIOError:
+            continue
+        except OSError:
+            return b""
+        if not chunk:
+            return b""
+        data += chunk
+    return data
+
+
+async def _reap(pid: int) -> None:
+    with trio.CancelScope(shield=True), suppress(ChildProcessError):
+        await trio.to_thread.run_sync(os.waitpid, pid, 0)
+
+
+def _close(fds: list[int]) -> None:
+    for fd in fds:
+        os.close(fd)

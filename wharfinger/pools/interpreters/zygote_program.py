@@ -1,0 +1,532 @@
+"""The program of a zygote: an interpreter that has started, and forks workers that wait for a script to run.
+
+It is run by the interpreter of the scripts, whichever that is, as a program of its own: it imports nothing of Wharfinger and
+keeps to what Python 3.8 knows. `wharfinger.pools.interpreters.zygote` starts it and speaks with it.
+
+    zygote_program.py FD
+
+FD is a socket (SOCK_SEQPACKET). First the zygote reports a line of JSON: the interpreter's version and the modules that it
+has loaded, or why it cannot serve. Then each packet asks for a worker: its token, and three descriptors, which are the
+worker's control socket, its stdout and its stderr. At the end of the socket the zygote ends.
+
+A worker is forked with CLONE_PARENT, so it is a child of the zygote's parent, which waits for it, measures it and signals it as
+any other child. It leads a session of its own. On its control socket it reports its number (4 bytes), then waits for a job:
+4 bytes of length, and JSON. It answers ``S`` when everything is in place and the script starts, or ``R`` and the reason, and
+ends. At the end of the socket it ends: the parent is gone or has no use for it.
+
+The script runs in a new ``__main__``. Exceptions, exit codes, threads, ``atexit`` and the flushing of output are those of a
+process that was started for it. Of the interpreter's end only the part is skipped that takes the zygote's own modules apart.
+"""
+
+from __future__ import annotations
+
+import sys
+
+if not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]  # the folder of this file, which is nothing to a script
+
+_AT_START = frozenset(sys.modules)
+
+import atexit
+import ctypes
+import gc
+import importlib
+import importlib.machinery
+import json
+import os
+import resource
+import signal
+import socket
+import threading
+import time
+import types
+import weakref
+from typing import TypedDict, cast
+
+_MARKER = b"WHARFINGER_RUN="
+_TOKEN_CHARS = 32
+_CLONE_PARENT = 0x0000_8000
+_CLONE_CHILD_CLEARTID = 0x0020_0000
+_CLONE_CHILD_SETTID = 0x0100_0000
+_CLONE = {"x86_64": 56, "aarch64": 220}
+"""The number of clone(2), by machine."""
+_PR_SET_DUMPABLE = 4
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_GET_TID_ADDRESS = 40
+_FDS = 3
+_PACKET_BYTES = 256
+_MAX_JOB_BYTES = 16 * 1024 * 1024
+
+_PRELOADED = (
+    "argparse", "base64", "collections", "contextlib", "copy", "dataclasses", "datetime", "fnmatch", "functools", "glob",
+    "hashlib", "itertools", "logging", "math", "pathlib", "random", "re", "shutil", "string", "subprocess", "tempfile",
+    "threading", "traceback", "typing", "urllib.request", "yaml",
+)  # fmt: skip
+"""Modules that scripts often import, and that do nothing when they are."""
+
+_REHEARSAL = """
+import os, sys, json
+def function(number):
+    return [str(each) for each in range(number)]
+class Kind:
+    def __init__(self): self.found = function(9)
+try:
+    json.loads("[")
+except ValueError as error:
+    text = repr(error) + str(Kind().found)
+"""
+
+_process = ctypes.PyDLL(None, use_errno=True)
+"""The functions of the process, called without giving up the interpreter's lock: there is one thread, before and after."""
+
+
+class Job(TypedDict):
+    """What a worker is given: see `wharfinger.pools.interpreters.workers.Job`."""
+
+    argv: list[str]
+    interpreter: list[str]
+    cwd: str
+    environment: dict[str, str]
+    user: list[int] | None
+    limits: dict[str, int]
+
+
+class Unfit(Exception):  # noqa: N818 - it is no error of this program
+    """This interpreter or this system cannot serve as a zygote."""
+
+
+class Zygote:
+    """What a fork needs to know, found once."""
+
+    def __init__(self, own: socket.socket) -> None:
+        machine = os.uname().machine
+        if machine not in _CLONE:
+            raise Unfit(f"the number of clone(2) is not known for {machine}")
+        self.own = own
+        self.kept: types.ModuleType | None = None
+        self.null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        self.loaded = {name.partition(".")[0] for name in sys.modules.keys() - _AT_START}
+        self.home = os.environ.get("HOME")
+        self.zone = os.environ.get("TZ")
+        self.main_names = {
+            name: value
+            for name, value in vars(sys.modules["__main__"]).items()
+            if name in ("__annotations__", "__builtins__")
+        }
+        self._number = _CLONE[machine]
+        self._thread_id = _address_of_thread_id()
+        self._token = _address_of_token()
+        self.run_file = ctypes.pythonapi.PyRun_SimpleFileExFlags
+        self.run_file.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p]
+        self.run_file.restype = ctypes.c_int
+        self.run_string = ctypes.pythonapi.PyRun_SimpleString
+        self.run_string.argtypes = [ctypes.c_char_p]
+        self.run_string.restype = ctypes.c_int
+        self.file_loader = importlib.machinery.SourceFileLoader
+        self.run_exit_functions = vars(atexit)["_run_exitfuncs"]
+        self.end_threads = vars(threading)["_shutdown"]
+        self.reference = weakref.ref
+        self.all = frozenset(sys.modules)
+        self.open_file = _process.fopen
+        self.open_file.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+        self.open_file.restype = ctypes.c_void_p
+
+    def fork(self) -> int:
+        """Fork a child of this process's parent, as fork(3) and os.fork do otherwise: 0 in the child."""
+        flags = _CLONE_PARENT | _CLONE_CHILD_SETTID | _CLONE_CHILD_CLEARTID | signal.SIGCHLD
+        # clone(flags, stack, parent_tid, child_tid, tls); the last two are the other way round on arm64.
+        last = (self._thread_id, 0) if self._number == _CLONE["x86_64"] else (0, self._thread_id)
+        ctypes.pythonapi.PyOS_BeforeFork()
+        pid = _process.syscall(
+            ctypes.c_long(self._number),
+            ctypes.c_long(flags),
+            ctypes.c_void_p(0),
+            ctypes.c_void_p(0),
+            ctypes.c_void_p(last[0]),
+            ctypes.c_void_p(last[1]),
+        )
+        if pid == 0:
+            ctypes.pythonapi.PyOS_AfterFork_Child()
+        else:
+            ctypes.pythonapi.PyOS_AfterFork_Parent()
+        return int(pid)
+
+    def put_token(self, token: bytes) -> None:
+        """Write the worker's token in place of the zygote's, where /proc shows the environment of a process.
+
+        Children that the script forks have this memory, too, so they are found by the token of their run.
+        """
+        ctypes.memmove(self._token, token, _TOKEN_CHARS)
+
+
+def _preload() -> None:
+    """Import what scripts often need, as far as this interpreter has it. Raises Unfit if that has started a thread."""
+    for name in _PRELOADED:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            pass
+    if len(os.listdir("/proc/self/task")) > 1:
+        raise Unfit("a module that it has loaded has started a thread")
+
+
+def _address_of_thread_id() -> int:
+    """Return where the C library keeps the number of this thread, which a fork writes anew. Raises Unfit."""
+    found = ctypes.c_void_p()
+    if _process.prctl(_PR_GET_TID_ADDRESS, ctypes.byref(found), 0, 0, 0) != 0 or not found.value:
+        raise Unfit("the kernel does not support prctl(PR_GET_TID_ADDRESS)")
+    if ctypes.c_int.from_address(found.value).value != os.getpid():
+        raise Unfit("the C library keeps the number of its thread elsewhere")
+    return found.value
+
+
+def _address_of_token() -> int:
+    """Return where the last token of this process's marker is in its first environment. Raises Unfit."""
+    variables = ctypes.POINTER(ctypes.c_void_p).in_dll(_process, "environ")
+    number = 0
+    while variables[number]:
+        address = variables[number] or 0
+        text = ctypes.string_at(address)
+        if text.startswith(_MARKER) and len(text) >= len(_MARKER) + _TOKEN_CHARS:
+            return address + len(text) - _TOKEN_CHARS
+        number += 1
+    raise Unfit("it was started without a marker")
+
+
+def main() -> None:
+    """Serve until the end of the socket. Returns in a worker, when its script has run."""
+    own = socket.socket(fileno=int(sys.argv[1]))
+    own.set_inheritable(False)
+    try:
+        _preload()
+        zygote = Zygote(own)
+    except (Unfit, AttributeError, ValueError) as error:
+        own.send(json.dumps({"unfit": str(error)}).encode())
+        return
+    own.send(json.dumps({"version": sys.version.split()[0]}).encode())
+    gc.collect()
+    gc.freeze()
+    while True:
+        packet, fds = _receive(own)
+        if not packet:
+            os._exit(0)
+        if len(fds) == _FDS and zygote.fork() == 0:
+            _run(zygote, *_wait_for_job(zygote, packet, fds))
+            return
+        for fd in fds:
+            os.close(fd)
+
+
+def _receive(own: socket.socket) -> tuple[bytes, list[int]]:
+    """Return the next packet and its descriptors; an empty one at the end."""
+    packet, ancillary, _, _ = own.recvmsg(_PACKET_BYTES, socket.CMSG_SPACE(_FDS * 4), socket.MSG_CMSG_CLOEXEC)
+    fds: list[int] = []
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds += memoryview(data).cast("i").tolist()
+    return packet, fds
+
+
+def _wait_for_job(zygote: Zygote, token: bytes, fds: list[int]) -> tuple[str, bytes]:
+    """Be a worker: wait for a job, prepare it, and return its script with the content. Does not return without one."""
+    os.setsid()
+    vars(threading.main_thread())["_native_id"] = threading.get_native_id()  # a fork leaves it as it was
+    zygote.put_token(token)
+    control = socket.socket(fileno=fds[0])
+    os.dup2(zygote.null, 0)
+    os.dup2(fds[1], 1)
+    os.dup2(fds[2], 2)
+    for fd in (fds[1], fds[2], zygote.null):
+        os.close(fd)
+    zygote.own.close()
+    control.sendall(os.getpid().to_bytes(4, "big"))
+    _rehearse(zygote)
+    job = _job(control)
+    if job is None:
+        os._exit(0)
+    try:
+        _prepare(zygote, job)
+        with open(job["argv"][0], "rb") as file:
+            source = file.read()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the script has not begun, and can be started anew
+        control.sendall(b"R" + str(error).encode("utf-8", "replace")[:1000])
+        os._exit(0)
+    control.sendall(b"S")
+    control.close()
+    return job["argv"][0], source
+
+
+def _rehearse(zygote: Zygote) -> None:
+    """Do once what a job needs, so that the kernel copies the memory that is written by it while the worker is idle."""
+    environment = json.loads(json.dumps(dict(os.environ)))
+    os.environ.clear()
+    os.environ.update(environment)
+    _check(zygote, __file__)
+    _find_user_site()
+    names = {"__builtins__": zygote.main_names["__builtins__"]}
+    exec(compile(_REHEARSAL, "<rehearsal>", "exec", dont_inherit=True), names)  # noqa: S102 - our own
+    _clear(names)
+    del names
+    _flush()
+    gc.collect()
+    _has_an_end_left()
+
+
+def _job(control: socket.socket) -> Job | None:
+    """Wait for the job; None at the end of the socket."""
+    size = int.from_bytes(_exactly(control, 4), "big")
+    data = _exactly(control, size) if 0 < size <= _MAX_JOB_BYTES else b""
+    return cast("Job", json.loads(data)) if data else None
+
+
+def _exactly(control: socket.socket, size: int) -> bytes:
+    """Return so many bytes; none if the socket ends before."""
+    data = b""
+    while len(data) < size:
+        chunk = control.recv(size - len(data))
+        if not chunk:
+            return b""
+        data += chunk
+    return data
+
+
+def _prepare(zygote: Zygote, job: Job) -> None:
+    """Take the place of a new process: limits, user, folder, environment, command line. Raises OSError and ValueError."""
+    os.environ.clear()
+    os.environ.update(job["environment"])
+    if os.environ.get("TZ") != zygote.zone:
+        time.tzset()
+    os.chdir(job["cwd"])
+    if job["user"] is not None:
+        uid, gid = job["user"]
+        _become(uid, gid)
+    for name, value in job["limits"].items():
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (bound, bound))
+    script = job["argv"][0]
+    _check(zygote, script)
+    sys.argv[:] = job["argv"]
+    if hasattr(sys, "orig_argv"):  # Python 3.10
+        sys.orig_argv[:] = [*job["interpreter"], *job["argv"]]
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
+    if os.environ.get("HOME") != zygote.home:
+        _find_user_site()
+
+
+def _become(uid: int, gid: int) -> None:
+    """Become another user for good, in no other group, as setpriv(1) does with --no-new-privs."""
+    os.setgroups([])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+    for option in (_PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE):  # the second one is what execve(2) does
+        if _process.prctl(option, 1, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), f"prctl({option})")
+
+
+def _check(zygote: Zygote, script: str) -> None:
+    """Raise ValueError for a script that would run otherwise in a new interpreter."""
+    for entry in os.listdir(os.path.dirname(os.path.realpath(script))):
+        if entry.partition(".")[0] in zygote.loaded:
+            raise ValueError(f"{entry} beside it has the name of a module that is loaded already")
+    for hook in sys.path_hooks:
+        try:
+            hook(script)
+        except ImportError:
+            continue
+        raise ValueError("it is an archive")
+
+
+def _find_user_site() -> None:
+    """Find the home of the user's packages again. Raises ValueError if there are any: they would have been loaded first."""
+    site = sys.modules.get("site")
+    if site is not None and site.ENABLE_USER_SITE:
+        vars(site).update(USER_BASE=None, USER_SITE=None)
+        if os.path.isdir(site.getusersitepackages()):
+            raise ValueError("its home has packages")
+
+
+def _run(zygote: Zygote, script: str, source: bytes) -> None:
+    """Run the script as the main program. Returns if the interpreter is to end by itself, as after any main program."""
+    main_module = types.ModuleType("__main__")
+    vars(main_module).update(zygote.main_names)
+    if "__annotations__" in zygote.main_names:
+        main_module.__annotations__ = {}
+    zygote.kept = sys.modules["__main__"]  # its names are still in use below
+    sys.modules["__main__"] = main_module
+    names = vars(main_module)
+    del main_module
+    code = _compiled(source, script)
+    if code is None:
+        _run_file(zygote, script)
+        return
+    names["__file__"], names["__cached__"] = script, None
+    names["__loader__"] = zygote.file_loader("__main__", script)
+    caught = _caught(code, names)
+    _flush()
+    if isinstance(caught, SystemExit):
+        status = _status_of(zygote, caught.code)
+    else:
+        status = 0 if caught is None else _report(zygote, caught)
+        names.pop("__file__", None)
+        names.pop("__cached__", None)
+    del names, code
+    if isinstance(caught, KeyboardInterrupt):
+        _note_interrupt(zygote)
+        return
+    del caught
+    _end(zygote, status)
+
+
+def _compiled(source: bytes, script: str) -> types.CodeType | None:
+    """Return the script's code; None if the interpreter has to report what is wrong with it."""
+    try:
+        return compile(source, script, "exec", dont_inherit=True)
+    except Exception:  # noqa: BLE001 - of any kind, if warnings are errors
+        return None
+
+
+def _caught(code: types.CodeType, names: dict[str, object]) -> BaseException | None:
+    """Run the code; the exception that ended it, without the frames of this program."""
+    try:
+        exec(code, names)  # noqa: S102 - that is the purpose
+    except BaseException as error:  # noqa: BLE001 - reported as the interpreter does
+        error.__traceback__ = error.__traceback__.tb_next if error.__traceback__ is not None else None
+        return error
+    return None
+
+
+def _run_file(zygote: Zygote, script: str) -> None:
+    """Run the script by the interpreter's function for that, and leave the interpreter to its end."""
+    opened = zygote.open_file(os.fsencode(script), b"rb")
+    if not opened or zygote.run_file(opened, os.fsencode(script), 1, None):
+        sys.exit(1)
+
+
+def _status_of(zygote: Zygote, code: object) -> int:
+    """Return the exit status for the code of a SystemExit; anything that is not a number is printed.
+
+    A number beyond those of C is left to the interpreter, which ends at once: its versions differ in what they make of it.
+    """
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        if not -(2**63) <= code < 2**63:
+            zygote.run_string(b"raise SystemExit(%d)" % code)
+        return code & 0xFF
+    try:
+        print(code, file=sys.stderr)
+    except Exception:  # noqa: BLE001, S110 - as the interpreter does
+        pass
+    return 1
+
+
+def _report(zygote: Zygote, error: BaseException) -> int:
+    """Print an exception that nothing has caught; the exit status."""
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
+    second = _caught_from_hook(error)
+    if isinstance(second, SystemExit):
+        return _status_of(zygote, second.code)
+    if second is not None:
+        print("Error in sys.excepthook:", file=sys.stderr)
+        sys.__excepthook__(type(second), second, second.__traceback__)
+        print("\nOriginal exception was:", file=sys.stderr)
+        sys.__excepthook__(type(error), error, error.__traceback__)
+    return 1
+
+
+def _caught_from_hook(error: BaseException) -> BaseException | None:
+    try:
+        sys.excepthook(type(error), error, error.__traceback__)
+    except BaseException as second:  # noqa: BLE001 - of a hook that the script has set
+        second.__traceback__ = second.__traceback__.tb_next if second.__traceback__ is not None else None
+        return second
+    return None
+
+
+def _flush() -> None:
+    """Flush the standard streams, as the interpreter does after a script; errors are found again at the end."""
+    for stream in (sys.stderr, sys.stdout):
+        try:
+            stream.flush()
+        except Exception:  # noqa: BLE001, S110 - as the interpreter does
+            pass
+
+
+def _note_interrupt(zygote: Zygote) -> None:
+    """Let the interpreter end itself by SIGINT at its end, as it does if it has seen its main program interrupted."""
+    hook, sys.excepthook = sys.excepthook, lambda *_: None
+    zygote.run_string(b"raise KeyboardInterrupt")
+    sys.excepthook = hook
+
+
+def _end(zygote: Zygote, status: int) -> None:
+    """End the interpreter with this status.
+
+    The end of an interpreter takes apart all modules, and most of them are the zygote's: nothing is lost if those are left to
+    the kernel. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script brought are
+    taken apart. If anything is left that has an end of its own (an open file, a generator, ``__del__``), or anything fails, the
+    interpreter takes its usual way to the end, which repeats what is done here without effect.
+    """
+    try:
+        zygote.end_threads()
+        zygote.run_exit_functions()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if _take_apart(zygote):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            _process.exit(status)
+    except BaseException:  # noqa: BLE001, S110 - found again below, and reported
+        pass
+    sys.exit(status)
+
+
+def _take_apart(zygote: Zygote) -> bool:
+    """Take apart the modules of the script; False if something with an end of its own is left."""
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        if hasattr(sys, name):
+            setattr(sys, name, None)
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
+    own = [("__main__", zygote.reference(sys.modules["__main__"]))]
+    for name in reversed(sys.modules):  # the newest first; to touch those of the zygote would copy their memory
+        if name in zygote.all:
+            break
+        module = sys.modules[name]
+        if module is not None:
+            own.insert(1, (name, zygote.reference(module)))
+        del module
+    loaded = cast("dict[str, object]", sys.modules)
+    for name, _ in own:
+        loaded[name] = None
+    gc.collect()
+    for _, reference in reversed(own):
+        if (left := reference()) is not None:
+            _clear(vars(left))
+        del left
+    gc.collect()
+    return not _has_an_end_left()
+
+
+def _has_an_end_left() -> bool:
+    """Return whether any object since the start of the worker has an end of its own."""
+    for each in gc.get_objects():
+        if hasattr(type(each), "__del__"):
+            return True
+    return False
+
+
+def _clear(names: dict[str, object]) -> None:
+    """Clear a module's names in the order in which the interpreter does."""
+    for private in (True, False):
+        for name in list(names):
+            if name != "__builtins__" and (name[:1] == "_" and name[1:2] != "_") >= private:
+                names[name] = None
+
+
+if __name__ == "__main__":
+    main()
