@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.support.client_contract import key, widget_crd
-from tests.cluster.support.release_bench import CONFIG_MAP, KEEP, WIDGET, Bench, bench, cluster, open_engine
+from tests.cluster.support.release_bench import KEEP, WIDGET, Bench, bench, cluster, open_engine
 from tests.cluster.support.release_requests import config_map, deployment, objects_of, request
 from wharfinger.cluster.api.errors import InvalidError
 from wharfinger.cluster.objects.drift_policy import DriftMode, DriftPolicy
@@ -123,7 +123,7 @@ async def test_an_object_that_changed_is_read_again(autojump_clock: MockClock) -
 async def test_an_object_that_is_being_deleted_is_read(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(six())
-        web = ObjectKey(CONFIG_MAP, "default", "web")
+        web = key("web")
         await at.client.merge_patch(web, {"metadata": {"finalizers": ["example.test/hold"]}})
         old = find(await at.client.get(web), "metadata", "uid")
         await at.client.delete(web)
