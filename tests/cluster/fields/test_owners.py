@@ -41,6 +41,14 @@ def test_the_latest_of_several_writers_is_named() -> None:
     assert owners.writer_of(("f:b", "f:c", "f:d")) == NOBODY
 
 
+def test_who_has_a_field_is_named_before_a_later_writer_of_something_in_it() -> None:
+    whole: JsonObject = {"f:b": {".": {}}}
+    owners = read_owners(live(entry("al", whole, time="1"), entry("ed", B, time="2")), "us")
+
+    assert owners is not None
+    assert owners.writer_of(("f:b",)) == Writer("al")
+
+
 def test_what_another_process_has_as_a_whole() -> None:
     owners = read_owners(live(entry("al", {"f:a": {}, "f:b": {".": {}, "f:c": {}}}), entry("ed", {"f:e": {}})), "us")
 

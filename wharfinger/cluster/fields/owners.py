@@ -47,11 +47,14 @@ class FieldOwners:
     """The entries of all other managers, the latest first."""
 
     def writer_of(self, path: FieldPath) -> Writer:
-        """Return the other manager that has this field now, or something inside it; NOBODY if there is none."""
+        """Return the other manager that has this field now, or else one that has something inside it; NOBODY if there is none."""
+        inside = NOBODY
         for entry in self.others:
-            if path in entry.fields or below(entry.fields, path):
+            if path in entry.fields:
                 return entry.writer
-        return NOBODY
+            if inside is NOBODY and below(entry.fields, path):
+                inside = entry.writer
+        return inside
 
     def are_others_whole(self, path: FieldPath) -> bool:
         """Return whether another manager has this field as a whole: no other manager has anything inside it."""
