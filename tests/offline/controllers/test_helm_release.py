@@ -2,7 +2,6 @@
 
 import subprocess
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -124,7 +123,7 @@ async def test_a_repository_that_fails_for_a_moment_is_asked_again(tmp_path: Pat
                 refused.append(self.path)
                 self.send_error(503)
 
-    with serving(partial(Flaky, directory=str(root))) as url:
+    with serving(root, Flaky) as url:
         repository = (
             "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: apps}\n"
             f"spec: {{url: '{url}'}}\n"

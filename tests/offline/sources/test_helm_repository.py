@@ -25,9 +25,9 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def serving(handler: "partial[Quiet]") -> Iterator[str]:
-    """Serve on this machine while the block runs; yield the address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+def serving(folder: Path, handler: type[Quiet] = Quiet) -> Iterator[str]:
+    """Serve a folder on this machine while the block runs; yield the address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -50,7 +50,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Path, JsonObject]]:
         digest = digest_of(data).hex
         lines.append(f"  - {{name: web, version: {version}, digest: {digest}, urls: [web-{version}.tgz]}}")
     (root / "index.yaml").write_text("\n".join(lines) + "\n")
-    with serving(partial(Quiet, directory=str(root))) as url:
+    with serving(root) as url:
         yield root, {"spec": {"url": url}}
 
 
