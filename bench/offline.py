@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -88,7 +87,7 @@ def _build(tree: Path, cache: Path) -> None:
 
 async def _built(tree: Path, cache: Path) -> Result:
     config = Config(tree / "clusters" / "p", RunOptions(KUBE_VERSION), root=tree)
-    async with open_tools(_options(cache)) as tools, open_orchestrator(replace(config), tools) as orchestrator:
+    async with open_tools(_options(cache)) as tools, open_orchestrator(config, tools) as orchestrator:
         return await orchestrator.render()
 
 

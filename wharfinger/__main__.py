@@ -41,7 +41,7 @@ _MEANT: Final = {
     **dict.fromkeys(("kustomize", "compile"), "build"),
     **dict.fromkeys(("metrics", "top", "stats"), "statistics"),
     **dict.fromkeys(("start", "daemon", "serve"), "run"),
-    **{word: f"package {word}" for word in ("push", "check", "lint", "inspect")},
+    **{word: f"package {word}" for word in ("push", "lint", "inspect")},
     "queue": "queues dump",
     "config": "hook config",
 }
@@ -335,6 +335,11 @@ async def _open_jq() -> AsyncIterator["JqRunner"]:
 async def _open_server() -> AsyncIterator["ClusterClient"]:
     """Open an empty API server in memory; passed to `offline` from here, which must not import `control_plane`."""
     from wharfinger.cluster.api.connection import Connection, bearer  # noqa: PLC0415 - only `check` needs it
+    from wharfinger.cluster.api.errors import ClusterError  # noqa: PLC0415
+    from wharfinger.kube.embedded_extra import missing_libraries  # noqa: PLC0415
+
+    if problem := missing_libraries():
+        raise ClusterError(problem)
     from wharfinger.cluster.api.http_client import open_client  # noqa: PLC0415
     from wharfinger.control_plane.service import LOCAL, open_control_plane  # noqa: PLC0415
 

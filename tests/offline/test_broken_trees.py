@@ -211,6 +211,18 @@ CASES = (
         {"HelmRelease web": "spec.dependsOn[0] names HelmRelease apps/web itself"},
     ),
     Broken(
+        "a package that needs the network",
+        {
+            "app.yaml": "apiVersion: wharfinger.dev/v1alpha1\nkind: Application\nmetadata: {name: shop, namespace: apps}\n"
+            "spec: {packageName: web, packageVersion: 1.0.0}\n",
+            "repository.yaml": "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
+            "spec: {registry: {repo: registry.example.com/packages}}\n",
+        },
+        {
+            "Application shop": "the network is forbidden by --offline, and registry.example.com/packages is not on this machine"
+        },
+    ),
+    Broken(
         "a name that is no text",
         {"bad.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yes}\n"},
         {

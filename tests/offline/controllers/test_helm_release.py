@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.offline.sources.test_helm_repository import Quiet, serving
 from tests.offline.sources.test_oci import registry
 from tests.offline.support import (
     OPTIONS,
@@ -19,12 +20,14 @@ from tests.offline.support import (
     with_chart,
     write_tree,
 )
-from tests.packages.support.charts import tool
+from tests.packages.support.charts import chart, tool
 from wharfinger.formats.json.value import JsonObject, find_str
 from wharfinger.formats.yaml.reader import read_yaml_all
 from wharfinger.offline.controllers.helm_release import names_of
 from wharfinger.offline.orchestrator.orchestrator import Config, open_orchestrator
+from wharfinger.offline.sources.retry import RetryPolicy
 from wharfinger.offline.store.store import Stored
+from wharfinger.packages.charts.chart import pack_chart
 
 WEB = flux_id("HelmRelease", "web", "apps")
 
@@ -101,6 +104,38 @@ async def test_charts_of_a_registry(tmp_path: Path) -> None:
         result = await orchestrator.render()
     assert not result.failed
     assert {who.name for who, made in result.manifests.items() if who.kind == WEB.kind and made} == {"newest", "pinned"}
+
+
+async def test_a_repository_that_fails_for_a_moment_is_asked_again(tmp_path: Path) -> None:
+    root = tmp_path / "served"
+    root.mkdir()
+    (root / "web-1.0.0.tgz").write_bytes(pack_chart(chart(tmp_path / "chart", "web", "1.0.0")))
+    (root / "index.yaml").write_text("entries: {web: [{name: web, version: 1.0.0, urls: [web-1.0.0.tgz]}]}\n")
+    refused: list[str] = []
+
+    class Flaky(Quiet):
+        """A handler that refuses the first request."""
+
+        def do_GET(self) -> None:  # noqa: N802 - the name is http.server's
+            if refused:
+                super().do_GET()
+            else:
+                refused.append(self.path)
+                self.send_error(503)
+
+    with serving(root, Flaky) as url:
+        repository = (
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: apps}\n"
+            f"spec: {{url: '{url}'}}\n"
+        )
+        named = "{kind: GitRepository, name: flux-system, namespace: flux-system}"
+        hr = release("web", chart="web").replace(named, "{kind: HelmRepository, name: charts}")
+        tree = write_tree(tmp_path / "tree", {"repository.yaml": repository, "hr.yaml": hr})
+        config = Config(tree, OPTIONS, root=tree, retries=RetryPolicy(attempts=2, first_s=0))
+        async with open_test_tools(tmp_path) as tools, open_orchestrator(config, tools) as orchestrator:
+            result = await orchestrator.render()
+    assert not result.failed
+    assert refused == ["/index.yaml"]
 
 
 async def test_missing_secrets_may_be_left_out(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,6 +24,20 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
+@contextmanager
+def serving(folder: Path, handler: type[Quiet] = Quiet) -> Iterator[str]:
+    """Serve a folder on this machine while the block runs; yield the address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[Path, JsonObject]]:
     """A folder that is served, with the charts web 1.0.0 and 1.1.0; and the HelmRepository that names it."""
@@ -35,15 +50,8 @@ def served(tmp_path: Path) -> Iterator[tuple[Path, JsonObject]]:
         digest = digest_of(data).hex
         lines.append(f"  - {{name: web, version: {version}, digest: {digest}, urls: [web-{version}.tgz]}}")
     (root / "index.yaml").write_text("\n".join(lines) + "\n")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(root)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield root, {"spec": {"url": f"http://127.0.0.1:{server.server_port}"}}
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(root) as url:
+        yield root, {"spec": {"url": url}}
 
 
 async def test_the_newest_chart_is_unpacked(served: tuple[Path, JsonObject], tmp_path: Path) -> None:

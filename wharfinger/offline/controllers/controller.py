@@ -8,6 +8,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.controllers.gate import Gate
 from wharfinger.offline.discovery.tree import Tree
 from wharfinger.offline.sources.fetcher import Artifact
+from wharfinger.offline.sources.retry import RetryPolicy
 from wharfinger.offline.store.store import ObjectStore, Stored
 from wharfinger.runtime.fixpoint.model import Id
 
@@ -44,6 +45,8 @@ class Desk:
     store: ObjectStore
     options: RunOptions
     scratch: Path
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    """The policy for fetches of charts and packages."""
     artifacts: dict[Id, Artifact] = field(default_factory=dict)
     _folders: int = 0
 

@@ -23,9 +23,10 @@ from wharfinger.offline.controllers.gate import Gate, MissingError, Need, Reconc
 from wharfinger.offline.controllers.kustomization import dependencies_of
 from wharfinger.offline.controllers.references import texts_of
 from wharfinger.offline.controllers.source import SourceController
-from wharfinger.offline.sources.fetcher import SourceError
+from wharfinger.offline.sources.fetcher import Artifact, SourceError
 from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.offline.sources.oci import OciFetcher
+from wharfinger.offline.sources.retry import with_retries
 from wharfinger.offline.store.identity import shown
 from wharfinger.offline.store.kinds import HELM_CHART, HELM_REPOSITORY, OCI_REPOSITORY, SECRET
 from wharfinger.offline.store.store import Stored
@@ -151,17 +152,7 @@ class HelmReleaseController:
         if chart.source.kind == HELM_REPOSITORY:
             secret = self._sources.secrets.secret_of(source, gate) or {}
             try:
-                if find_str(source.object, "spec", "type") == "oci" or find_str(
-                    source.object, "spec", "url"
-                ).startswith("oci://"):
-                    login = secret.get(".dockerconfigjson") or _docker_config(source.object, secret)
-                    artifact = await self._sources.oci.chart(source.object, chart.name, chart.version, login)
-                else:
-                    pair = (secret.get("username"), secret.get("password"))
-                    basic = None if None in pair else tuple((each or b"").decode(errors="replace") for each in pair)
-                    artifact = await self._sources.repositories.chart(
-                        source.object, chart.name, chart.version, (basic[0], basic[1]) if basic else None
-                    )
+                artifact = await with_retries(lambda: self._from_repository(source, chart, secret), self._desk.retries)
             except SourceError as error:
                 raise ReconcileError(str(error)) from error
             return _Fetched(artifact.folder, artifact.revision, artifact.folder)
@@ -174,6 +165,17 @@ class HelmReleaseController:
         if not folder.resolve().is_relative_to(found.folder.resolve()) or not (folder / "Chart.yaml").is_file():
             raise ReconcileError(f"spec.chart.spec.chart: {shown(chart.source)} has no chart at {chart.name!r}")
         return _Fetched(folder, await self._charts.digest_of(folder), found.folder)
+
+    async def _from_repository(self, source: Stored, chart: _Chart, secret: Mapping[str, bytes]) -> Artifact:
+        """Return a chart of a HelmRepository of either type. Raises SourceError."""
+        url = find_str(source.object, "spec", "url")
+        if find_str(source.object, "spec", "type") == "oci" or url.startswith("oci://"):
+            login = secret.get(".dockerconfigjson") or _docker_config(source.object, secret)
+            return await self._sources.oci.chart(source.object, chart.name, chart.version, login)
+        basic = None
+        if "username" in secret and "password" in secret:
+            basic = secret["username"].decode(errors="replace"), secret["password"].decode(errors="replace")
+        return await self._sources.repositories.chart(source.object, chart.name, chart.version, basic)
 
     async def _post_rendered(self, rendered: Rendered, spec: JsonObject) -> Rendered:
         """Apply ``spec.postRenderers`` in their order."""

@@ -22,6 +22,7 @@ from wharfinger.offline.building.charts import ChartRenders, objects_of
 from wharfinger.offline.controllers.controller import Desk, Produced
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
 from wharfinger.offline.controllers.references import secret_bytes, with_encoded_data
+from wharfinger.offline.sources.retry import with_retries
 from wharfinger.offline.store.identity import DEFAULT_NAMESPACE
 from wharfinger.offline.store.kinds import APPLICATION, MODULE, PACKAGE_REPOSITORY, SECRET
 from wharfinger.offline.store.store import Stored
@@ -32,7 +33,14 @@ from wharfinger.packages.errors import PackageError
 from wharfinger.packages.files.keyed_locks import KeyedLocks
 from wharfinger.packages.registry.address import tag_of_version
 from wharfinger.packages.registry.oci_layout import LAYOUT_FILE
-from wharfinger.packages.registry.source import FolderSource, LayoutSource, Source, open_source
+from wharfinger.packages.registry.source import (
+    FolderSource,
+    LayoutSource,
+    RegistrySource,
+    Source,
+    open_source,
+    source_text,
+)
 from wharfinger.packages.settings.cel_pool import Rules
 from wharfinger.packages.settings.values import (
     RenderContext,
@@ -73,6 +81,7 @@ class PackageTools:
     jq: JqRunner
     rules: Rules
     folder: Path | None = None
+    network: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +173,13 @@ class PackageController:
 
     async def _loaded(self, spec: PackageSpec, gate: Gate) -> Loaded:
         source = await self._source(spec, gate)
-        key = f"{source!r} {spec.package} {spec.version}"
-        async with self._locks.held(key):
-            async with open_source(source, spec.package) as (registry, repository):
-                descriptor = await registry.resolve(repository, tag_of_version(spec.version))
-                manifest = await self._tools.store.installed(descriptor.digest)
-                if manifest is None:
-                    manifest = await registry.manifest(repository, descriptor.digest)
-                    await self._tools.store.download(registry, repository, manifest)
-            tree = await self._tools.store.install(manifest)
+        if not self._tools.network and isinstance(source, RegistrySource) and not source.address.registry.is_loopback:
+            raise ReconcileError(
+                f"package {spec.package}: the network is forbidden by --offline, and {source.address} is not on this machine; "
+                "name a folder of packages with --packages"
+            )
+        async with self._locks.held(f"{source_text(source)} {spec.package} {spec.version}"):
+            tree, digest = await with_retries(lambda: self._installed(source, spec), self._desk.retries)
         definition = await trio.to_thread.run_sync(
             lambda: installed_definition(
                 tree, spec.id, package=spec.package, version=spec.version, static=spec.directives.static_values
@@ -180,7 +187,17 @@ class PackageController:
         )
         check_kind(definition, spec.id)
         check_needs(definition, spec.id)
-        return Loaded(spec, definition, tree, manifest.descriptor.digest.text, source)
+        return Loaded(spec, definition, tree, digest, source)
+
+    async def _installed(self, source: Source, spec: PackageSpec) -> tuple[Path, str]:
+        """Return the unpacked files of a package, and its digest. Raises PackageError."""
+        async with open_source(source, spec.package) as (registry, repository):
+            descriptor = await registry.resolve(repository, tag_of_version(spec.version))
+            manifest = await self._tools.store.installed(descriptor.digest)
+            if manifest is None:
+                manifest = await registry.manifest(repository, descriptor.digest)
+                await self._tools.store.download(registry, repository, manifest)
+        return await self._tools.store.install(manifest), manifest.descriptor.digest.text
 
     async def _source(self, spec: PackageSpec, gate: Gate) -> Source:
         """Return where a package comes from: the given folder, or the PackageRepository that its resource names."""

@@ -185,7 +185,7 @@ class Orchestrator:
 
     def _controllers(self, tree: Tree) -> tuple[dict[str, Controller], PackageController]:
         tools, options = self._tools, self._config.options
-        desk = Desk(tree, self.store, options, self._work)
+        desk = Desk(tree, self.store, options, self._work, self._config.retries)
         charts = ChartRenders(tools.renderer, options.kube_version, options.api_versions)
         sources = SourceController(desk, self._fetchers)
         chart_sources = ChartSources(tools.oci, tools.helm_repositories, sources)

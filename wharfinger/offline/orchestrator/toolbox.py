@@ -68,7 +68,7 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
                 scratch=folder,
                 renderer=CachingRenderer(helm, options.cache / "renders"),
                 kustomize=KubectlKustomize(options.kubectl, network=options.network, at_once=options.at_once),
-                packages=PackageTools(store, jq.of("build"), rules, options.packages),
+                packages=PackageTools(store, jq.of("build"), rules, options.packages, options.network),
                 oci=oci,
                 helm_repositories=HelmRepositories(options.cache, network=options.network),
                 fetchers={GIT_REPOSITORY: git, OCI_REPOSITORY: oci},

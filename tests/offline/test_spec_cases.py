@@ -1,0 +1,20 @@
+"""The table of cases names tests that exist, and each case once."""
+
+import ast
+
+import pytest
+
+from tests.offline.spec_cases import COVERED, NOT_COVERED
+from tests.programs import ROOT
+
+
+@pytest.mark.parametrize("case", COVERED, ids=lambda case: case.replace(" ", "-"))
+def test_a_case_has_its_test(case: str) -> None:
+    path, _, name = COVERED[case].partition("::")
+    tree = ast.parse((ROOT / path).read_text())
+    assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def test_what_is_not_covered_has_a_reason() -> None:
+    assert not COVERED.keys() & NOT_COVERED.keys()
+    assert all(NOT_COVERED.values())
