@@ -338,3 +338,15 @@ def test_a_child_that_ended_already_is_on_record_all_the_same(tag: str) -> None:
         assert stat is not None
         assert stat.start_ticks == child.mark.start_ticks
         assert isinstance(child.popen, subprocess.Popen)
+
+
+def test_named_descriptors_are_inherited_and_no_others(tag: str) -> None:
+    read, write = os.pipe()
+    command = shell(f"echo passed >&{write}; [ -e /proc/self/fd/{read} ] && echo leaked >&{write}; exit 0", tag)
+    try:
+        with spawned(replace(command, descriptors=(write,))) as child:
+            assert read_all(child.stdout) == ""
+        assert os.read(read, 100) == b"passed\n"
+    finally:
+        os.close(read)
+        os.close(write)
