@@ -342,7 +342,9 @@ def test_a_child_that_ended_already_is_on_record_all_the_same(tag: str) -> None:
 
 def test_named_descriptors_are_inherited_and_no_others(tag: str) -> None:
     read, write = os.pipe()
-    command = shell(f"echo passed >&{write}; [ -e /proc/self/fd/{read} ] && echo leaked >&{write}; exit 0", tag)
+    os.set_blocking(read, False)
+    leak = f"[ -e /proc/self/fd/{read} ] && echo leaked"
+    command = shell(f"echo passed >/proc/self/fd/{write}; {leak}; exit 0", tag)
     try:
         with spawned(replace(command, descriptors=(write,))) as child:
             assert read_all(child.stdout) == ""
