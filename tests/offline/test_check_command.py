@@ -17,6 +17,7 @@ POD = (
 )
 
 
+@pytest.mark.slow
 def test_the_sample_tree_is_sound(tmp_path: Path) -> None:
     path = str(FLEET / "clusters" / "production")
     done = cli("check", path, "--root", str(FLEET), "--packages", str(ROOT / "examples"), cache=tmp_path)
@@ -24,6 +25,7 @@ def test_the_sample_tree_is_sound(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "70 objects checked: 0 errors, 3 warnings"
 
 
+@pytest.mark.slow
 def test_everything_that_is_wrong_has_its_place(tmp_path: Path) -> None:
     files = {
         "ks.yaml": kustomization("a", "./a") + "---\n" + kustomization("b", "./b"),
@@ -42,6 +44,7 @@ def test_everything_that_is_wrong_has_its_place(tmp_path: Path) -> None:
     assert len(sarif["runs"][0]["results"]) == len(lines) - 1
 
 
+@pytest.mark.slow
 def test_warnings_count_if_they_are_to(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"pod.yaml": POD})
     assert cli("check", str(tree), cache=tmp_path / "cache").returncode == 0

@@ -13,6 +13,7 @@ from wharfinger.formats.yaml.reader import read_yaml_all
 pytestmark = pytest.mark.unmeasured
 
 
+@pytest.mark.slow
 def test_the_sample_tree(tmp_path: Path) -> None:
     arguments = (
         "build",
@@ -66,6 +67,7 @@ def test_what_fails_is_reported_and_the_rest_is_printed(tmp_path: Path) -> None:
     assert "name: web-web" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_folder_of_output(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": config_map("x")})
     out = tmp_path / "out"

@@ -14,6 +14,7 @@ from tests.programs import ROOT
 pytestmark = pytest.mark.unmeasured
 
 
+@pytest.mark.slow
 def test_the_sample_tree_does_not_differ_from_itself(tmp_path: Path) -> None:
     copy = shutil.copytree(FLEET, tmp_path / "fleet")
     common = ("--root", str(copy), "--packages", str(ROOT / "examples"), "--against", str(FLEET))
@@ -31,6 +32,7 @@ def test_the_sample_tree_does_not_differ_from_itself(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_against_a_revision(tmp_path: Path) -> None:
     files = {"ks.yaml": kustomization("a", "./a"), "a/map.yaml": config_map("x", text="one")}
     tree = write_tree(tmp_path / "tree", files)

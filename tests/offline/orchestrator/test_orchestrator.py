@@ -111,6 +111,7 @@ async def test_an_object_that_the_caller_adds_counts(tmp_path: Path) -> None:
     assert names(result) == ["one"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("workers", [1, 2, 4])
 async def test_the_sample_tree_is_built_to_the_same_bytes(workers: int, tmp_path: Path) -> None:
     made = [await built_fleet(tmp_path, workers) for _ in range(3)] + [await built_fleet(tmp_path, 8)]
@@ -127,6 +128,7 @@ async def built_fleet(scratch: Path, workers: int) -> Result:
             return await orchestrator.render()
 
 
+@pytest.mark.slow
 async def test_of_two_producers_the_first_wins_whatever_the_timing(tmp_path: Path) -> None:
     """Both build the values of a release, with another text each."""
     files = {
@@ -147,6 +149,7 @@ async def test_of_two_producers_the_first_wins_whatever_the_timing(tmp_path: Pat
     assert seen == {"{'text': 'a'}"}
 
 
+@pytest.mark.slow
 async def test_a_chain_of_forty_that_each_render_the_next(tmp_path: Path) -> None:
     files = {"ks.yaml": kustomization("k0", "./k0")}
     for number in range(40):
