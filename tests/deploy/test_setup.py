@@ -15,7 +15,7 @@ import pytest
 
 from tests.programs import ROOT
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = [pytest.mark.unmeasured, pytest.mark.slow]
 
 COREUTILS = (
     "sh",

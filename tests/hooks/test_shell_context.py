@@ -282,6 +282,7 @@ def path_of(keys: list[str | int]) -> str:
     return ".".join(shown(key) for key in keys)
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(25, 4), deadline=None)
 @given(
     context=st.dictionaries(KEYS, VALUES, max_size=4),

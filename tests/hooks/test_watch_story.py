@@ -241,6 +241,7 @@ def told(steps: list[Step]) -> StoryCluster:
         return trio.run(tell, steps, clock=MockClock(autojump_threshold=0))
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(1_500, 100))
 @given(STEPS)
 def test_every_hook_knows_the_truth_in_the_end(steps: list[Step]) -> None:

@@ -41,7 +41,7 @@ OFF_BY_WORD = has_reason("DynamicallyDisabled")
 async def open_bundled(ground: Ground, edition: str, bundle: str) -> AsyncIterator[World]:
     """A daemon's inner part as `wharfinger run --edition E --bundle B` has it; two empty texts: neither was given."""
     keys = WorkKeys()
-    writer = StatusWriter(keys.add, keys.add_later)
+    writer = StatusWriter(keys.add, keys.add_later, least_pause_s=0.1)
 
     def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
         writer.changed(name, before, after, trio.current_time())

@@ -216,6 +216,7 @@ async def test_all_at_once_goes_in_reverse_order(tmp_path: Path) -> None:
             assert at[f"gone-{needy}"] < at[f"going-{needed}"]
 
 
+@pytest.mark.slow
 async def test_a_removal_waits_for_one_that_has_begun(tmp_path: Path) -> None:
     """Also for one that would do without it: whoever is going may still use it."""
     async with open_world(tmp_path) as world:

@@ -11,8 +11,10 @@ import pytest
 import trio.testing
 
 from tests.packages.support.charts import SIX_OBJECTS, write
+from tests.runtime.support import world as world_module
 from tests.runtime.support.world import World, open_world
 from wharfinger.control_plane.http.memory_transport import MemoryTransport
+from wharfinger.runtime.status.writer import PAUSE_S
 
 INSTALL = {
     "PATCH applications": 1,  # the finalizer
@@ -57,7 +59,8 @@ async def settle(world: World, name: str) -> None:
 
 
 @pytest.mark.slow
-async def test_requests_of_a_package(tmp_path: Path) -> None:
+async def test_requests_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world_module, "STATUS_PAUSE_S", PAUSE_S)
     async with open_world(tmp_path) as world:
         await world.push_folder(write(tmp_path / "six", dict(SIX_OBJECTS)), "six", "1.0.0")
         await world.repository()

@@ -310,6 +310,7 @@ async def test_what_a_filter_stumbles_over_is_not_quoted(program: str, said: str
     assert said in str(caught.value)
 
 
+@pytest.mark.slow
 async def test_who_waits_for_a_used_worker_when_it_is_closed_is_told(ledger: ProcessLedger) -> None:
     """Not only the first request of a worker: in the middle of an exchange, and between two."""
     for turns in range(scaled(200, 40)):

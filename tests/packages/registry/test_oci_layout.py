@@ -252,6 +252,7 @@ INDEX = st.binary(max_size=60) | st.fixed_dictionaries(
 ).map(lambda value: json.dumps(value).encode())
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(100_000, 300))
 @given(INDEX)
 def test_any_index_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:

@@ -36,6 +36,7 @@ def workers_of(pid: int) -> list[int]:
     return children(pid, "zygote_program")
 
 
+@pytest.mark.slow
 def test_a_killed_daemon_leaves_no_worker_and_the_next_ends_the_hook(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
     body = (

@@ -74,6 +74,7 @@ DATABASE = resource("data/db", "postgres", "15.0.0")
 # --- the command -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_all_would_be_on(place: Place) -> None:
     place.package("shop", kind="Application", requirements={**NEEDS_DB, "modules": {"ingress": ">=1"}})
     place.package("postgres", "15.0.0", "Application")

@@ -65,6 +65,8 @@ from wharfinger.runtime.status.writer import StatusWriter
 from wharfinger.runtime.tasks.health_expressions import HealthExpressions
 
 PATIENCE_S = 60
+STATUS_PAUSE_S = 0.1
+"""Between two minor writes of a status, so that tests need not wait for them."""
 SOON = BackoffPolicy(initial_s=1.0, max_s=2.0)
 """Of tasks that failed, where a test waits for their next attempt."""
 
@@ -399,7 +401,7 @@ class Ground:
     @asynccontextmanager
     async def open_daemon(self) -> AsyncIterator[Runtime]:
         keys = WorkKeys()
-        writer = StatusWriter(keys.add, keys.add_later)
+        writer = StatusWriter(keys.add, keys.add_later, least_pause_s=STATUS_PAUSE_S)
 
         def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
             writer.changed(name, before, after, trio.current_time())

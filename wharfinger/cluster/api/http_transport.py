@@ -31,8 +31,7 @@ SocketOption: TypeAlias = tuple[int, int, int]
 class ServerTransport(httpx.AsyncBaseTransport):
     """The transport to ``server``; ``tls`` is used if its address begins with https. Raises httpx.TransportError.
 
-    The timeouts are those of the request's extension ``timeout`` (httpx): connect, write and read, the latter two for each
-    piece.
+    The timeouts are those of the request's extension ``timeout`` (httpx): connect, write and read, the last two for each chunk.
     """
 
     def __init__(self, server: str, tls: ssl.SSLContext | None, options: Sequence[SocketOption] = ()) -> None:

@@ -34,7 +34,7 @@ class Contents(Generic[K, R]):
 
     @property
     def kept(self) -> int:
-        """Return the number of versions in the log, including those that are over."""
+        """Return the number of versions in the log, including those that are no longer current."""
         return len(self._log.versions)
 
     def commit(self, draft: Draft[K, R]) -> None:

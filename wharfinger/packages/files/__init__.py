@@ -1,4 +1,4 @@
-"""Files of packages: reading within limits, atomic writing, strict fields of documents, and locks by name.
+"""Files of packages: reading within limits, atomic writing, strict checks of the fields in documents, and locks by name.
 
 May import ``errors`` and ``digest``.
 """

@@ -28,7 +28,7 @@ def is_end(source: str) -> bool:
 
 
 def block_end(out: Path, chart_name: str) -> Path:
-    """Make the folder ``out`` for ``--output-dir``, in which the mark cannot be written; return the mark's place. Blocking."""
+    """Create the folder ``out`` for ``--output-dir`` so that writing the mark fails; return the path of the mark. Blocking."""
     place = out / chart_name / TEMPLATES_FOLDER / END_FILE
     place.mkdir(mode=0o700, parents=True)
     return place

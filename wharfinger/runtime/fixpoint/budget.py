@@ -21,7 +21,7 @@ _NAMED: Final = 8
 
 
 def is_spent(account: Account, episode: int) -> bool:
-    """Return whether the node is exhausted, and the episode is still the one in which it was."""
+    """Return whether the node has used up its budget in the current episode."""
     return account.spent and account.episode == episode
 
 

@@ -149,6 +149,6 @@ def _local_path(text: str, where: str, roots: Sequence[Path]) -> Path:
     if not any(path.is_relative_to(os.path.realpath(root)) for root in roots):
         raise SpecError(
             f"{where}: {text} is not below a folder that the daemon may read packages from; "
-            "start it with --local-packages DIR, or name a folder there"
+            "start the daemon with --local-packages DIR, or name a folder below an allowed one"
         )
     return path

@@ -134,7 +134,7 @@ class StatusWriter:
     """The decision about writes for all packages of a runtime. Times are seconds of one monotonic clock.
 
     ``add`` and ``add_later`` request a check of a name; they are those of
-    :class:`~wharfinger.cluster.watch.work_queue.WorkQueue`.
+    :class:`~wharfinger.cluster.watch.work_queue.WorkQueue`. ``least_pause_s``: the pause while few packages change.
     """
 
     def __init__(
@@ -143,10 +143,12 @@ class StatusWriter:
         add_later: Callable[[str, float], None],
         *,
         resync_s: float = RESYNC_S,
+        least_pause_s: float = PAUSE_S,
     ) -> None:
         self._add = add
         self._add_later = add_later
         self._resync_s = resync_s
+        self._least_pause_s = least_pause_s
         self._writes: dict[str, Writes] = {}
         self._sweep_at = _SWEEP
         self._swept_s = -math.inf
@@ -172,7 +174,7 @@ class StatusWriter:
         self._step(name, Looked())
 
     def _pause_s(self) -> float:
-        return min(MAX_PAUSE_S, max(PAUSE_S, len(self._writes) / MINOR_PER_S))
+        return min(MAX_PAUSE_S, max(self._least_pause_s, len(self._writes) / MINOR_PER_S))
 
     def _sweep(self, now_s: float) -> None:
         """Forget states that make no difference any more, including those of removed packages. The amortized cost is constant."""

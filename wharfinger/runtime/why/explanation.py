@@ -38,7 +38,7 @@ MAX_ALSO: Final = 5
 
 
 class Link(NamedTuple):
-    """A package, the cause that the chain follows, and its other causes."""
+    """One link in the chain of an explanation: a package, the cause that leads on, and the package's other causes."""
 
     name: str
     cause: Cause

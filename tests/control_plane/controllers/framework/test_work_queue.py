@@ -66,7 +66,7 @@ async def test_what_goes_in_circles_is_held_back(autojump_clock: MockClock, capl
     assert times[OWN_WAKES + 1] == times[0] + 1
     assert times[-1] - times[0] == 2
     assert [record.getMessage() for record in caplog.records] == [
-        "pods default/a: held back, its own writes woke it 50 times within 1 s"
+        "pods default/a: delayed, because its own writes triggered it 50 times within 1 s"
     ] * 2
 
 

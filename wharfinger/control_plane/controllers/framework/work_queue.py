@@ -69,7 +69,9 @@ class Agenda:
         if wakes == OWN_WAKES:  # log only once
             key = item[1]
             what = f"{key.collection.plural} {key.place.removeprefix('/')}"
-            log.warning("%s: held back, its own writes woke it %d times within %g s", what, OWN_WAKES, WINDOW_S)
+            log.warning(
+                "%s: delayed, because its own writes triggered it %d times within %g s", what, OWN_WAKES, WINDOW_S
+            )
         return since + WINDOW_S - now
 
     def add_later(self, controller: int, key: Key, delay_s: float) -> None:
