@@ -8,8 +8,6 @@ import pytest
 from tests.offline.support import FLEET, cli, config_map, kustomization, write_tree
 from tests.programs import ROOT
 
-pytestmark = pytest.mark.unmeasured
-
 WRONG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wrong, namespace: apps}\ndta: {a: b}\n"
 POD = (
     "apiVersion: v1\nkind: Pod\nmetadata: {name: lost, namespace: apps}\n"

@@ -10,8 +10,6 @@ from tests.packages.support.charts import chart, tool
 from tests.programs import ROOT
 from wharfinger.formats.yaml.reader import read_yaml_all
 
-pytestmark = pytest.mark.unmeasured
-
 
 @pytest.mark.slow
 def test_the_sample_tree(tmp_path: Path) -> None:

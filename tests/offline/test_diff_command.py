@@ -11,8 +11,6 @@ from tests.offline.support import FLEET, cli, config_map, kustomization, write_t
 from tests.packages.support.charts import chart
 from tests.programs import ROOT
 
-pytestmark = pytest.mark.unmeasured
-
 
 @pytest.mark.slow
 def test_the_sample_tree_does_not_differ_from_itself(tmp_path: Path) -> None:
