@@ -6,8 +6,6 @@
 4. No modules import each other in a circle, imports for type checkers counted, but for those of HEART.
 5. With ``--coverage coverage.json``: each module was measured, and its lines and branches are covered to at least
    MODULE_FLOOR percent, so that a well-tested part cannot hide a module nobody runs.
-UNTRACED = {Path("wharfinger/pools/interpreters/zygote_program.py")}
-"""Programs that run in an interpreter of the hooks', which has no tracer: other tests hold what they do, from outside."""
 
 Exit code 1 and one line a finding.
 """
@@ -22,6 +20,8 @@ import grimp
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = sorted(path.name for path in (ROOT / "wharfinger").iterdir() if path.is_dir() and path.name != "__pycache__")
 MODULE_FLOOR = 75.0
+UNTRACED = {Path("wharfinger/pools/interpreters/zygote_program.py")}
+"""Programs for interpreters of hooks, which have no tracer: other tests compare from outside what they do."""
 MOST_MODULES = 20
 HEART = frozenset(
     f"wharfinger.runtime.core.{name}"
