@@ -97,8 +97,9 @@ class _Cluster:
         label_selector: str = "",
         field_selector: str = "",
         paged: bool = True,
+        metadata_only: bool = False,
     ) -> AsyncIterator[AsyncIterator[RawPage]]:
-        assert (label_selector, field_selector, paged) == ("", "", True)
+        assert (label_selector, field_selector, paged, metadata_only) == ("", "", True, False)
         yield _pages(self._objects)
 
     @asynccontextmanager
@@ -110,8 +111,9 @@ class _Cluster:
         resource_version: str,
         label_selector: str = "",
         field_selector: str = "",
+        metadata_only: bool = False,
     ) -> AsyncIterator[AsyncIterator[RawEvent]]:
-        assert (resource_version, label_selector, field_selector) == ("7", "", "")
+        assert (resource_version, label_selector, field_selector, metadata_only) == ("7", "", "", False)
         yield _Nothing()
 
 

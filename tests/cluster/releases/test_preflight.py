@@ -25,8 +25,12 @@ POLICY = DriftPolicy(DriftMode.WARN)
 WIDGET: JsonObject = {"apiVersion": "example.test/v1", "kind": "Widget", "metadata": {"name": "one"}}
 
 
+def never(_: object) -> bool:
+    return False
+
+
 async def survey(client: ClusterClient, *objects: JsonObject, crds: tuple[JsonObject, ...] = ()) -> Survey:
-    return await Surveyor(client, desired_table(), "wharfinger", lambda _: False).survey(OWNER, objects, crds, POLICY)
+    return await Surveyor(client, desired_table(), "wharfinger", never, never).survey(OWNER, objects, crds, POLICY)
 
 
 def narrowed() -> JsonObject:
@@ -71,7 +75,7 @@ async def test_one_object_has_one_owner_even_before_it_is_written(autojump_clock
         with pytest.raises(
             ForeignObjectError, match="belongs to the release default/db; it cannot be part of default/web"
         ):
-            await Surveyor(client, table, "wharfinger", lambda _: False).survey(OWNER, [config_map("a")], (), POLICY)
+            await Surveyor(client, table, "wharfinger", never, never).survey(OWNER, [config_map("a")], (), POLICY)
         with pytest.raises(ReleaseError, match="ConfigMap default/a twice"):
             await survey(client, config_map("a"), config_map("a"))
 

@@ -9,6 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from tests.cluster.support.client_contract import config_map as config_map_object
 from tests.cluster.support.client_contract import key, widget_crd
 from tests.cluster.support.release_bench import KEEP, WIDGET, Bench, bench, cluster, open_engine
 from tests.cluster.support.release_requests import config_map, deployment, objects_of, request
@@ -56,6 +57,21 @@ async def test_an_install_of_six_objects_is_fifteen_requests(autojump_clock: Moc
         assert asked == {"GET": 7, "POST": 1, "PATCH": 6, "PUT": 1}
         assert at.transport.requests[7] == "POST secrets"
         assert at.transport.requests[-1] == "PUT sh.helm.release.v1.web.v1"
+
+
+async def test_objects_of_known_kinds_are_not_read_before_an_install(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(six())
+        await at.client.create(config_map_object("theirs"))
+        await wait_all_tasks_blocked()
+        at.transport.requests.clear()
+        await at.engine.upgrade(six(name="next"))
+        asked = Counter(request.partition(" ")[0] for request in at.transport.requests)
+        assert asked == {"GET": 1, "POST": 1, "PATCH": 6, "PUT": 1}  # the GET is of the namespace
+        at.transport.requests.clear()
+        with pytest.raises(ForeignObjectError, match="ConfigMap default/theirs"):
+            await at.engine.upgrade(six(name="theirs"))
+        assert not at.transport.writes
 
 
 async def test_an_upgrade_writes_only_what_changed(autojump_clock: MockClock) -> None:

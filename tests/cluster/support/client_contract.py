@@ -330,6 +330,26 @@ async def contract_raw_watches_are_the_same_watches_as_text(client: ClusterClien
     assert (last["apiVersion"], last["kind"], last["data"]) == ("v1", "ConfigMap", {"v": "2"})
 
 
+async def contract_lists_and_watches_of_metadata_only(client: ClusterClient) -> None:
+    listed: list[bytes] = []
+    await client.create(config_map("a", labels={"app": "x"}, v="1"))
+    revision = (await client.list(CONFIG_MAP, "default")).resource_version
+    async with client.raw_list(CONFIG_MAP, "default", label_selector="app=x", metadata_only=True) as pages:
+        async for page in pages:
+            listed += [item.text for item in page.items]
+            assert [item.key for item in page.items] == [key("a")]
+    async with client.raw_watch(CONFIG_MAP, "default", resource_version=revision, metadata_only=True) as events:
+        await client.create(config_map("b", v="2"))
+        with trio.fail_after(30):
+            async for event in events:
+                if event.type is not WatchType.BOOKMARK:
+                    assert event.object.key == key("b")
+                    listed.append(event.object.text)
+                    break
+    objects = [msgspec.json.decode(text, type=dict[str, object]) for text in listed]
+    assert [set(obj) for obj in objects] == [{"apiVersion", "kind", "metadata"}] * 2
+
+
 async def contract_watches_begin_after_a_list(client: ClusterClient) -> None:
     await client.create(config_map("before", labels={"app": "x"}))
     listed = await client.list(CONFIG_MAP, "default", label_selector="app=x")

@@ -147,6 +147,7 @@ class StoryCluster:
         label_selector: str = "",
         field_selector: str = "",
         paged: bool = True,
+        metadata_only: bool = False,
     ) -> AsyncIterator[AsyncIterator[RawPage]]:
         await self._request()
         query = Query(resource, namespace, label_selector, field_selector)
@@ -169,6 +170,7 @@ class StoryCluster:
         resource_version: str,
         label_selector: str = "",
         field_selector: str = "",
+        metadata_only: bool = False,
     ) -> AsyncIterator[AsyncIterator[RawEvent]]:
         await self._request()
         if int(resource_version) < self.compacted:

@@ -123,6 +123,7 @@ class SlowLists(HttpClusterClient):
         label_selector: str = "",
         field_selector: str = "",
         paged: bool = True,
+        metadata_only: bool = False,
     ) -> AsyncIterator[AsyncIterator[RawPage]]:
         slow, seconds = self._slow
         await trio.sleep(seconds if namespace == slow else 0)

@@ -116,12 +116,13 @@ class ClusterClient(Protocol):
         label_selector: str = "",
         field_selector: str = "",
         paged: bool = True,
+        metadata_only: bool = False,
     ) -> AbstractAsyncContextManager[AsyncIterator[RawPage]]:
         """Yield the objects that `list` would return, unparsed and page by page; a list has at least one page.
 
         A page may raise GoneError: the server forgot the list that was begun. The caller then discards the pages so far, or
         compares them with those of the next list. The caller begins that next list itself, with ``paged=False`` if GoneError
-        is raised again.
+        is raised again. ``metadata_only``: the objects are sent as PartialObjectMetadata, by servers that can do that.
         """
         ...
 
@@ -133,6 +134,7 @@ class ClusterClient(Protocol):
         resource_version: str,
         label_selector: str = "",
         field_selector: str = "",
+        metadata_only: bool = False,
     ) -> AbstractAsyncContextManager[AsyncIterator[RawEvent]]:
         """Yield the events that `watch` would yield, unparsed."""
         ...

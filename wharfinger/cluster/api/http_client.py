@@ -123,11 +123,14 @@ class HttpClusterClient:
         label_selector: str = "",
         field_selector: str = "",
         paged: bool = True,
+        metadata_only: bool = False,
     ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
         """Yield all objects, unparsed, page by page."""
         chosen = selectors(label_selector, field_selector)
         with self._noticing():
-            async with self._reader.raw_list(resource, namespace, chosen, paged=paged) as pages:
+            async with self._reader.raw_list(
+                resource, namespace, chosen, paged=paged, metadata_only=metadata_only
+            ) as pages:
                 yield pages
 
     @asynccontextmanager
@@ -155,11 +158,14 @@ class HttpClusterClient:
         resource_version: str,
         label_selector: str = "",
         field_selector: str = "",
+        metadata_only: bool = False,
     ) -> AsyncGenerator[AsyncIterator[RawEvent], None]:
         """Yield the events after ``resource_version``, unparsed, bookmarks included."""
         chosen = selectors(label_selector, field_selector)
         with self._noticing():
-            async with self._reader.raw_watch(resource, namespace, resource_version, chosen) as events:
+            async with self._reader.raw_watch(
+                resource, namespace, resource_version, chosen, metadata_only=metadata_only
+            ) as events:
                 yield events
 
     # -- writing

@@ -22,6 +22,11 @@ from wharfinger.cluster.api.watch_stream import LineSplitter, decode_event, deco
 from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
 from wharfinger.kube.resource import ResourceType
 
+JSON: Final = "application/json"
+METADATA: Final = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
+"""The media types of metadata only; a server that cannot send them sends whole objects."""
+METADATA_LIST: Final = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
+
 MAX_LIST_BYTES: Final = 1024 * 1024 * 1024
 """The size limit of one list, over all its pages."""
 
@@ -85,23 +90,24 @@ class HttpReader:
 
     @asynccontextmanager
     async def raw_list(
-        self, resource: ResourceType, namespace: str, selectors: dict[str, str], *, paged: bool
+        self, resource: ResourceType, namespace: str, selectors: dict[str, str], *, paged: bool, metadata_only: bool
     ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
         """Yield all objects as text, page by page or in one page. A page that is too large is requested again as smaller
         ones.
         """
-        async with aclosing(self._raw_pages(resource, namespace, selectors, paged=paged)) as pages:
+        accept = METADATA_LIST if metadata_only else JSON
+        async with aclosing(self._raw_pages(resource, namespace, selectors, paged=paged, accept=accept)) as pages:
             yield pages
 
     async def _raw_pages(
-        self, resource: ResourceType, namespace: str, selectors: dict[str, str], *, paged: bool
+        self, resource: ResourceType, namespace: str, selectors: dict[str, str], *, paged: bool, accept: str
     ) -> AsyncGenerator[RawPage, None]:
         what = _where("list", resource, namespace)
         page_size = self._session.options.page_size if paged else 0
         token, size = "", 0
         while True:
             try:
-                body = await self._page(resource, namespace, selectors, page_size, token)
+                body = await self._page(resource, namespace, selectors, page_size, token, accept)
             except ResponseTooLargeError:
                 if page_size <= 1:
                     raise
@@ -116,12 +122,18 @@ class HttpReader:
                 return
 
     async def _page(
-        self, resource: ResourceType, namespace: str, selectors: dict[str, str], page_size: int, token: str
+        self,
+        resource: ResourceType,
+        namespace: str,
+        selectors: dict[str, str],
+        page_size: int,
+        token: str,
+        accept: str = JSON,
     ) -> bytes:
         params = ({"limit": str(page_size)} if page_size else {}) | selectors
         params |= {"continue": token} if token else {}
         what = _where("list", resource, namespace)
-        return await self._session.request(Call("GET", resource.path(namespace), what, params))
+        return await self._session.request(Call("GET", resource.path(namespace), what, params, accept=accept))
 
     # -- watches
 
@@ -139,12 +151,19 @@ class HttpReader:
 
     @asynccontextmanager
     async def raw_watch(
-        self, resource: ResourceType, namespace: str, resource_version: str, selectors: dict[str, str]
+        self,
+        resource: ResourceType,
+        namespace: str,
+        resource_version: str,
+        selectors: dict[str, str],
+        *,
+        metadata_only: bool,
     ) -> AsyncGenerator[AsyncIterator[RawEvent], None]:
         """Yield the events like `watch`, the objects as text."""
         what = _where("watch", resource, namespace)
+        accept = METADATA if metadata_only else JSON
         async with (
-            self._stream(resource, namespace, resource_version, selectors) as chunks,
+            self._stream(resource, namespace, resource_version, selectors, accept) as chunks,
             aclosing(gathered(chunks)) as bunches,
             aclosing(_events(bunches, what, lambda line: decode_raw_event(line, resource, what))) as events,
         ):
@@ -152,7 +171,12 @@ class HttpReader:
 
     @asynccontextmanager
     async def _stream(
-        self, resource: ResourceType, namespace: str, resource_version: str, selectors: dict[str, str]
+        self,
+        resource: ResourceType,
+        namespace: str,
+        resource_version: str,
+        selectors: dict[str, str],
+        accept: str = JSON,
     ) -> AsyncGenerator[AsyncIterator[bytes], None]:
         options = self._session.options
         seconds = options.watch_s + int(options.random() * options.watch_jitter_s)
@@ -163,7 +187,7 @@ class HttpReader:
             "resourceVersion": resource_version,
             **selectors,
         }
-        call = Call("GET", resource.path(namespace), _where("watch", resource, namespace), params)
+        call = Call("GET", resource.path(namespace), _where("watch", resource, namespace), params, accept=accept)
         self._watches += 1
         try:
             async with self._session.stream(call, read_s=seconds + options.watch_grace_s) as chunks:

@@ -10,6 +10,9 @@ change is parsed once and reported to every listener: the object, or None once i
 with a selector cannot distinguish the two). Only the key of an object is kept here; listeners keep the small facts that they
 need.
 
+With :class:`~wharfinger.cluster.objects.unmarked_names.UnmarkedNames`, the names of the objects without that label are watched
+beside it, so that `LiveObjects.is_absent` needs no request.
+
 Invariants:
 
 * The reports to a listener, put together, are what exists, for every kind that is attended: after a broken watch only the
@@ -34,6 +37,7 @@ from wharfinger.cluster.api.raw_object import RawChange, RawObject
 from wharfinger.cluster.api.watch_stream import MAX_LINE_BYTES
 from wharfinger.cluster.api.watch_type import WatchType
 from wharfinger.cluster.objects.ownership import RELEASE_LABEL
+from wharfinger.cluster.objects.unmarked_names import UnmarkedNames
 from wharfinger.cluster.watch.object_stream import WatchSubscription
 from wharfinger.cluster.watch.shared_watches import SharedWatches
 from wharfinger.formats.errors import FormatError
@@ -86,7 +90,14 @@ class _Followed:
 class LiveObjects:
     """The watched kinds, made by :func:`open_live_objects`."""
 
-    def __init__(self, client: ClusterClient, watches: SharedWatches, selector: str, nursery: trio.Nursery) -> None:
+    def __init__(
+        self,
+        client: ClusterClient,
+        watches: SharedWatches,
+        selector: str,
+        unmarked: UnmarkedNames | None,
+        nursery: trio.Nursery,
+    ) -> None:
         """Private to `open_live_objects`, which owns the nursery."""
         self._client = client
         self._watches = watches
@@ -97,6 +108,7 @@ class LiveObjects:
         self._followed: dict[ResourceType, _Followed] = {}
         self._changes = 0
         self._unreadable = 0
+        self._unmarked = unmarked
 
     def listen(self, listener: LiveListener, looked_up: OnLookedUp | None = None) -> None:
         """Report every change to this listener from now on. Earlier reports of kinds that are already attended are not
@@ -113,13 +125,27 @@ class LiveObjects:
         """Watch this kind; do nothing if it is watched already."""
         if resource not in self._followed:
             self._follow(resource)
+            if self._unmarked is not None:
+                self._unmarked.attend(resource)
 
     def release(self, resource: ResourceType) -> None:
         """Stop watching a kind: nothing is reported of it from now on, not even that its objects are gone."""
         if (followed := self._followed.pop(resource, None)) is not None:
             followed.end()
+            if self._unmarked is not None:
+                self._unmarked.release(resource)
             for looked_up in self._looked_up:
                 looked_up(resource, None)
+
+    def is_absent(self, key: ObjectKey) -> bool:
+        """Return whether it is known that no object has this kind and name, be it of a release or not.
+
+        False also if that is not known: the kind is not attended, or is not listed and watched now.
+        """
+        followed = self._followed.get(key.resource)
+        if followed is None or not followed.subscription.is_current or key in followed.keys:
+            return False
+        return self._unmarked is not None and self._unmarked.is_absent(key)
 
     async def synced(self, resource: ResourceType) -> None:
         """Wait until all objects of an attended kind were reported; raises the ClusterError or ShapeError of the first
@@ -247,14 +273,18 @@ class LiveObjects:
 
 @asynccontextmanager
 async def open_live_objects(
-    client: ClusterClient, watches: SharedWatches, *, selector: str = RELEASE_LABEL
+    client: ClusterClient,
+    watches: SharedWatches,
+    *,
+    selector: str = RELEASE_LABEL,
+    unmarked: UnmarkedNames | None = None,
 ) -> AsyncGenerator[LiveObjects, None]:
     """Serve the live objects that ``selector`` (a label selector) selects, for as long as the block runs.
 
     Resources: a subscription to a shared watch for each kind that is attended, and one task.
     """
     async with trio.open_nursery() as nursery:
-        live = LiveObjects(client, watches, selector, nursery)
+        live = LiveObjects(client, watches, selector, unmarked, nursery)
         nursery.start_soon(live.run, name="live objects")
         try:
             yield live

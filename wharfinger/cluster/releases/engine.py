@@ -50,6 +50,7 @@ from wharfinger.cluster.objects.live_objects import LiveObjects, open_live_objec
 from wharfinger.cluster.objects.lookup import rows_of
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.cluster.objects.scope import check_scope, only_inside
+from wharfinger.cluster.objects.unmarked_names import UnmarkedNames
 from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.cluster.reconciler.service import Reconciler, open_reconciler
 from wharfinger.cluster.reconciler.status import Kind
@@ -390,7 +391,7 @@ async def open_release_engine(
     unattended = Unattended(board.tell_pruned, board.tell_troubles)
     writer = ObjectWriter(client, options.field_manager, options.force)
     async with (
-        open_live_objects(client, watches) as live,
+        open_live_objects(client, watches, unmarked=UnmarkedNames(watches)) as live,
         open_release_heads(watches, holder) as heads,
         open_health_monitor(
             table,
@@ -447,6 +448,7 @@ async def open_release_engine(
                 table,
                 options.field_manager,
                 lambda identity: is_done(reconciler, identity) and drift.is_as_applied(identity),
+                live.is_absent,
             ),
             definitions,
             options.confined,

@@ -2,14 +2,17 @@
 
 Each kind is known, or a definition among the objects is about to create it; no object occurs twice; every object that exists
 is this release's; no definition breaks objects that are stored under the present one. One GET for each object, a few at a
-time; the answers are passed on to the apply, so no object is read twice. An object that is wanted as it was applied
-before, and that the watch has not reported as changed, is not read at all.
+time; the answers are passed on to the apply, so no object is read twice. Two kinds of objects are not read at all: those
+that are wanted as they were applied before, and that the watch has not reported as changed; and those of which the
+watches know that they do not exist.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+
+import trio
 
 from wharfinger.cluster.api.bounded_map import each
 from wharfinger.cluster.api.client import ClusterClient
@@ -22,7 +25,7 @@ from wharfinger.cluster.objects.lookup import CONCURRENCY, CRD, key_of, look_up
 from wharfinger.cluster.objects.ownership import Owner, check_owner
 from wharfinger.formats.json.value import JsonObject, ShapeError, find_str
 from wharfinger.formats.listing import listed
-from wharfinger.kube.resource import kind_of, name_of, split_api_version
+from wharfinger.kube.resource import ObjectKey, kind_of, name_of, split_api_version
 
 NAMED: Final = 5
 """The number of problems of a definition that are reported."""
@@ -52,16 +55,23 @@ class Surveyor:
     """Looks for one cluster."""
 
     def __init__(
-        self, client: ClusterClient, table: DesiredTable, manager: str, is_as_applied: Callable[[Identity], bool]
+        self,
+        client: ClusterClient,
+        table: DesiredTable,
+        manager: str,
+        is_as_applied: Callable[[Identity], bool],
+        is_absent: Callable[[ObjectKey], bool],
     ) -> None:
         """Check for this manager, under whose name objects are applied.
 
-        ``is_as_applied``: whether the object of a row is known to be as the row was applied.
+        ``is_as_applied``: whether the object of a row is known to be as the row was applied. ``is_absent``: whether it is
+        known that an object does not exist.
         """
         self._client = client
         self._table = table
         self._manager = manager
         self._is_as_applied = is_as_applied
+        self._is_absent = is_absent
 
     async def survey(
         self, owner: Owner, objects: Sequence[JsonObject], crds: Sequence[JsonObject], drift: DriftPolicy
@@ -117,6 +127,9 @@ class Surveyor:
         return rows, coming
 
     async def _look(self, row: DesiredObject) -> JsonObject | None:
+        if self._table.snapshot().get(row.identity) is None and self._is_absent(row.key):
+            await trio.lowlevel.checkpoint()
+            return None
         live = await look_up(self._client, row.key)
         if live is not None:
             check_owner(row.key, live, row.owner)

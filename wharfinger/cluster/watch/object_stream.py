@@ -30,12 +30,13 @@ MIN_RELIST_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True, order=True)
 class WatchTarget:
-    """The target of a list and watch: a kind ("" for all namespaces), limited by both selectors."""
+    """The target of a list and watch: a kind ("" for all namespaces), limited by both selectors, and perhaps to metadata."""
 
     resource: ResourceType
     namespace: str
     label_selector: str
     field_selector: str
+    metadata_only: bool = False
 
     def __str__(self) -> str:
         """Return the target as in names of tasks and in messages: ``Pod in prod (app=x)``."""
@@ -47,9 +48,10 @@ class WatchTarget:
 class WatchSubscription:
     """One subscription. Made by :meth:`ObjectStream.join`."""
 
-    def __init__(self, listener: Listener, relist_s: float | None) -> None:
+    def __init__(self, listener: Listener, relist_s: float | None, is_watching: Callable[[], bool]) -> None:
         self.listener = listener
         self.relist_s = relist_s
+        self._is_watching = is_watching
         self._attempted = trio.Event()
         self._first_error: ClusterError | ShapeError | None = None
 
@@ -57,6 +59,11 @@ class WatchSubscription:
     def listed(self) -> bool:
         """Return whether the subscriber was notified of all objects."""
         return not self.listener.fresh
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether the subscriber was notified of all objects, and a watch that works reports every change."""
+        return self.listed and self._is_watching()
 
     async def wait_first_list(self) -> None:
         """Wait until the subscriber was notified of all objects.
@@ -115,7 +122,7 @@ class ObjectStream:
 
     def join(self, on_change: OnRawChange, relist_s: float | None) -> WatchSubscription:
         """Add a subscriber; ``relist_s`` is the interval at which everything is to be listed again."""
-        subscription = WatchSubscription(self._fanout.join(on_change), relist_s)
+        subscription = WatchSubscription(self._fanout.join(on_change), relist_s, self._is_watching)
         self._subscriptions.append(subscription)
         if self._state.phase is not core.Phase.LISTING or self._list_begun:
             self._ask()
@@ -149,6 +156,9 @@ class ObjectStream:
             failures=self._failures,
             last_error=self._last_error,
         )
+
+    def _is_watching(self) -> bool:
+        return self._state.phase is core.Phase.WATCHING and not self._last_error
 
     # -- the task
 
@@ -198,6 +208,7 @@ class ObjectStream:
                 label_selector=target.label_selector,
                 field_selector=target.field_selector,
                 paged=paged,
+                metadata_only=target.metadata_only,
             ) as pages:
                 self._begin_list()
                 async for page in pages:
@@ -234,6 +245,7 @@ class ObjectStream:
                     resource_version=resource_version,
                     label_selector=target.label_selector,
                     field_selector=target.field_selector,
+                    metadata_only=target.metadata_only,
                 ) as events:
                     self._last_error = ""
                     async for event in events:

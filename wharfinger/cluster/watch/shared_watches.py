@@ -44,13 +44,15 @@ class SharedWatches:
         on_change: OnRawChange,
         *,
         relist_s: float | None = None,
+        metadata_only: bool = False,
     ) -> Iterator[WatchSubscription]:
         """Subscribe to all selected objects of a kind for as long as the block runs ("" for all namespaces).
 
         ``relist_s``: list everything again that many seconds after the last list; the stream uses the shortest interval of
-        its subscribers.
+        its subscribers. ``metadata_only``: objects come without spec and status, from servers that can do that.
         """
-        target = WatchTarget(resource, namespace if resource.namespaced else "", label_selector, field_selector)
+        place = namespace if resource.namespaced else ""
+        target = WatchTarget(resource, place, label_selector, field_selector, metadata_only)
         stream = self._streams.get(target)
         if stream is None:
             stream = self._streams[target] = ObjectStream(self._client, target, self._jitter)

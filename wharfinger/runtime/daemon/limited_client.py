@@ -70,6 +70,7 @@ class LimitedClient:
         resource_version: str,
         label_selector: str = "",
         field_selector: str = "",
+        metadata_only: bool = False,
     ) -> AbstractAsyncContextManager[AsyncIterator[RawEvent]]:
         """Watch the events after ``resource_version``, unparsed."""
         return self._client.raw_watch(
@@ -78,6 +79,7 @@ class LimitedClient:
             resource_version=resource_version,
             label_selector=label_selector,
             field_selector=field_selector,
+            metadata_only=metadata_only,
         )
 
     # -- calls that take a slot
@@ -110,12 +112,18 @@ class LimitedClient:
         label_selector: str = "",
         field_selector: str = "",
         paged: bool = True,
+        metadata_only: bool = False,
     ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
         """List all objects of a kind, unparsed; one slot for all pages, and for the caller's work between them."""
         async with (
             self._slots.use(Kind.API),
             self._client.raw_list(
-                resource, namespace, label_selector=label_selector, field_selector=field_selector, paged=paged
+                resource,
+                namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                paged=paged,
+                metadata_only=metadata_only,
             ) as pages,
         ):
             yield pages

@@ -1,0 +1,102 @@
+"""Names of objects that belong to no release, on a control plane in memory and on scripted servers."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.cluster.support.client_contract import CONFIG_MAP, config_map, key
+from tests.cluster.support.clusters import memory_cluster
+from tests.cluster.support.faulty_transport import Answer, FaultyTransport, Hang, Reply, Until
+from tests.cluster.support.watch_script import page
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.connection import Connection
+from wharfinger.cluster.api.http_client import open_client
+from wharfinger.cluster.objects.live_objects import LiveObjects, open_live_objects
+from wharfinger.cluster.objects.ownership import RELEASE_LABEL
+from wharfinger.cluster.objects.unmarked_names import UnmarkedNames
+from wharfinger.cluster.watch.shared_watches import open_shared_watches
+from wharfinger.formats.json.value import JsonObject
+
+LABEL: JsonObject = {RELEASE_LABEL: "web"}
+
+
+@asynccontextmanager
+async def live_objects(client: ClusterClient, most: int = 100) -> AsyncIterator[LiveObjects]:
+    async with (
+        open_shared_watches(client, jitter=lambda: 0.0) as watches,
+        open_live_objects(client, watches, unmarked=UnmarkedNames(watches, most)) as live,
+    ):
+        yield live
+
+
+async def test_an_object_is_absent_if_no_watch_reports_it(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, live_objects(client) as live:
+        await client.create(config_map("before"))
+        await client.create(config_map("ours", labels=LABEL))
+        assert not live.is_absent(key("none"))  # nothing is known of the kind
+        live.attend(CONFIG_MAP)
+        assert not live.is_absent(key("none"))  # it is not listed yet
+        await wait_all_tasks_blocked()
+        assert live.is_absent(key("none"))
+        assert not live.is_absent(key("before"))
+        assert not live.is_absent(key("ours"))
+        assert live.is_absent(key("before", "kube-public"))
+
+        await client.create(config_map("none"))
+        await client.delete(key("before"))
+        await wait_all_tasks_blocked()
+        assert not live.is_absent(key("none"))
+        assert live.is_absent(key("before"))
+
+        # An object that becomes a release's, or is one no longer, is there at all times.
+        for label in ("web", None):
+            await client.merge_patch(key("none"), {"metadata": {"labels": {RELEASE_LABEL: label}}})
+            await wait_all_tasks_blocked()
+            assert not live.is_absent(key("none"))
+
+        live.release(CONFIG_MAP)
+        assert not live.is_absent(key("before"))
+
+
+async def test_of_a_kind_with_too_many_objects_nothing_is_known(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, live_objects(client, most=3) as live:
+        live.attend(CONFIG_MAP)
+        await wait_all_tasks_blocked()
+        assert live.is_absent(key("a"))
+        for name in ("b", "c", "d"):
+            await client.create(config_map(name))
+        await client.merge_patch(key("b"), {"data": {"v": "2"}})
+        await wait_all_tasks_blocked()
+        assert live.is_absent(key("a"))
+        await client.create(config_map("e"))
+        await wait_all_tasks_blocked()
+        assert not live.is_absent(key("a"))
+
+
+async def test_while_a_watch_fails_nothing_is_known(autojump_clock: MockClock) -> None:
+    broken = trio.Event()
+
+    def answer(request: httpx.Request) -> Answer:
+        if "watch" not in request.url.params:
+            return page(version=1)
+        if request.url.params["labelSelector"] == RELEASE_LABEL:
+            return Reply(200, [Hang()])
+        assert "as=PartialObjectMetadata;" in request.headers["accept"]
+        return (
+            httpx.ConnectError("refused") if broken.is_set() else Reply(200, [Until(broken), httpx.ReadError("reset")])
+        )
+
+    transport = FaultyTransport(answer)
+    async with (
+        open_client(Connection("http://api.example"), transport=transport) as client,
+        live_objects(client) as live,
+    ):
+        live.attend(CONFIG_MAP)
+        await wait_all_tasks_blocked()
+        assert live.is_absent(key("a"))
+        broken.set()
+        await wait_all_tasks_blocked()
+        assert not live.is_absent(key("a"))

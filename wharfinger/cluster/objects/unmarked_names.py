@@ -1,0 +1,75 @@
+"""The names of the objects that belong to no release, of the kinds that releases have.
+
+An install must not write to an object that exists and is somebody else's. One watch for each kind answers that for all
+installs, instead of a GET for each object. The watch reports metadata only, of the objects without the label of a release;
+only names are kept.
+
+A watch lags behind the server, usually by milliseconds. A GET before the first write has the same gap, because records,
+hooks and earlier waves come between it and the write.
+"""
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.cluster.api.raw_object import RawChange
+from wharfinger.cluster.api.watch_type import WatchType
+from wharfinger.cluster.objects.ownership import RELEASE_LABEL
+from wharfinger.cluster.watch.object_stream import WatchSubscription
+from wharfinger.cluster.watch.shared_watches import SharedWatches
+from wharfinger.kube.resource import ObjectKey, ResourceType
+
+MAX_NAMES: Final = 20_000
+"""The number of names of one kind that are kept. Of a kind that has more none are kept, and its objects are read."""
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A kind. ``too_many``: it has more objects than are kept, so nothing is known of them."""
+
+    stack: ExitStack
+    subscription: WatchSubscription
+    names: set[tuple[str, str]] = field(default_factory=set)
+    too_many: bool = False
+
+
+class UnmarkedNames:
+    """The watched kinds and their names. Nothing waits here."""
+
+    def __init__(self, watches: SharedWatches, most: int = MAX_NAMES) -> None:
+        self._watches = watches
+        self._most = most
+        self._watched: dict[ResourceType, _Watched] = {}
+
+    def attend(self, resource: ResourceType) -> None:
+        """Watch this kind; do nothing if it is watched already."""
+        if resource in self._watched:
+            return
+        with ExitStack() as stack:
+            subscription = stack.enter_context(
+                self._watches.subscribe(resource, "", f"!{RELEASE_LABEL}", "", self._take, metadata_only=True)
+            )
+            self._watched[resource] = _Watched(stack.pop_all(), subscription)
+
+    def release(self, resource: ResourceType) -> None:
+        """Stop watching a kind."""
+        if (watched := self._watched.pop(resource, None)) is not None:
+            watched.stack.close()
+
+    def is_absent(self, key: ObjectKey) -> bool:
+        """Return whether it is known that no unmarked object has this kind and name; False while the kind is not listed."""
+        watched = self._watched.get(key.resource)
+        if watched is None or watched.too_many or not watched.subscription.is_current:
+            return False
+        return (key.namespace, key.name) not in watched.names
+
+    def _take(self, change: RawChange) -> None:
+        watched = self._watched[change.key.resource]
+        name = (change.key.namespace, change.key.name)
+        if change.type is WatchType.DELETED or change.object is None:
+            watched.names.discard(name)
+        elif watched.too_many or (name not in watched.names and len(watched.names) >= self._most):
+            watched.too_many = True
+            watched.names.clear()
+        else:
+            watched.names.add(name)
