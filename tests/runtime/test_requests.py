@@ -1,4 +1,4 @@
-"""The requests that a package costs: its install, and a change of its settings."""
+"""The requests that a package costs: its install, a change of its settings, and a restart of the daemon."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,17 +12,18 @@ import trio.testing
 
 from tests.packages.support.charts import SIX_OBJECTS, write
 from tests.runtime.support import world as world_module
-from tests.runtime.support.world import World, open_world
+from tests.runtime.support.world import World, open_ground, open_world
 from wharfinger.control_plane.http.memory_transport import MemoryTransport
+from wharfinger.runtime.controllers.controller import VERIFY_S
 from wharfinger.runtime.status.writer import PAUSE_S
 
+NAMES = ("first", "second", "third")
 INSTALL = {
     "PATCH applications": 1,  # the finalizer
     "PATCH applications/status": 2,  # first sight, Ready
-    "GET secrets": 2,  # the package's state; the chart's own Secret
+    "GET secrets": 1,  # the package's state
     "POST secrets": 2,  # the state, the record
     "GET namespaces": 1,
-    **{f"GET {kind}": 1 for kind in ("configmaps", "deployments", "roles", "serviceaccounts", "services")},
     **{f"PATCH {kind}": 1 for kind in ("configmaps", "deployments", "roles", "secrets", "serviceaccounts", "services")},
     "PUT secrets": 2,  # the record is deployed; the state
 }
@@ -75,3 +76,26 @@ async def test_requests_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyP
             await settle(world, "second")
         change["PATCH applications"] -= 1  # the change itself
         assert +change == CHANGE
+
+
+@pytest.mark.slow
+async def test_requests_of_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world_module, "VERIFY_S", VERIFY_S)
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.push_folder(write(tmp_path / "six", dict(SIX_OBJECTS)), "six", "1.0.0")
+            await world.repository()
+            for name in NAMES:
+                await world.create("prod", name, package="six")
+            for name in NAMES:
+                await settle(world, name)
+        with counted() as restart:
+            async with ground.open_world() as world:
+                for name in NAMES:
+                    await settle(world, name)
+        for_all = {
+            request for request in restart if request.startswith("GET api")
+        }  # lists of all namespaces, and watches
+        assert {request: count for request, count in restart.items() if request not in for_all} == {
+            "GET secrets": len(NAMES)  # the list of a release's records
+        }

@@ -307,8 +307,9 @@ async def contract_raw_lists_are_the_same_lists_as_text(client: ClusterClient) -
 async def contract_raw_watches_are_the_same_watches_as_text(client: ClusterClient) -> None:
     revision = (await client.list(CONFIG_MAP, "default")).resource_version
     seen: list[RawEvent] = []
-    chosen = {"label_selector": "app=x", "field_selector": "metadata.name!=c"}
-    async with client.raw_watch(CONFIG_MAP, "default", resource_version=revision, **chosen) as events:
+    async with client.raw_watch(
+        CONFIG_MAP, "default", resource_version=revision, label_selector="app=x", field_selector="metadata.name!=c"
+    ) as events:
         for name, app in (("a", "x"), ("b", "y"), ("c", "x")):
             await client.create(config_map(name, labels={"app": app}))
         await client.merge_patch(key("a"), {"data": {"v": "2"}})

@@ -112,7 +112,7 @@ async def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
         await install(world)
         instance = world.runtime.instances["prod.app"]
         assert instance.tree is not None
-        record = await instance.recorded(world.client)
+        record = await instance.recorded(world.runtime.tools)
         fresh = Instance(AppId("prod", "app"), instance.status)
         broken = replace(record.state, source="somewhere a-name-that-it-does-not-have")
         record.state, before = broken, record.state

@@ -65,6 +65,8 @@ from wharfinger.runtime.status.writer import StatusWriter
 from wharfinger.runtime.tasks.health_expressions import HealthExpressions
 
 PATIENCE_S = 60
+VERIFY_S = 0.0
+"""So long after the start no status says only that a package is being verified."""
 STATUS_PAUSE_S = 0.1
 """Between two minor writes of a status, so that tests need not wait for them."""
 SOON = BackoffPolicy(initial_s=1.0, max_s=2.0)
@@ -420,6 +422,6 @@ class Ground:
                 limited=self.engine_client,
                 engine=EngineOptions(expressions=HealthExpressions(self.rules), grace_s=self.grace_s),
             ) as runtime,
-            open_controller(self.through, runtime, keys, writer, local_packages=[self.folder], verify_s=0),
+            open_controller(self.through, runtime, keys, writer, local_packages=[self.folder], verify_s=VERIFY_S),
         ):
             yield runtime

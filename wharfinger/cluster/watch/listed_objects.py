@@ -16,7 +16,12 @@ from wharfinger.kube.resource import ObjectKey, ResourceType
 
 
 async def look_at_all(
-    client: ClusterClient, resource: ResourceType, label_selector: str, look: Callable[[ObjectKey, JsonObject], None]
+    client: ClusterClient,
+    resource: ResourceType,
+    label_selector: str,
+    look: Callable[[ObjectKey, JsonObject], None],
+    *,
+    field_selector: str = "",
 ) -> set[ObjectKey]:
     """Call ``look``, which must not block, with every object; return the keys of all existing ones.
 
@@ -24,21 +29,22 @@ async def look_at_all(
     is read once more in one piece, and objects are passed twice. Raises ClusterError.
     """
     try:
-        return await _look(client, resource, label_selector, look, paged=True)
+        return await _look(client, resource, (label_selector, field_selector), look, paged=True)
     except GoneError:
-        return await _look(client, resource, label_selector, look, paged=False)
+        return await _look(client, resource, (label_selector, field_selector), look, paged=False)
 
 
 async def _look(
     client: ClusterClient,
     resource: ResourceType,
-    label_selector: str,
+    selectors: tuple[str, str],
     look: Callable[[ObjectKey, JsonObject], None],
     *,
     paged: bool,
 ) -> set[ObjectKey]:
     seen: set[ObjectKey] = set()
-    async with client.raw_list(resource, label_selector=label_selector, paged=paged) as pages:
+    labels, fields = selectors
+    async with client.raw_list(resource, label_selector=labels, field_selector=fields, paged=paged) as pages:
         async for page in pages:
             for raw in page.items:
                 seen.add(raw.key)

@@ -404,6 +404,7 @@ async def open_controller(
             client, runtime, applications, modules, lookup, keys, writer, scopes, enabled_by_default, verify_s=verify_s
         )
         _sweep_journal(controller)
+        await runtime.tools.states.read(client)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(controller.follow_packages, applications, name="follow Applications")
             nursery.start_soon(controller.follow_packages, modules, name="follow Modules")

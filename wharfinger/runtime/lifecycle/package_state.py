@@ -167,6 +167,10 @@ class StateRecord:
         except NotFoundError:
             self.state, self._version = PackageState(), ""
             return self.state
+        return self.restore(secret)
+
+    def restore(self, secret: JsonObject) -> PackageState:
+        """Return the record in this Secret, which was just read. Raises PackageStateError."""
         try:
             self.state = decoded(secret)
         except (FormatError, binascii.Error) as error:

@@ -42,6 +42,7 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.task import Task
 from wharfinger.runtime.lifecycle.journal import Journal
+from wharfinger.runtime.lifecycle.listed_states import ListedStates
 from wharfinger.runtime.lifecycle.package_state import StateRecord, state_record
 from wharfinger.runtime.lifecycle.restart_policy import Repeat
 from wharfinger.runtime.lifecycle.steps import Steps
@@ -81,6 +82,7 @@ class Tools:
     slots: Slots
     stopping: WorkScope
     """The scope that is cancelled when the daemon stops, so that tasks that only wait do not delay the stop."""
+    states: ListedStates = field(default_factory=ListedStates)
     crd_phase: Tries = field(default_factory=Tries)
     """The packages whose definitions are being ensured."""
     load_phase: Tries = field(default_factory=Tries)
@@ -263,11 +265,14 @@ class Instance:
             raise AssertionError(f"{self.id}: no operation is at work")
         return self.steps
 
-    async def recorded(self, client: ClusterClient) -> StateRecord:
+    async def recorded(self, tools: Tools) -> StateRecord:
         """Return the package's record, read once. Raises ClusterError, or IdentityError if it can have none."""
         if self.record is None:
-            record = state_record(client, self.id)
-            await record.read()
+            record = state_record(tools.cluster, self.id)
+            if (listed := tools.states.take(record.key)) is not None:
+                record.restore(listed)
+            else:
+                await record.read()
             self.record = record
         return self.record
 

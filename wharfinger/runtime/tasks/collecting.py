@@ -28,7 +28,7 @@ async def collect_made(instance: Instance, tools: Tools) -> None:
     Raises ClusterError after trying all.
     """
     try:
-        record = await instance.recorded(tools.cluster)
+        record = await instance.recorded(tools)
     except PackageStateError as error:
         log.warning("%s: the objects that its hooks made are not known any more, and are kept: %s", instance.id, error)
         return

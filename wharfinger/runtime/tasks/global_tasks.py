@@ -36,7 +36,7 @@ async def run_global(instance: Instance, tools: Tools, reporter: Reporter) -> No
         reporter.progressed(instance, Stage.APPLIED, "StartingHooks", f"running {hook.name} ({BEFORE_ALL})")
         telling = with_snapshots(instance, hook, BEFORE_ALL)
         await run_hook(instance, tools, reporter, hook, telling, Cause(BEFORE_ALL))
-    record, settings = await instance.recorded(tools.cluster), instance.wanted_settings.checksum
+    record, settings = await instance.recorded(tools), instance.wanted_settings.checksum
     await record.update(lambda state: state.applied_as("", state.values, settings))
     reporter.released(instance, 0)
     instance.verified = True
@@ -93,7 +93,7 @@ class AfterAllTask:
     async def _record(self) -> None:
         """Record that a new process need not run all packages for these values. Raises TaskFailed."""
         try:
-            record = await self.instance.recorded(self.tools.cluster)
+            record = await self.instance.recorded(self.tools)
             await record.update(lambda state: state.applied_as("", self.turn.values, state.settings))
         except EXPECTED as error:
             raise TaskFailed(classify(error, self.instance.masked).message, permanent=False) from error

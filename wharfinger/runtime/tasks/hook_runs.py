@@ -256,7 +256,7 @@ async def _maker(instance: Instance, tools: Tools, operations: Sequence[Operatio
     kinds = {"/".join(kind_of(operation.object)) for operation in operations if isinstance(operation, Create)}
     if not kinds or not has_release(instance.id):
         return None
-    record = await instance.recorded(tools.cluster)
+    record = await instance.recorded(tools)
     if not kinds <= record.state.made:
         await record.update(lambda state: state.may_have_made(kinds))
     return Maker(Owner(instance.id.release, instance.id.namespace))

@@ -56,7 +56,7 @@ async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None
     """Resolve the version to a digest, and download every blob of that manifest to disk, verified while streaming."""
     reporter.progressed(instance, Stage.FETCHED, "Downloading", f"downloading {instance.package} {instance.version}")
     source = _source(instance)
-    state = (await instance.recorded(tools.cluster)).state
+    state = (await instance.recorded(tools)).state
     refresh = instance.refresh or state.forced != instance.wanted.forced
     steps = instance.journalled()
     steps.begin(_fingerprint(source, instance))
@@ -125,7 +125,7 @@ async def install(instance: Instance, tools: Tools, reporter: Reporter) -> None:
         instance.tree = await _unpacked(instance, tools, manifest)
         await tools.store.deploy(instance.id.name, manifest)
         reporter.placed(instance)
-        record = await instance.recorded(tools.cluster)
+        record = await instance.recorded(tools)
         if isinstance(instance.id, ModuleId):
             await _ensure_namespace(tools, instance.id.namespace)
         origin = f"{source_text(_source(instance))} {instance.package}"
@@ -162,7 +162,7 @@ async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
 
 async def load_stored(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
     """Read the installed version from the disk; do nothing if its files are missing. Nothing is fetched, nothing is changed."""
-    state = (await instance.recorded(tools.cluster)).state
+    state = (await instance.recorded(tools)).state
     manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
     if manifest is None:
         return

@@ -51,7 +51,7 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
         reporter.released(instance, 0)
         return
     inputs = fingerprint(_digest(instance), instance.id.namespace, instance.wanted_settings, instance.wanted)
-    record = await instance.recorded(tools.cluster)
+    record = await instance.recorded(tools)
     unchanged = (inputs, checksum(instance.values)) == (record.state.applied, record.state.values)
     if record.state.withdrawn:
         await record.update(lambda state: state.placed())
@@ -155,7 +155,7 @@ async def pause(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
 async def take_away(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Disable the package and uninstall its release; the loaded version is kept, to be enabled again."""
     instance.deletion = instance.wanted.upkeep.deletion
-    record = await instance.recorded(tools.cluster)
+    record = await instance.recorded(tools)
     # Recorded first, so that nothing deleted counts as applied; the results of the hooks' synchronizations are deleted, too.
     await record.update(lambda state: state.applied_as("", "", "").synchronized_with({}))
     if any(bound_hooks(instance.hooks, binding) for binding in DELETE_BINDINGS):
@@ -260,7 +260,7 @@ async def _load_for_removal(instance: Instance, tools: Tools) -> None:
     Unreadable packages do not block the removal.
     """
     try:
-        state = (await instance.recorded(tools.cluster)).state
+        state = (await instance.recorded(tools)).state
         manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
         if manifest is None:
             return

@@ -42,7 +42,7 @@ async def configure(instance: Instance, tools: Tools, reporter: Reporter) -> Non
     """
     definition, version = instance.loaded(), instance.wanted_settings.version
     await check_health_rules(instance.wanted.upkeep.health, tools.rules)
-    record = await instance.recorded(tools.cluster)
+    record = await instance.recorded(tools)
     newest = await newest_settings(instance, tools)
     before, filters = record.state, tools.filters.of(instance.id.name)
     old = await comparable_settings(definition, filters, before.configured, before.configured_version)
@@ -80,7 +80,7 @@ async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject
         log.warning(
             "%s: the values patches of its hooks do not fit this version any more, and are dropped", instance.id
         )
-        record = await instance.recorded(tools.cluster)
+        record = await instance.recorded(tools)
         await record.update(lambda state: state.started_anew())
         if instance.hook_scope is not None:
             instance.hook_scope.cancel("the hooks' values were dropped")
@@ -171,7 +171,7 @@ def bound_hooks(hooks: tuple[Hook, ...], binding: str) -> tuple[Hook, ...]:
 
 
 async def _run_startup_hooks(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    record = await instance.recorded(tools.cluster)
+    record = await instance.recorded(tools)
     once = not tools.on_startup.always(instance.loaded().layout)
     for hook in bound_hooks(instance.hooks, "onStartup"):
         if hook.name in instance.startup_done or (once and hook.name in record.state.started):

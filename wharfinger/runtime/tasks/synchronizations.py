@@ -41,7 +41,7 @@ async def remember(instance: Instance, tools: Tools) -> None:
         if all(hooks.settled(hook, binding) for binding in hook.config.kubernetes)
         for binding in hook.config.kubernetes
     }
-    record = await instance.recorded(tools.cluster)
+    record = await instance.recorded(tools)
     await record.update(lambda state: state.synchronized_with(known))
 
 

@@ -45,7 +45,7 @@ class _Patched:
 
 async def check_values_patch(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> None:
     """Check that a values patch could be applied now, without applying it. Raises HookRunError, ClusterError."""
-    record = await instance.recorded(tools.cluster)
+    record = await instance.recorded(tools)
     async with instance.values_lock:
         await _patched(instance, tools, record, hook, patch)
 
@@ -55,7 +55,7 @@ async def patch_values(instance: Instance, tools: Tools, hook: str, patch: Seque
 
     Raises HookRunError if it cannot be applied, ClusterError if it is not recorded.
     """
-    record = await instance.recorded(tools.cluster)
+    record = await instance.recorded(tools)
     async with instance.values_lock:  # hooks of several queues may end at once
         patched = await _patched(instance, tools, record, hook, patch)
         if patched.changed:

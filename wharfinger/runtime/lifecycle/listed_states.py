@@ -1,0 +1,54 @@
+"""The recorded states of all packages, read in one list when the daemon starts instead of a GET for each.
+
+A state is taken once, by the first task that needs it, and only soon after the list: later a person may have changed or
+deleted the Secret. Packages whose state is not here read it themselves, so nothing depends on the list but the number of
+requests.
+"""
+
+import logging
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.api.client import ClusterClient
+from wharfinger.cluster.api.errors import ClusterError
+from wharfinger.cluster.watch.listed_objects import look_at_all
+from wharfinger.formats.json.value import JsonObject, ShapeError
+from wharfinger.kube.resource import ObjectKey
+from wharfinger.runtime.lifecycle.package_state import PACKAGE_LABEL, STATE_TYPE
+from wharfinger.runtime.resources.resources import SECRET
+
+FRESH_S: Final = 60.0
+"""The time after the list in which its states are used."""
+MAX_STATES: Final = 5_000
+"""The number of states that are kept."""
+
+log = logging.getLogger(__name__)
+
+
+class ListedStates:
+    """The Secrets of the list that were not taken yet."""
+
+    def __init__(self) -> None:
+        self._secrets: dict[ObjectKey, JsonObject] = {}
+        self._until = 0.0
+
+    async def read(self, client: ClusterClient) -> None:
+        """List the states. A failure is logged, and then every package reads its own state."""
+        self._secrets.clear()
+        try:
+            await look_at_all(client, SECRET, PACKAGE_LABEL, self._keep, field_selector=f"type={STATE_TYPE}")
+        except (ClusterError, ShapeError) as error:
+            log.warning("cannot list the states of packages, so each is read on its own: %s", error)
+            self._secrets.clear()
+        self._until = trio.current_time() + FRESH_S
+
+    def take(self, key: ObjectKey) -> JsonObject | None:
+        """Return the Secret of a package, and discard it; None if the package has to read it."""
+        if trio.current_time() >= self._until:
+            self._secrets.clear()
+        return self._secrets.pop(key, None)
+
+    def _keep(self, key: ObjectKey, secret: JsonObject) -> None:
+        if len(self._secrets) < MAX_STATES:
+            self._secrets[key] = secret
