@@ -1,4 +1,4 @@
-"""The requests that a package costs: its install, a change of its settings, and a restart of the daemon."""
+"""The requests that a package costs: its install, a change of its settings, its removal, and a restart of the daemon."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -33,6 +33,16 @@ CHANGE = {
     "PATCH deployments": 1,
     "POST secrets": 1,  # the record
     "PUT secrets": 3,  # the record is deployed, the one before is superseded; the state
+}
+KINDS = ("configmaps", "deployments", "roles", "serviceaccounts", "services")
+REMOVAL = {
+    "PATCH applications/status": 1,
+    "PATCH applications": 1,  # the finalizer
+    "PUT secrets": 1,  # the record is being removed
+    "GET namespaces": 1,
+    **{f"{method} {kind}": 1 for kind in KINDS for method in ("GET", "DELETE")},
+    "GET secrets": 1,
+    "DELETE secrets": 3,  # the chart's own; the record; the state
 }
 
 
@@ -76,6 +86,11 @@ async def test_requests_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyP
             await settle(world, "second")
         change["PATCH applications"] -= 1  # the change itself
         assert +change == CHANGE
+        with counted() as removal:
+            await world.delete("prod", "first")
+            await world.until_gone("prod", "first")
+        removal["DELETE applications"] -= 1  # the removal itself
+        assert +removal == REMOVAL
 
 
 @pytest.mark.slow

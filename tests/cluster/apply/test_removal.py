@@ -14,7 +14,15 @@ from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.connection import Connection
 from wharfinger.cluster.api.errors import ApiError, ConflictError, NotFoundError
 from wharfinger.cluster.api.http_client import open_client
-from wharfinger.cluster.apply.removal import Pruner, PruneReport, delete_exactly, disown, judge_leaving, why_kept
+from wharfinger.cluster.apply.removal import (
+    Deletion,
+    Pruner,
+    PruneReport,
+    delete_exactly,
+    disown,
+    judge_leaving,
+    why_kept,
+)
 from wharfinger.cluster.objects.desired import desired_object, desired_table
 from wharfinger.cluster.objects.drift_policy import DriftPolicy
 from wharfinger.cluster.objects.ownership import Owner, owned
@@ -115,9 +123,9 @@ async def test_an_object_that_another_replaces_while_it_is_deleted_stays(autojum
                 held.go.set()
 
             nursery.start_soon(replace)
-            assert not await delete_exactly(client, key("a"), uid)
+            assert await delete_exactly(client, key("a"), uid) is Deletion.NOTHING
             assert (await client.get(key("a")))["data"] == {"v": "theirs"}
-            assert not await delete_exactly(client, key("never"), uid)
+            assert await delete_exactly(client, key("never"), uid) is Deletion.NOTHING
 
 
 async def test_a_conflict_about_something_else_is_no_success(autojump_clock: MockClock) -> None:

@@ -22,7 +22,7 @@ from wharfinger.cluster.objects.live_objects import LiveObjects, open_live_objec
 from wharfinger.cluster.objects.lookup import look_up
 from wharfinger.cluster.objects.ownership import ForeignObjectError, Owner
 from wharfinger.cluster.reconciler.service import open_reconciler
-from wharfinger.cluster.releases.rows import ReleaseRows
+from wharfinger.cluster.releases.rows import ReleaseRows, Removed
 from wharfinger.cluster.watch.object_waits import Laggards, silent
 from wharfinger.cluster.watch.readiness import Failed
 from wharfinger.cluster.watch.shared_watches import open_shared_watches
@@ -149,12 +149,15 @@ async def test_removing(autojump_clock: MockClock) -> None:
         await at.put(*rows)
         uids = {one.identity: find_str(await at.client.get(one.key), "metadata", "uid") for one in (*rows[:2],)}
         kept: Farewell = Farewell({rows[0].identity: uids[rows[0].identity]}, {key("c"): "kept"})
-        assert await at.rows.remove(rows, kept, silent) == {key("a"): uids[rows[0].identity]}
+        assert await at.rows.remove(rows, kept, silent) == Removed([key("a")])
         assert await at.names() == {"b", "c"}
         assert at.rows.of(OWNER) == ()
-        doomed = Farewell({rows[1].identity: uids[rows[1].identity]})
-        assert await at.rows.remove([rows[1]], doomed, silent) == {key("b"): uids[rows[1].identity]}
-        assert await at.names() == {"c"}
+        # A finalizer keeps the next one for now.
+        await at.client.merge_patch(key("b"), {"metadata": {"finalizers": ["example.com/hold"]}})
+        uid = uids[rows[1].identity]
+        doomed = Farewell({rows[1].identity: uid})
+        assert await at.rows.remove([rows[1]], doomed, silent) == Removed([key("b")], {key("b"): uid})
+        assert await at.names() == {"b", "c"}
 
 
 async def test_a_kind_is_watched_as_long_as_it_has_rows(autojump_clock: MockClock) -> None:

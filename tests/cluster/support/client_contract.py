@@ -117,11 +117,29 @@ async def contract_create_get_delete(client: ClusterClient) -> None:
     with pytest.raises(ConflictError) as again:
         await client.create(config_map("a"))
     assert again.value.reason == "AlreadyExists"
-    await client.delete(key("a"))
+    assert await client.delete(key("a"))
     with pytest.raises(NotFoundError):
         await client.get(key("a"))
     with pytest.raises(NotFoundError):
         await client.delete(key("a"))
+
+
+async def contract_a_finalizer_delays_a_delete(client: ClusterClient) -> None:
+    await client.create(config_map("a"))
+    await client.merge_patch(key("a"), {"metadata": {"finalizers": ["example.com/hold"]}})
+    account: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "a", "namespace": "default"},
+    }
+    await client.create(account)
+    resource = await client.resource_type("v1", "ServiceAccount")
+    assert await client.delete(ObjectKey(resource, "default", "a"))  # answered with the object, which is gone
+    assert not await client.delete(key("a"))
+    assert find_str(await client.get(key("a")), "metadata", "deletionTimestamp")
+    await client.merge_patch(key("a"), {"metadata": {"finalizers": None}})
+    with pytest.raises(NotFoundError):
+        await client.get(key("a"))
 
 
 async def contract_generated_names(client: ClusterClient) -> None:

@@ -49,11 +49,11 @@ class Refusing(LimitedClient):
             raise ClusterError("not today")
         return await super().apply(obj, field_manager=field_manager, force=force, dry_run=dry_run)
 
-    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
+    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
         if key.name in self.names:
             self.refused_to_delete.set()
             raise ClusterError("not today")
-        await super().delete(key, uid=uid, propagation=propagation)
+        return await super().delete(key, uid=uid, propagation=propagation)
 
 
 @dataclass

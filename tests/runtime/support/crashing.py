@@ -112,9 +112,10 @@ class CrashingClient(LimitedClient):
     async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
         return self._answered(await super().merge_patch(key, patch, subresource=subresource))
 
-    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
-        await super().delete(key, uid=uid, propagation=propagation)
+    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
+        is_gone = await super().delete(key, uid=uid, propagation=propagation)
         self.killer.answered()
+        return is_gone
 
     def _answered(self, obj: JsonObject) -> JsonObject:
         self.killer.answered()

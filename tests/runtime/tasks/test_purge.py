@@ -92,11 +92,11 @@ class Refusing(LimitedClient):
         self.refused: dict[str, list[ClusterError]] = {}
         self.deleted: list[tuple[str, bool, Propagation]] = []
 
-    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
+    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
         self.deleted.append((key.name, bool(uid), propagation))
         if errors := self.refused.get(key.name):
             raise errors.pop()
-        await super().delete(key, uid=uid, propagation=propagation)
+        return await super().delete(key, uid=uid, propagation=propagation)
 
     def times(self, name: str) -> int:
         """How often its deletion was asked for."""

@@ -164,6 +164,9 @@ class ClusterClient(Protocol):
         """Patch the object with an RFC 6902 JSON patch, completely or not at all. Raises InvalidError if it cannot be done."""
         ...
 
-    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
-        """Delete the object. Raises NotFoundError if it is gone; with ``uid``, ConflictError if another one has the name."""
+    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
+        """Delete the object; return whether it is gone already. False: finalizers or a grace period keep it for now.
+
+        Raises NotFoundError if it was gone before; with ``uid``, ConflictError if another one has the name.
+        """
         ...

@@ -214,12 +214,16 @@ class HttpClusterClient:
         )
         return await self._write(call, key.resource)
 
-    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
-        """Delete an object with DELETE, under a UID precondition if ``uid`` is given."""
+    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
+        """Delete an object with DELETE, under a UID precondition if ``uid`` is given.
+
+        The server answers with a Status or with the object, by kind; an object that is kept for now has a deletionTimestamp.
+        """
         options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": str(propagation)}
         if uid:
             options["preconditions"] = {"uid": uid}
-        await self._write(Call("DELETE", _path(key), f"delete {key}", body=encode_json(options)), key.resource)
+        answer = await self._write(Call("DELETE", _path(key), f"delete {key}", body=encode_json(options)), key.resource)
+        return kind_of(answer) == ("v1", "Status") or not find_str(answer, "metadata", "deletionTimestamp")
 
     # -- statistics
 

@@ -14,7 +14,7 @@ import trio
 
 from wharfinger.cluster.api.client import ClusterClient
 from wharfinger.cluster.api.errors import ClusterError
-from wharfinger.cluster.apply.removal import Pruner, PruneReport, delete_exactly, unheard, why_kept
+from wharfinger.cluster.apply.removal import Deletion, Pruner, PruneReport, delete_exactly, unheard, why_kept
 from wharfinger.cluster.apply.writer import ObjectWriter
 from wharfinger.cluster.fields.conflicts import FieldConflict
 from wharfinger.cluster.fields.owners import own_entry
@@ -62,12 +62,13 @@ class Before:
 class Departure:
     """The judgement about the object of a deleted row: ``uid`` is "" if there was none.
 
-    ``deleted``: the UID of the deleted object.
+    ``deleted``: the UID of the deleted object; ``is_gone``: it does not exist any more.
     """
 
     uid: str
     delete_protected: bool
     deleted: str = ""
+    is_gone: bool = False
 
 
 class ApplyOperations:
@@ -188,13 +189,16 @@ class ApplyOperations:
         row, identity = attempt.row, attempt.key
         if not row.orphan:
             departure = self._departures.get(identity) or Departure("", delete_protected=False)
-            uid = departure.uid
-            if not uid or not await delete_exactly(self._client, row.key, uid):
+            uid, deletion = departure.uid, Deletion.NOTHING
+            if uid:
+                deletion = await delete_exactly(self._client, row.key, uid)
+            if deletion is Deletion.NOTHING:
                 # An apply that ran during the judgement is over by now, and may have made another object.
                 uid = await self._judge(row, delete_protected=departure.delete_protected)
                 if uid:
-                    await delete_exactly(self._client, row.key, uid)
+                    deletion = await delete_exactly(self._client, row.key, uid)
             departure.deleted = uid
+            departure.is_gone = deletion is Deletion.GONE
         self.forget(identity)
 
     async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> None:

@@ -9,6 +9,7 @@ meanwhile is not affected.
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import partial
 
 from wharfinger.cluster.api.bounded_map import each
@@ -80,18 +81,25 @@ async def judge_leaving(
     return farewell
 
 
-async def delete_exactly(client: ClusterClient, key: ObjectKey, uid: str) -> bool:
-    """Delete exactly this object. Return False if it is gone, or if its name now belongs to an object that is not ours."""
+class Deletion(Enum):
+    """The result of deleting exactly one object."""
+
+    GONE = "deleted, and gone"
+    ENDING = "deleted, and kept for now by finalizers or a grace period"
+    NOTHING = "not there any more, or another object has its name"
+
+
+async def delete_exactly(client: ClusterClient, key: ObjectKey, uid: str) -> Deletion:
+    """Delete exactly this object. Raises ClusterError."""
     try:
-        await client.delete(key, uid=uid)
+        return Deletion.GONE if await client.delete(key, uid=uid) else Deletion.ENDING
     except NotFoundError:
-        return False
+        return Deletion.NOTHING
     except ConflictError:
         live = await look_up(client, key)
         if live is not None and find_str(live, "metadata", "uid") == uid:
             raise  # a conflict about something else
-        return False
-    return True
+        return Deletion.NOTHING
 
 
 async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
@@ -187,9 +195,10 @@ class Pruner:
         for obj in listed.items:
             key, owner = ObjectKey(resource, namespace_of(obj), name_of(obj)), owner_of(obj)
             try:
-                if self._is_left(key, obj, snapshot) and await delete_exactly(
-                    self._client, key, find_str(obj, "metadata", "uid")
-                ):
+                if not self._is_left(key, obj, snapshot):
+                    continue
+                uid = find_str(obj, "metadata", "uid")
+                if await delete_exactly(self._client, key, uid) is not Deletion.NOTHING:
                     report.gone.setdefault(owner, []).append(key)
             except ClusterError as error:
                 errors.append(error)

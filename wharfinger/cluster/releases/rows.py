@@ -13,6 +13,7 @@ A kind is watched for as long as it has rows.
 
 from collections import Counter
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import trio
@@ -40,6 +41,14 @@ MANY: Final = 50
 SHOWN_STUCK: Final = 3
 TELL_S: Final = 0.1
 """The least time between two words about more objects than MANY."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """The deleted objects; ``ending``: those that may still exist, with their UIDs."""
+
+    deleted: list[ObjectKey] = field(default_factory=list)
+    ending: dict[ObjectKey, str] = field(default_factory=dict)
 
 
 class ReleaseRows:
@@ -118,18 +127,15 @@ class ReleaseRows:
         missing = [row for row in rows if row.identity not in self._table.snapshot()]
         self._assume(missing, {})
 
-    async def remove(
-        self, rows: Sequence[DesiredObject], farewell: Farewell, progress: Progress
-    ) -> dict[ObjectKey, str]:
-        """Delete the objects that are to go, in the reverse order of waves, and forget the others; return the deleted ones,
-        with UIDs.
+    async def remove(self, rows: Sequence[DesiredObject], farewell: Farewell, progress: Progress) -> Removed:
+        """Delete the objects that are to go, in the reverse order of waves, and forget the others.
 
         An object that was absent is read again after an apply of ours that may have created it meanwhile.
         """
         going = [row for row in rows if row.identity in farewell.doomed or self._may_come(row, farewell)]
         here = {row.identity for row in going}
         self.forget([row for row in rows if row.identity not in here])
-        deleted: dict[ObjectKey, str] = {}
+        removed = Removed()
         for wave in sorted({row.wave for row in going}, reverse=True):
             part = [row for row in going if row.wave == wave]
             departures = [
@@ -147,8 +153,10 @@ class ReleaseRows:
             await self._settle(revision, {row.group: None for row in part}, keys, progress)
             for row, departure in zip(part, departures, strict=True):
                 if uid := departure.deleted or departure.uid:
-                    deleted[row.key] = uid
-        return deleted
+                    removed.deleted.append(row.key)
+                    if not departure.is_gone:
+                        removed.ending[row.key] = uid
+        return removed
 
     def forget(self, rows: Iterable[DesiredObject]) -> None:
         """Remove rows and keep their objects, also those whose deletion is still to be done."""

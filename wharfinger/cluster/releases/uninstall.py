@@ -114,15 +114,15 @@ class Uninstall:
             inside = [row for row in rows if row.key.namespace == self._owner.namespace]
             self._tools.rows.forget(inside)
             rows = [row for row in rows if row.key.namespace != self._owner.namespace]
-        deleted: dict[ObjectKey, str] = {}
+        deleted: list[ObjectKey] = []
         kept: dict[ObjectKey, str] = {}
         custom = [row for row in rows if row.wave == Wave.CUSTOM]
         for part in (custom, [row for row in rows if row.wave != Wave.CUSTOM]):
             farewell = await judge_leaving(self._tools.client, part, delete_protected=self._delete_protected)
-            gone = await self._tools.rows.remove(part, farewell, self._progress)
-            if not going:
-                await self._await_gone(gone)
-            deleted |= gone
+            removed = await self._tools.rows.remove(part, farewell, self._progress)
+            if removed.ending and not going:
+                await self._await_gone(removed.ending)
+            deleted += removed.deleted
             kept |= farewell.kept
         await runner.run(hooks, HookEvent.POST_DELETE)
         return UninstallResult(found=True, deleted=tuple(deleted), kept=kept)
@@ -144,8 +144,8 @@ class Uninstall:
         return [hook for hook, out in zip(hooks, outside, strict=True) if not out]
 
     async def _await_gone(self, deleted: Mapping[ObjectKey, str]) -> None:
-        """Wait until the objects are gone. Most are gone when the delete is answered; one read finds these, the others are
-        waited for.
+        """Wait until the objects are gone, those that the answer to the delete did not report as gone. One read finds what is
+        gone meanwhile, the others are waited for.
         """
         still: dict[ObjectKey, str] = {}
 

@@ -266,16 +266,15 @@ class Upgrade:
         if new:
             await self._tools.definitions.established(new, self._progress)
 
-    async def _say_farewell(
-        self, view: _View, rows: Sequence[DesiredObject]
-    ) -> tuple[Farewell, Mapping[ObjectKey, str]]:
+    async def _say_farewell(self, view: _View, rows: Sequence[DesiredObject]) -> tuple[Farewell, list[ObjectKey]]:
         here = {row.identity for row in rows}
         leaving = [row for row in view.leaving if row.identity not in here]
         if not leaving:
-            return Farewell(), {}
+            return Farewell(), []
         staying = self._tools.rows.uids(rows)
         farewell = await judge_leaving(self._tools.client, leaving, staying=staying)
-        return farewell, await self._tools.rows.remove(leaving, farewell, self._progress)
+        removed = await self._tools.rows.remove(leaving, farewell, self._progress)
+        return farewell, removed.deleted
 
 
 async def apply_early(

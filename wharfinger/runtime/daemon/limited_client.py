@@ -155,7 +155,7 @@ class LimitedClient:
         async with self._slots.use(Kind.API):
             return await self._client.json_patch(key, patch, subresource=subresource)
 
-    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
+    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> bool:
         """Delete an object (DELETE)."""
         async with self._slots.use(Kind.API):
-            await self._client.delete(key, uid=uid, propagation=propagation)
+            return await self._client.delete(key, uid=uid, propagation=propagation)

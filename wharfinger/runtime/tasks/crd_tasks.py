@@ -91,15 +91,7 @@ async def await_crds(instance: Instance, tools: Tools, reporter: Reporter) -> No
 
 async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Apply the chart's conversion webhooks before its other objects; most packages have none, and are not rendered for this."""
-    definition, tree = instance.loaded(), instance.tree
-    if definition.chart is None or tree is None:
-        return
-    digest = instance.fetched().descriptor.digest.text
-    if instance.mentions_webhooks is None or instance.mentions_webhooks[0] != digest:
-        async with tools.slots.use(Kind.LOAD, instance.id.name):
-            mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
-        instance.mentions_webhooks = digest, mentioned
-    if not instance.mentions_webhooks[1] or await left_to_people(instance, tools):
+    if not await _mentions_webhooks(instance, tools) or await left_to_people(instance, tools):
         return
     reporter.progressed(instance, Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks")
     try:
@@ -115,8 +107,27 @@ async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) 
     await tools.releases.apply_early(release, namespace, webhooks, drift=drift_of(instance.wanted))
 
 
+async def _mentions_webhooks(instance: Instance, tools: Tools) -> bool:
+    """Return whether the chart of a loaded package may make conversion webhooks."""
+    tree = instance.tree
+    if instance.loaded().chart is None or tree is None:
+        return False
+    digest = instance.fetched().descriptor.digest.text
+    if instance.mentions_webhooks is None or instance.mentions_webhooks[0] != digest:
+        async with tools.slots.use(Kind.LOAD, instance.id.name):
+            mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
+        instance.mentions_webhooks = digest, mentioned
+    return instance.mentions_webhooks[1]
+
+
 async def remove_webhooks(instance: Instance, tools: Tools) -> None:
-    """Delete conversion webhooks that were applied early and are in no record, because no run was completed."""
+    """Delete conversion webhooks that were applied early and are in no record, because no run was completed.
+
+    A package that is loaded and has none is done at once: a kind that is not served costs a discovery.
+    """
+    is_loaded = instance.definition is not None and instance.manifest is not None and instance.tree is not None
+    if is_loaded and not await _mentions_webhooks(instance, tools):
+        return
     try:
         resource = await tools.cluster.find_resource(CONVERSION_WEBHOOK)
     except UnknownKindError:
