@@ -1,13 +1,16 @@
 """A stop interrupts waits, as a process: SIGTERM while the cluster keeps a package waiting, and the start after it."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.packages.support.charts import chart, write
 from tests.programs import run
-from tests.runtime.support.killing import Kubectl, application, embedded_daemon
+from tests.runtime.daemon.test_daemon import control_plane, daemon
+from tests.runtime.support.killing import Kubectl, application, embedded_daemon, held
+from tests.runtime.tasks.test_hook_runs import bash, hooked
 
 BOATS = """\
 apiVersion: apiextensions.k8s.io/v1
@@ -80,3 +83,23 @@ def test_a_stop_does_not_wait_out_a_wait(tmp_path: Path, file: str) -> None:
             assert [status for status, _ in revisions(kubectl.kubeconfig)] == ["failed", "deployed"]
         again.process.terminate()
         assert again.wait() == 0, again.lines
+
+
+@pytest.mark.slow
+@pytest.mark.unmeasured
+def test_what_a_running_task_finishes_during_a_stop_is_in_the_status(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "held")
+    hold = f'echo $$ >"{tmp_path}/held"\nwhile [ ! -e "{tmp_path}/go" ]; do sleep 0.05; done\n'
+    hooked(tmp_path / "packages" / "hooked", {"hold.sh": bash("{configVersion: v1, afterHelm: 1}", hold)})
+    with control_plane(tmp_path) as kubeconfig:
+        kubectl = Kubectl(kubeconfig)
+        with daemon(tmp_path, kubeconfig, "--local-packages", str(tmp_path)) as running:
+            running.wait_line("ready:")
+            kubectl.apply(tmp_path / "app.yaml", application("hooked", f"{{folder: {{path: '{tmp_path}/packages'}}}}"))
+            held(tmp_path)
+            running.process.terminate()
+            running.wait_line("stopping")
+            (tmp_path / "go").touch()
+            assert running.wait() == 0, running.lines
+        applied = kubectl.value("application/app", '.status.conditions[?(@.type=="ConfigurationApplied")].status')
+        assert (applied, kubectl.value("application/app", ".status.release.revision")) == ("True", "1")

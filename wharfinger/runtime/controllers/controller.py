@@ -58,6 +58,7 @@ from wharfinger.runtime.resources.resources import (
     is_deleting,
     read_application,
     read_module,
+    resource_key,
 )
 from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError
 from wharfinger.runtime.status import transitions as statuses
@@ -105,16 +106,16 @@ class Controller:
         self.resting = Resting(self.runtime, self.lookup)
         self.runtime.reaches_cluster = self.scopes.allows
         self.takeover = Takeover(self.runtime, dict(_releases(objects)))
-        if _key(ModuleId(GLOBAL)) in objects:
+        if resource_key(ModuleId(GLOBAL)) in objects:
             self.runtime.rounds.expect()
 
     def _object_of(self, name: str) -> JsonObject | None:
-        key = _key(package_id(name))
+        key = resource_key(package_id(name))
         return self._informer(key).get(key)
 
     async def reconcile(self, name: str) -> None:
         """Reconcile one resource. Raises ClusterError; repeating the call later is always safe."""
-        key, obj = _key(package_id(name)), self._object_of(name)
+        key, obj = resource_key(package_id(name)), self._object_of(name)
         if obj is None:
             # The object is gone after our removal, or without it (a user took the finalizer off). A package that this
             # runtime never knew is ignored: a release of that name may belong to another manager by now.
@@ -225,7 +226,7 @@ class Controller:
             if isinstance(identity, AppId)
             else AppId(identity.namespace, identity.name)
         )
-        key = _key(other)
+        key = resource_key(other)
         obj = self._informer(key).get(key)
         return other if find_str(obj, "status", "release", "namespace") == identity.namespace else None
 
@@ -291,6 +292,7 @@ class Controller:
 
     async def _write_status(self, name: str, key: ObjectKey, obj: JsonObject) -> None:
         status = self.runtime.status(name)
+        self.writer.unwritten.discard(name)
         if status is None:
             return
         if status.is_being_verified and (left_s := self.started + self.verify_s - trio.current_time()) > 0:
@@ -300,11 +302,15 @@ class Controller:
         if not patch:
             return
         if not self.writer.may_write(name, trio.current_time()):
+            self.writer.unwritten.add(name)
             return  # reconciled again when it may be written
         try:
             await self.client.merge_patch(key, {"status": patch}, subresource="status")
         except NotFoundError as error:
             log.debug("status of %s not written: %s", key, error)
+        except BaseException:
+            self.writer.unwritten.add(name)
+            raise
 
     def _informer(self, key: ObjectKey) -> Informer:
         return self.applications if key.resource == APPLICATION else self.modules
@@ -414,7 +420,7 @@ async def open_controller(
             for number in range(WORKERS):
                 nursery.start_soon(controller.work, name=f"controller worker {number}")
             yield controller
-            # A status patch in flight may be cancelled: the next start writes it again.
+            # A status patch in flight may be cancelled: it is written after the queues have drained (last_statuses).
             nursery.cancel_scope.cancel()
 
 
@@ -463,12 +469,6 @@ def _deletion_policy(identity: PackageId, obj: JsonObject) -> DeletionPolicy:
     except FormatError as error:
         log.warning("%s: %s; its objects are kept", identity, error)
         return DeletionPolicy.ORPHAN
-
-
-def _key(identity: PackageId) -> ObjectKey:
-    if isinstance(identity, AppId):
-        return ObjectKey(APPLICATION, identity.namespace, identity.instance)
-    return ObjectKey(MODULE, "", identity.name)
 
 
 def _identity(key: ObjectKey, obj: JsonObject) -> PackageId:

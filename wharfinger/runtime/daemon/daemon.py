@@ -62,6 +62,7 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.controllers.controller import open_controller
+from wharfinger.runtime.controllers.last_statuses import open_last_statuses
 from wharfinger.runtime.controllers.modules_dir import open_modules_dir
 from wharfinger.runtime.controllers.state_dir import StartError, empty_folder, hold_state_dir
 from wharfinger.runtime.core.service import Facts, open_runtime
@@ -358,6 +359,7 @@ async def _open_runtime(
             )
 
         async with (
+            open_last_statuses(client, writer) as last,
             open_runtime(
                 make_tools,
                 client,
@@ -380,7 +382,7 @@ async def _open_runtime(
                 application_scope=config.application_scope,
             ),
         ):
-            inspector.runtime = runtime
+            inspector.runtime, last.status_of = runtime, runtime.status
             async with AsyncExitStack() as stack:
                 if folders:
                     await stack.enter_async_context(

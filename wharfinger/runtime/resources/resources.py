@@ -167,6 +167,13 @@ def is_object_name(text: str) -> bool:
     return is_subdomain(text)
 
 
+def resource_key(identity: PackageId) -> ObjectKey:
+    """Return the key of the Application or Module of a package."""
+    if isinstance(identity, AppId):
+        return ObjectKey(APPLICATION, identity.namespace, identity.instance)
+    return ObjectKey(MODULE, "", identity.name)
+
+
 def is_deleting(obj: JsonObject) -> bool:
     """Return whether a deletion was requested; the object may still exist because of finalizers."""
     return find(obj, "metadata", "deletionTimestamp") is not None

@@ -150,6 +150,8 @@ class StatusWriter:
         self._resync_s = resync_s
         self._least_pause_s = least_pause_s
         self._writes: dict[str, Writes] = {}
+        self.unwritten: set[str] = set()
+        """The packages whose status has changed since it was last compared with the written one."""
         self._sweep_at = _SWEEP
         self._swept_s = -math.inf
 
@@ -157,6 +159,7 @@ class StatusWriter:
         """Record that a package has another status than before."""
         if _shown(before) == _shown(after):
             return
+        self.unwritten.add(name)
         if _is_second_look(before, after):
             self._step(name, Left(now_s))
         else:
