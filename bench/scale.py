@@ -50,9 +50,11 @@ TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 
 
 def measure(long: bool) -> Iterator[Ratio]:
-    """Measure an install and a restart, each against helm's client, at one size or at several."""
+    """Measure an install and a restart, each against helm's client, at one size or at several, and without the chart engine."""
     for packages in MANY if long else (FEW,):
         yield from trio.run(_measure, packages)
+    if long:
+        yield from trio.run(_measure, MANY[0], "none")
 
 
 @dataclass(slots=True)
@@ -63,16 +65,18 @@ class Bench:
     kubeconfig: Path
     client: HttpClusterClient
     environment: dict[str, str]
+    engine: str = ""
 
     @property
     def command(self) -> tuple[str, ...]:
         """The command that starts the daemon."""
         folders = ("--state-dir", str(self.folder / "state"), "--local-packages", str(self.folder / "packages"))
-        return (*WHARFINGER, "run", "--kubeconfig", str(self.kubeconfig), *folders)
+        chosen = ("--engine", self.engine) if self.engine else ()
+        return (*WHARFINGER, "run", "--kubeconfig", str(self.kubeconfig), *folders, *chosen)
 
 
-async def _measure(packages: int) -> list[Ratio]:
-    async with _open_bench() as bench:
+async def _measure(packages: int, engine: str = "") -> list[Ratio]:
+    async with _open_bench(engine) as bench:
         with program(*bench.command) as daemon:
             await trio.to_thread.run_sync(daemon.wait_line, " ready: ")
             with _drained(daemon):
@@ -95,20 +99,27 @@ async def _measure(packages: int) -> list[Ratio]:
                 await _idle(daemon)
                 restarted = _used(daemon.process.pid) / packages
                 quiet = time.perf_counter() - QUIET_S - opened
-            _say(f"restart: {opened - started:.1f} s to the socket, {quiet:.1f} s more until everything is verified")
+                _say(
+                    f"restart: {opened - started:.1f} s to the socket, {quiet:.1f} s more until everything is verified"
+                )
+                if await _versions(bench.client) != versions:
+                    raise SystemExit("bench: nothing has changed, and yet the restarted daemon wrote to the cluster")
+                used, began = _used(daemon.process.pid), time.perf_counter()
+                await _remove(bench.client)
+                took, each_ms = time.perf_counter() - began, (_used(daemon.process.pid) - used) * 1000 / packages
+                _say(f"removal: {took:.1f} s, {packages / took:.1f}/s, {each_ms:.0f} ms of the processor each")
             await _stop(daemon)
-        if await _versions(bench.client) != versions:
-            raise SystemExit("bench: nothing has changed, and yet the restarted daemon wrote to the cluster")
         helm = await trio.to_thread.run_sync(_helm, bench)
     against = f"{INSTALLS} helm install, the client's, each"
+    how, most = (" without the engine", 0.6) if engine == "none" else ("", 0.4)
     return [
-        Ratio("scale", f"{packages} packages to Ready, processor each", against, installed, helm, 0.4),
-        Ratio("scale", f"{packages} packages after a restart, the same", against, restarted, helm, 0.4),
+        Ratio("scale", f"{packages} packages to Ready{how}, processor each", against, installed, helm, most),
+        Ratio("scale", f"{packages} packages after a restart{how}, the same", against, restarted, helm, 0.4),
     ]
 
 
 @asynccontextmanager
-async def _open_bench() -> AsyncIterator[Bench]:
+async def _open_bench(engine: str) -> AsyncIterator[Bench]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         service = SIX_OBJECTS["templates/service.yaml"].replace(
@@ -127,7 +138,7 @@ async def _open_bench() -> AsyncIterator[Bench]:
                 metadata: JsonObject = {"name": NAMESPACE.name}
                 await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
                 try:
-                    yield Bench(folder, kubeconfig, client, environment)
+                    yield Bench(folder, kubeconfig, client, environment, engine)
                 finally:
                     with trio.CancelScope(shield=True, deadline=trio.current_time() + 30):
                         await client.delete(NAMESPACE)
@@ -158,6 +169,17 @@ async def _bring(client: HttpClusterClient, numbers: range) -> None:
                     found = informer.get(key)
                     if found is not None and find_str(found, "status", "summary", "state") == "Ready":
                         waiting.discard(key.name)
+
+
+async def _remove(client: HttpClusterClient) -> None:
+    """Delete all Applications, and wait until they are gone."""
+    async with open_informer(client, APPLICATION, NAMESPACE.name) as informer:
+        await informer.wait_synced()
+        with trio.fail_after(PATIENCE_S), informer.changes() as changes:
+            for key in informer.objects():
+                await client.delete(key)
+            while informer.objects():
+                await changes.wait()
 
 
 async def _versions(client: HttpClusterClient) -> dict[ObjectKey, str]:
