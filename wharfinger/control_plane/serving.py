@@ -182,7 +182,7 @@ async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _Do
 
 
 def _certified(folder: Path, host: str) -> tuple[ssl.SSLContext, str]:
-    """TLS for a host, and the authority's certificate. Raises ControlPlaneStartError."""
+    """Return the TLS context of a server on this host, and the certificate of its authority. Raises ControlPlaneStartError."""
     # Imported where TLS is asked for: the library takes as long as the rest of the server.
     from wharfinger.control_plane.access import certificates  # noqa: PLC0415
 

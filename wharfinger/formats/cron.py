@@ -108,9 +108,9 @@ class _Calendar:
         return due
 
     def _as_time_passes(self, moment: datetime) -> datetime:
-        """Return the next match as if the clock never changed; after a clock change, search again from there.
+        """Return the next match. Search with a fixed offset from UTC; at a clock change, go on with the new offset.
 
-        This is correct because every hour counts: no matching day can be hidden between two changes.
+        The crontab matches in every hour, so the search cannot skip a match between two clock changes.
         """
         since, offset = moment, _offset(moment, self.zone)
         while True:

@@ -70,7 +70,7 @@ _read_headers: Final = lru_cache(maxsize=256)(_headers)
 
 
 def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes | None:
-    """Return the head of an answer to such a request; None if it needs h11's judgement."""
+    """Return the status line and the headers of an answer; None if h11 has to write them."""
     status = response.status
     if not 200 <= status <= 599 or not _VALUE.fullmatch(response.content_type):
         return None

@@ -111,7 +111,7 @@ class _Signs:
 
 
 def _proves(one: Seen, mark: Mark) -> bool:
-    """Return whether this process shows that the number of the leader still stands for the run."""
+    """Return whether this process proves that the run still owns its leader's process number, which could have been reused."""
     if one.stat.pid == mark.pid:
         return one.stat.start_ticks == mark.start_ticks
     return mark.token in one.tokens and one.stat.sid == mark.pid

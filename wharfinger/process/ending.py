@@ -335,7 +335,7 @@ def _one_less(state: Running | Terminating | Draining | Killing | Dying | Flushi
 
 
 def _cause(ending: Ending | None, event: OutputExceeded | CancelAsked) -> Ending | None:
-    """Return the cause after one more failure in a run that was ending already."""
+    """Return the ending to report of a run that is ending, after another failure; None: the run was cancelled."""
     if isinstance(event, CancelAsked):
         return None
     return Ending.OUTPUT_LIMIT if ending is Ending.EXITED else ending

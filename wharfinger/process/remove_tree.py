@@ -20,10 +20,10 @@ _OURS: Final = 0o700
 
 
 def remove_tree(path: Path, *, first: Iterable[str] = ()) -> None:
-    """Remove the folder and all in it. ``first``: names right in it that go before all else, such as those of secrets.
+    """Remove a folder with its content. ``first``: entries of the folder that are removed first, such as files with secrets.
 
-    Blocking. Raises OSError: FileNotFoundError where there is none, NotADirectoryError where it is a link or a file, else the
-    first fault of removing; everything that could be removed is gone then.
+    Blocking. Raises OSError: FileNotFoundError if there is no folder, NotADirectoryError if it is a link or a file, otherwise
+    the first error, after everything that can be removed was removed.
     """
     empty_tree(path, first=first)
     path.rmdir()

@@ -101,10 +101,10 @@ def find_drift(
 def without_ignored(
     desired: JsonObject, live: JsonObject, manager: str, ignore: Sequence[IgnoreRule], *, own_updates: bool = False
 ) -> JsonObject:
-    """Return the object to apply: without ignored fields of the live one that another manager has.
+    """Return the object to apply: ``desired`` without the ignored fields that another manager owns in the live object.
 
-    So an apply neither takes them nor gives them back. With ``own_updates``, fields written under our own name by anything
-    but an apply (a package's hooks) are left out as well, as is done when drift is corrected.
+    The apply then neither overwrites these fields nor gives them up. With ``own_updates``, fields that were written under
+    our own name by anything but an apply (a package's hooks) are left out as well; corrections of drift do that.
     """
     owners = read_owners(live, manager)
     if owners is None:

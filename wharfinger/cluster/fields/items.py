@@ -92,7 +92,7 @@ def _steps(elements: Sequence[str], value: Maybe) -> Iterator[tuple[str, Maybe]]
 def _by_present_keys(
     keyed: Sequence[str], items: Sequence[JsonValue]
 ) -> dict[frozenset[str], dict[_Key, dict[int, None]]]:
-    """Return the items by the keys that they have, and by these keys' values; an item may be in several groups."""
+    """Return the positions of items, by the names of the keys that an item has, then by the values of these keys."""
     groups: dict[frozenset[str], dict[_Key, dict[int, None]]] = {}
     for names in {frozenset(keys_of(element)) for element in keyed}:
         for at, item in enumerate(items):

@@ -110,7 +110,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The requests that a rule is about; patterns are those of a shell, in any of the forms of :class:`Call`."""
+    """The requests to which a rule applies. The patterns are shell patterns, matched against the fields of a :class:`Call`."""
 
     verbs: frozenset[str] = frozenset()
     """Empty: all that the fault can hit."""

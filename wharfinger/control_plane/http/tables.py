@@ -142,7 +142,7 @@ def list_view(
 
 
 def at_version(document: JsonObject, version: str) -> JsonObject:
-    """Return a view at another version of meta.k8s.io, which differs only in its name."""
+    """Return a document of meta.k8s.io at another version of that group; only ``apiVersion`` differs."""
     if version == "v1":
         return document
     api_version = f"meta.k8s.io/{version}"

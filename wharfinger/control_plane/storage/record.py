@@ -89,7 +89,7 @@ class Record:
         return self._obj
 
     def passing(self) -> JsonObject:
-        """Return the decoded object without keeping it so, as a walk through a whole collection wants it."""
+        """Return the decoded object, and do not keep it decoded. For readers of a whole collection."""
         return cast("JsonObject", msgspec.json.decode(self.body)) if self._obj is None else self._obj
 
     def labels(self) -> JsonObject:

@@ -326,14 +326,14 @@ def _without_unowned(served: Served, merged: JsonObject) -> JsonObject:
 
 
 def _owned(served: Served, live: JsonObject, subresource: str) -> JsonObject:
-    """Return the part of an object that such a write can change, without fields that no manager of the kind owns."""
+    """Return the fields of an object that a write to this subresource can change and that managers can own."""
     reached = _reached(served, live, subresource)
     unowned = () if subresource else UNOWNED.get(served.kind.group_kind, ())
     return {name: value for name, value in reached.items() if name not in unowned} if unowned else reached
 
 
 def _reached(served: Served, intent: JsonObject, subresource: str) -> JsonObject:
-    """Return the intent without the fields that such a write cannot change, so that no manager comes to own them."""
+    """Return the intent without the fields that a write to this subresource cannot change, so that no manager owns them."""
     if not subresource:
         return without_status(intent) if served.version.status else intent
     if subresource == "status" and served.kind.custom:

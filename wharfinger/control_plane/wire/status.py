@@ -248,11 +248,11 @@ def too_large_revision(asked: int, current: int) -> StatusError:
 
 
 def internal(message: str) -> StatusError:
-    """500 as the server says it of bad input that it does not expect: without a reason."""
+    """Return the error 500 for bad input that the server does not expect; it has no reason."""
     return StatusError(500, "", message)
 
 
 def internal_error(message: str) -> StatusError:
-    """500 of something that went wrong inside, as the server says it where it knows (``NewInternalError``)."""
+    """Return the error 500 for a failure inside the server, in the words of ``NewInternalError``."""
     details: JsonObject = {"causes": [{"message": message}]}
     return StatusError(500, "InternalError", f"Internal error occurred: {message}", details)

@@ -32,7 +32,7 @@ MAX_LOOKED_AT: Final = 200_000
 
 
 def has_list_types(schema: JsonObject, *, what: str) -> bool:
-    """Return whether an expanded schema uses these extensions. Raises SchemaError if it uses them wrongly."""
+    """Return whether an expanded schema has sets, maps or embedded objects. Raises SchemaError if it declares them wrongly."""
     return _has(schema, (), what)
 
 

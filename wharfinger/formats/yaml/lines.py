@@ -45,9 +45,9 @@ class Lines:
         return (path for path in self.places if _keys(path) == keys and path and isinstance(path[-1], str))
 
     def named(self, text: str) -> int | None:
-        """Return the line of the member that a message names; None for any other text.
+        """Return the line of the member with this path, in the form of messages: ``a.b[0].c`` or ``a.b.0.c``, without quotes.
 
-        The message has it as ``a.b[0].c`` or ``a.b.0.c``, without quotes.
+        None for any other text.
         """
         for path, line in self.places.items():
             if path and text in {_written(path, "[{}]"), _written(path, ".{}")}:

@@ -97,7 +97,10 @@ def add_environment_option(parser: "argparse.ArgumentParser | argparse._Argument
 
 
 def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] = ()) -> HookEnvironment:
-    """Return the variables for hooks of a process with the environment ``environ``."""
+    """Return the variables that hooks get from ``environ``, the environment of the daemon.
+
+    ``asked``: variables that are passed on or set in addition.
+    """
     environ = child_environment(environ)
     variables = {name: value for name, value in environ.items() if name in PASSED or name.startswith(PASSED_PREFIX)}
     variables.setdefault("PATH", os.defpath)

@@ -199,7 +199,7 @@ def _shorten_lists(kept: "_Kept", document: JsonValue) -> None:
 
 
 class _Kept:
-    """Entries in their order, indexed by the paths above them."""
+    """The entries in order, with an index by their own path and by every path above it."""
 
     def __init__(self) -> None:
         self._entries: dict[int, _Entry] = {}

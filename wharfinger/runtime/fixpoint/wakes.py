@@ -199,8 +199,9 @@ def leave_unresolved(draft: Draft, who: Id, node: Node) -> None:
 
 
 def remove(draft: Draft, who: Id) -> None:
-    """Remove the id; nodes that read or lack it run again. A body of its own that still runs is waited for, and its answer
-    discarded.
+    """Remove the id; nodes that read or lack it run again.
+
+    If its own body is running, wait for it and discard its answer.
     """
     mark, node = draft.mark(who), draft.nodes.get(who)
     if not mark.present:

@@ -19,7 +19,7 @@ from wharfinger.runtime.resources.resources import Directives
 
 @dataclass(frozen=True, slots=True)
 class KeptVote:
-    """An answer, and the key of what it was given to; ``enabled`` None: there is no script to ask."""
+    """An answer of a script. ``key``: the `vote_key` of the question. ``enabled`` is None if the package has no script."""
 
     key: str
     enabled: bool | None

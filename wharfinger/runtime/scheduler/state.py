@@ -42,7 +42,7 @@ class Scheduled:
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """Done, or off."""
+    """The phase of a node whose last run is done, or that is off."""
 
 
 Phase: TypeAlias = Idle | Scheduled | Active

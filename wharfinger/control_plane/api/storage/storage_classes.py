@@ -77,7 +77,7 @@ def _expression_errors(key: str, values: list[str], path: str) -> list[FieldErro
 
 
 def parameter_errors(parameters: dict[str, str]) -> list[FieldError]:
-    """Return the errors of a driver's parameters: there may be only so many of them."""
+    """Return the errors of a driver's parameters; their number and size are limited."""
     if len(parameters) > PARAMETERS_LIMIT:
         return [too_long("parameters", PARAMETERS_LIMIT)]
     errors = [invalid("parameters", key, "field can not be empty.") for key in parameters if not key]
