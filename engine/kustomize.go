@@ -165,7 +165,11 @@ func (t *tracedFiles) CleanedAbs(path string) (filesys.ConfirmedDir, string, err
 		return "", "", &fs.PathError{Op: "lstat", Path: path, Err: syscall.ENOENT}
 	}
 	t.look(path)
-	return t.FileSystem.CleanedAbs(path)
+	folder, name, err := t.FileSystem.CleanedAbs(path)
+	if err == nil && folder.Join(name) != filepath.Clean(path) {
+		t.isLost = true // it leads through a link, which may lead elsewhere the next time
+	}
+	return folder, name, err
 }
 
 func (t *tracedFiles) IsDir(path string) bool {

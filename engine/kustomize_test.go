@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,6 +59,16 @@ func TestLinksOfARestrictedBuildHaveNoState(t *testing.T) {
 	folder := write(t, map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": configMap})
 	if answer := Build(Kustomization{Folder: folder}); answer.Code != 0 || answer.Files != nil {
 		t.Errorf("code %d, seen %v", answer.Code, answer.Files)
+	}
+}
+
+func TestABuildThroughALinkHasNoState(t *testing.T) {
+	folder := write(t, map[string]string{"a/kustomization.yaml": "resources: [../link]\n", "b/kustomization.yaml": "resources: [b.yaml]\n", "b/b.yaml": configMap})
+	if err := os.Symlink("b", filepath.Join(folder, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if answer := Build(Kustomization{Folder: filepath.Join(folder, "a"), Unrestricted: true}); answer.Code != 0 || answer.Files != nil {
+		t.Errorf("code %d, %s, seen %v", answer.Code, answer.Errors, answer.Files)
 	}
 }
 

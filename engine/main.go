@@ -16,8 +16,8 @@ import (
 	"os"
 )
 
-// The largest request, in bytes: paths, names, and the versions of an API server.
-const maxRequest = 4 << 20
+// The largest request, in bytes: paths, names, the versions of an API server, or all manifests of a chart.
+const maxRequest = 64 << 20
 
 // version is set by the linker to the version of Helm's library; kustomize's is in the program's own list of modules.
 var version = "unknown"

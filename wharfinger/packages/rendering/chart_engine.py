@@ -1,7 +1,8 @@
 """The resident chart engine: Helm's own library in worker processes, which render one chart after the other.
 
 Starting Helm takes 30 to 50 ms of the processor, rendering a small chart 3. So a worker (the program of ``engine/``) stays, and
-renders what ``helm template`` would, byte by byte. Each slot of the pool is a task with at most one worker, which is started
+renders what ``helm template`` would, byte by byte. It has kustomize's own library, too, and builds what ``kubectl kustomize``
+would, except that it fetches nothing. Each slot of the pool is a task with at most one worker, which is started
 on demand, ends when it has been idle for IDLE_S,
 and is replaced after MAX_RENDERS renders or when its heap has grown beyond MAX_HEAP. A chart that takes too long, answers
 too much or kills its worker costs that worker and its own render only, and so does a render whose caller is cancelled.
@@ -12,9 +13,9 @@ renders, so it does not outlive the daemon.
 
 import base64
 import binascii
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,8 @@ MAX_RENDERS: Final = 500
 MAX_HEAP: Final = 128 * 1024 * 1024
 TERM_GRACE_S: Final = 0.1
 """The time for a worker to end; it has nothing to clean up."""
+MAX_REQUEST: Final = 64 * 1024 * 1024
+"""Bytes of a request, as in the engine; post-renderers get all manifests of a chart in theirs."""
 CHUNK_BYTES: Final = 64 * 1024
 VERSION_LIMITS: Final = Limits(wall_s=10, stdout_bytes=4096)
 STDERR_BYTES: Final = VERSION_LIMITS.stderr_bytes
@@ -59,11 +62,44 @@ class EngineLimits:
     workers: int
 
 
+@dataclass(frozen=True, slots=True)
+class EngineVersions:
+    """The versions of the libraries in an engine, such as ``v4.3.1`` and ``v5.8.1``; an older engine has no kustomize: ""."""
+
+    helm: str
+    kustomize: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderBuild:
+    """A build of a kustomization: the folder, or with ``files`` a folder of these files, which need not be there."""
+
+    folder: Path
+    files: Mapping[str, str] = field(default_factory=dict)
+    unrestricted: bool = True
+    """True if files outside of the folder may be loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineResult:
+    """The result of a request: what the program would have ended with.
+
+    ``seen`` is all that a build depends on besides its request, if that is known: the sha256 of each file, or "folder" or
+    "absent", by path. ``is_remote``: the build failed because it needs a network.
+    """
+
+    outcome: Outcome
+    seen: Mapping[str, str] | None = None
+    is_remote: bool = False
+
+
 class _Answer(msgspec.Struct):
     output: str | None
     errors: str | None
     code: int
     heap: int
+    files: dict[str, str] | None = None
+    remote: bool = False
 
 
 class _Job:
@@ -74,12 +110,12 @@ class _Job:
         self.done = trio.Event()
         self.abandoned = trio.Event()
         """Set when the caller does not wait any more."""
-        self.result: Outcome | ProcessError | None = None
+        self.result: EngineResult | ProcessError | None = None
 
-    def finish(self, result: Outcome | ProcessError) -> None:
+    def finish(self, result: EngineResult | Outcome | ProcessError) -> None:
         """Pass the result to the caller; the first result counts."""
         if self.result is None:
-            self.result = result
+            self.result = EngineResult(result) if isinstance(result, Outcome) else result
             self.done.set()
 
     def shut_down(self) -> None:
@@ -91,10 +127,9 @@ class ChartEngine:
     """A pool of workers that render. Made by :func:`open_chart_engine`."""
 
     def __init__(
-        self, program: Path, version: str, folder: Path, ledger: ProcessLedger | None, limits: EngineLimits
+        self, program: Path, versions: EngineVersions, folder: Path, ledger: ProcessLedger | None, limits: EngineLimits
     ) -> None:
-        self.version = version
-        """The version of Helm's library, such as ``v4.3.1``."""
+        self.versions = versions
         self._program = program
         self._folder = folder
         self._ledger = ledger
@@ -112,7 +147,17 @@ class ChartEngine:
             "api_versions": sorted(set(request.api_versions)),
             "is_upgrade": request.is_upgrade,
         }
+        return (await self._asked(fields)).outcome
+
+    async def kustomize(self, build: FolderBuild) -> EngineResult:
+        """Build a kustomization as ``kubectl kustomize`` would. Raises ProcessError."""
+        asked = {"folder": str(build.folder), "files": build.files, "unrestricted": build.unrestricted}
+        return await self._asked({"kustomization": asked})
+
+    async def _asked(self, fields: Mapping[str, object]) -> EngineResult:
         text = msgspec.json.encode(fields)
+        if len(text) > MAX_REQUEST:
+            return EngineResult(_ended(Ending.EXITED, 1, f"a request of {len(text)} bytes is too large".encode()))
         job = _Job(framed(text))
         try:
             await self._jobs.send(job)
@@ -182,7 +227,8 @@ class ChartEngine:
         if len(output) > self._limits.output_bytes:
             job.finish(_ended(Ending.OUTPUT_LIMIT, 1, b""))
         else:
-            job.finish(Outcome(Ending.EXITED, answer.code, output, errors[-STDERR_BYTES:], _NO_USAGE))
+            outcome = Outcome(Ending.EXITED, answer.code, output, errors[-STDERR_BYTES:], _NO_USAGE)
+            job.finish(EngineResult(outcome, answer.files, answer.remote))
         return answer.heap <= MAX_HEAP
 
     async def _talk_until_abandoned(self, worker: Worker, job: _Job) -> bytes | None:
@@ -226,13 +272,14 @@ def _ended(ending: Ending, code: int, said: bytes) -> Outcome:
 
 @asynccontextmanager
 async def open_chart_engine(
-    program: Path, folder: Path, ledger: ProcessLedger | None, limits: EngineLimits
+    program: Path, folder: Path, ledger: ProcessLedger | None, limits: EngineLimits, versions: EngineVersions | None = None
 ) -> AsyncGenerator[ChartEngine, None]:
     """Serve renders with the engine ``program`` while the block runs; ``folder`` (mode 0700) is its home and scratch.
 
-    Raises RenderError if the program cannot be run, ProcessError.
+    ``versions`` are those that the program told before, if it did. Raises RenderError if it cannot be run, ProcessError.
     """
-    engine = ChartEngine(program, await _version(program, folder, ledger), folder, ledger, limits)
+    versions = versions or await engine_versions(program, folder, ledger)
+    engine = ChartEngine(program, versions, folder, ledger, limits)
     try:
         async with trio.open_nursery() as slots:
             for number in range(limits.workers):
@@ -243,15 +290,16 @@ async def open_chart_engine(
         engine.close()
 
 
-async def _version(program: Path, folder: Path, ledger: ProcessLedger | None) -> str:
+async def engine_versions(program: Path, folder: Path, ledger: ProcessLedger | None) -> EngineVersions:
+    """Ask an engine for its versions. Raises RenderError."""
     try:
         command = Command((str(program), "--version"), folder, helm_environment(folder, 512 * 1024 * 1024))
         outcome = await run_child(command, VERSION_LIMITS, ledger=ledger)
     except ProcessError as error:
         raise RenderError(f"the chart engine {program} cannot be run: {error}; build it with `make engine`") from error
-    said = outcome.stdout.decode(errors="replace").strip()
-    if not outcome.ok or not said.startswith("v"):
+    helm, _, rest = outcome.stdout.decode(errors="replace").strip().partition("\n")
+    if not outcome.ok or not helm.startswith("v"):
         raise RenderError(
             f"the chart engine {program} does not tell its version ({outcome.describe()}); build it again"
         )
-    return said
+    return EngineVersions(helm, rest.removeprefix("kustomize ") if rest.startswith("kustomize v") else "")

@@ -186,7 +186,7 @@ class HelmRenderer:
     async def _is_same_helm(self, engine: ChartEngine, work: Path) -> bool:
         """Return whether the engine has the version of ``helm``, so that it makes no difference which of them renders."""
         version = self._helm.known_version() or await self._helm.version(work)
-        return version.partition("+")[0] == engine.version
+        return version.partition("+")[0] == engine.versions.helm
 
     async def _by_engine(self, engine: ChartEngine, request: RenderRequest, chart: Path, values: Path) -> Outcome:
         try:

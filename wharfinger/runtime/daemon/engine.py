@@ -36,5 +36,5 @@ async def open_engine(
         except RenderError as error:
             log.warning("charts are rendered by helm template: %s", error)
         else:
-            log.info("charts without lookups are rendered by the chart engine, helm %s", engine.version)
+            log.info("charts without lookups are rendered by the chart engine, helm %s", engine.versions.helm)
         yield engine
