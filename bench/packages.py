@@ -24,8 +24,8 @@ from wharfinger.packages.definition.definition import read_definition
 from wharfinger.packages.registry.folder_registry import FolderRegistry
 from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.rendering.chart_engine import EngineLimits, open_chart_engine
-from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.rendering.entry_cache import EntryCache
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.rendering.renderer import RenderRequest
 

@@ -17,8 +17,8 @@ from wharfinger.cluster.releases.lookup_proxy import open_lookup_access
 from wharfinger.formats.json.value import JsonObject, as_object, decode_json, find
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering import helm_renderer
-from wharfinger.packages.rendering.helm_renderer import ClusterLook, HelmRenderer, RenderLimits
 from wharfinger.packages.rendering.entry_cache import EntryCache
+from wharfinger.packages.rendering.helm_renderer import ClusterLook, HelmRenderer, RenderLimits
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.rendering.renderer import RenderRequest
 

@@ -9,8 +9,8 @@ import trio
 from tests.packages.support.charts import tool
 from tests.packages.support.renders import ASKED, CountingRenderer
 from wharfinger.packages.errors import RenderError
-from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.rendering.entry_cache import CacheLimits, EntryCache
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.rendering.render_entry import entry_key, write_entry
 from wharfinger.packages.rendering.renderer import RenderRequest

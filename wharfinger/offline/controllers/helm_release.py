@@ -15,8 +15,8 @@ from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.formats.yaml.writer import write_yaml_all
 from wharfinger.offline.building.charts import ChartRenders, objects_of
+from wharfinger.offline.building.kustomization import Manifests
 from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
-from wharfinger.offline.building.overlay import write_objects
 from wharfinger.offline.building.values import Reference, references_of, release_values
 from wharfinger.offline.controllers.controller import Desk, Produced
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
@@ -184,11 +184,9 @@ class HelmReleaseController:
             fields: JsonObject = {key: asked[key] for key in ("patches", "images") if find_list(asked, key)}
             if not fields or not rendered.objects:
                 continue
-            place = self._desk.new_folder()
             text = write_yaml_all([*rendered.objects])
-            await trio.to_thread.run_sync(write_objects, place, text, fields)
             try:
-                objects = await self._builder.build(place, ((str(place), "postRenderers"),))
+                objects = await self._builder.build(Manifests("postRenderers", text, fields))
             except KustomizeError as error:
                 raise ReconcileError(f"spec.postRenderers: {error}") from error
             rendered = replace(rendered, objects=objects)

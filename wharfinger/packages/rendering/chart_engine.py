@@ -25,6 +25,7 @@ import trio
 from wharfinger.formats.frames import FrameError, FrameReader, framed
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.helm_command import helm_environment
+from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.packages.rendering.renderer import RenderRequest
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Ending, Limits, Outcome, Usage
@@ -272,14 +273,22 @@ def _ended(ending: Ending, code: int, said: bytes) -> Outcome:
 
 @asynccontextmanager
 async def open_chart_engine(
-    program: Path, folder: Path, ledger: ProcessLedger | None, limits: EngineLimits, versions: EngineVersions | None = None
+    program: Path,
+    folder: Path,
+    ledger: ProcessLedger | None,
+    limits: EngineLimits,
+    versions: ProgramVersions | None = None,
 ) -> AsyncGenerator[ChartEngine, None]:
     """Serve renders with the engine ``program`` while the block runs; ``folder`` (mode 0700) is its home and scratch.
 
-    ``versions`` are those that the program told before, if it did. Raises RenderError if it cannot be run, ProcessError.
+    With ``versions`` the program is not asked for a version that is known. Raises RenderError if it cannot be run, ProcessError.
     """
-    versions = versions or await engine_versions(program, folder, ledger)
-    engine = ChartEngine(program, versions, folder, ledger, limits)
+
+    async def ask() -> str:
+        return await _ask_version(program, folder, ledger)
+
+    told = await (ask() if versions is None else versions.told(program, ask))
+    engine = ChartEngine(program, _read_versions(told), folder, ledger, limits)
     try:
         async with trio.open_nursery() as slots:
             for number in range(limits.workers):
@@ -290,16 +299,21 @@ async def open_chart_engine(
         engine.close()
 
 
-async def engine_versions(program: Path, folder: Path, ledger: ProcessLedger | None) -> EngineVersions:
+async def _ask_version(program: Path, folder: Path, ledger: ProcessLedger | None) -> str:
     """Ask an engine for its versions. Raises RenderError."""
     try:
         command = Command((str(program), "--version"), folder, helm_environment(folder, 512 * 1024 * 1024))
         outcome = await run_child(command, VERSION_LIMITS, ledger=ledger)
     except ProcessError as error:
         raise RenderError(f"the chart engine {program} cannot be run: {error}; build it with `make engine`") from error
-    helm, _, rest = outcome.stdout.decode(errors="replace").strip().partition("\n")
-    if not outcome.ok or not helm.startswith("v"):
+    said = outcome.stdout.decode(errors="replace").strip()
+    if not outcome.ok or not said.startswith("v"):
         raise RenderError(
             f"the chart engine {program} does not tell its version ({outcome.describe()}); build it again"
         )
+    return said
+
+
+def _read_versions(said: str) -> EngineVersions:
+    helm, _, rest = said.partition("\n")
     return EngineVersions(helm, rest.removeprefix("kustomize ") if rest.startswith("kustomize v") else "")

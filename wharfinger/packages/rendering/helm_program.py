@@ -8,6 +8,7 @@ also limits the processor time, so that an endless template ends by itself if th
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.helm_command import helm_environment
 from wharfinger.packages.rendering.helm_output import clean_message
+from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Limits, Outcome
 from wharfinger.process.errors import ProcessError
@@ -33,9 +35,12 @@ _VERSION_LIMITS: Final = Limits(wall_s=30, stdout_bytes=4096)
 
 
 class HelmProgram:
-    """One ``helm`` program; a run may take ``memory_bytes``."""
+    """One ``helm`` program; a run may take ``memory_bytes``. With ``versions`` it is not asked for a version that is known."""
 
-    def __init__(self, path: Path, memory_bytes: int, ledger: ProcessLedger | None) -> None:
+    def __init__(
+        self, path: Path, memory_bytes: int, ledger: ProcessLedger | None, versions: ProgramVersions | None = None
+    ) -> None:
+        self._versions = versions
         self.path = path
         self._memory_bytes = memory_bytes
         self._ledger = ledger
@@ -59,7 +64,9 @@ class HelmProgram:
         async with self._asking:  # many renders begin at once, and one of them asks
             known = self.known_version()
             if not known:
-                stamp, known = self._stamp(), await self._ask_version(work)
+                stamp = self._stamp()
+                ask = partial(self._ask_version, work)
+                known = await (ask() if self._versions is None else self._versions.told(self.path, ask))
                 self._version = stamp, known
             return known
 

@@ -46,6 +46,7 @@ from wharfinger.packages.rendering.helm_command import server_arguments, templat
 from wharfinger.packages.rendering.helm_output import clean_message, read_output
 from wharfinger.packages.rendering.helm_program import NOT_RUN, HelmProgram
 from wharfinger.packages.rendering.notes_template import TEMPLATE, TEMPLATE_FILE, has_notes
+from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 from wharfinger.process.command import Ending, Limits, Outcome
 from wharfinger.process.errors import ProcessError
@@ -97,7 +98,8 @@ class HelmRenderer:
     """A renderer that implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`.
 
     ``scratch`` is a folder for a run's files. ``access`` is the cluster that charts may look into; None renders offline.
-    ``engine`` renders all other charts if it has the version of ``helm``, in place of a process for each.
+    ``engine`` renders all other charts if it has the version of ``helm``, in place of a process for each. ``versions`` knows the
+    versions of programs that were asked before.
     """
 
     def __init__(
@@ -108,11 +110,12 @@ class HelmRenderer:
         limits: RenderLimits | None = None,
         access: ClusterAccess | None = None,
         engine: ChartEngine | None = None,
+        versions: ProgramVersions | None = None,
     ) -> None:
         self._engine = engine
         self._scratch = scratch
         self._limits = limits or RenderLimits()
-        self._helm = HelmProgram(helm, self._limits.memory_bytes, ledger)
+        self._helm = HelmProgram(helm, self._limits.memory_bytes, ledger, versions)
         self._access = access
         self._known: OrderedDict[tuple[str, bool], ChartUse] = OrderedDict()
         self._slots = trio.CapacityLimiter(self._limits.at_once)

@@ -70,6 +70,7 @@ class RenderFolder:
 
     def get(self, key: str) -> bytes | None:
         """Return the content stored under this key, checked; None if there is none."""
+        packed = None
         with self._faults_counted():
             sizes = self._opened() if self._scan_first else self._placed()
             packed, size = self._read(key)
@@ -80,8 +81,7 @@ class RenderFolder:
             elif self._sizes is not None:  # another process has written it
                 sizes[key] = size
                 self._bytes += size
-            return packed
-        return None
+        return packed
 
     def put(self, key: str, packed: bytes) -> None:
         """Store an entry, and remove others to stay within the limits."""

@@ -50,8 +50,8 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.registry.source import open_source
 from wharfinger.packages.registry.verified_blob import LeastSpeed
 from wharfinger.packages.registry.wire import Patience
-from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
 from wharfinger.packages.rendering.entry_cache import EntryCache
+from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import open_cel_pool
 from wharfinger.packages.store.disk_store import open_store
