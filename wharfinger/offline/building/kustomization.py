@@ -79,6 +79,7 @@ def names_in_messages(what: Kustomization, place: Path) -> tuple[tuple[str, str]
             return (
                 (f"'{base}/", f"'{name}/"),
                 (f"'{base}'", f"'{name}'"),
+                (f" {base}/", f" {name}/"),
                 (str(place), what.name),
                 (str(what.folder.resolve()), what.name),
                 (str(what.folder), what.name),
