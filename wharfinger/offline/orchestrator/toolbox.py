@@ -14,6 +14,7 @@ from typing import Final
 
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
 from wharfinger.offline.building.build_cache import BuildCache
+from wharfinger.offline.building.charts import FolderDigests
 from wharfinger.offline.building.engine_kustomize import EngineKustomize
 from wharfinger.offline.building.kustomize import KubectlKustomize
 from wharfinger.offline.controllers.package import PackageTools
@@ -65,7 +66,7 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
         async with AsyncExitStack() as stack:
             store = await _store(stack, options.cache, folder)
             entries = EntryCache(options.cache / RENDERS, scan_first=False)
-            versions = ProgramVersions(entries)
+            versions, digests = ProgramVersions(entries), FolderDigests()
             engine = await stack.enter_async_context(open_engine(options.engine, folder, None, limits, versions))
             jq = await stack.enter_async_context(open_jq_pool(None, workers=1))
             rules = await stack.enter_async_context(open_cel_pool(None, workers=1))
@@ -75,7 +76,8 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
             oci = OciFetcher(store, network=options.network, docker_config=options.docker_config)
             yield Tools(
                 scratch=folder,
-                renderer=CachingRenderer(helm, entries),
+                renderer=CachingRenderer(helm, entries, digests.is_current),
+                digests=digests,
                 kustomize=kubectl
                 if engine is None
                 else EngineKustomize(engine, kubectl, versions, BuildCache(entries)),

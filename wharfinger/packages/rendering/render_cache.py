@@ -10,6 +10,7 @@ A chart that uses random values (``randAlphaNum``, ``genCA``) draws them once fo
 Values that must not change are kept with the record of its release (:mod:`wharfinger.runtime.tasks.recorded_render`).
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,9 +43,18 @@ class CacheStatistics:
 
 
 class CachingRenderer:
-    """A :class:`~wharfinger.packages.rendering.renderer.Renderer` that caches another one."""
+    """A :class:`~wharfinger.packages.rendering.renderer.Renderer` that caches another one.
 
-    def __init__(self, inner: KeyedRenderer, entries: EntryCache) -> None:
+    ``is_current`` tells whether a chart still has the digest of the request, where users may change it meanwhile.
+    """
+
+    def __init__(
+        self,
+        inner: KeyedRenderer,
+        entries: EntryCache,
+        is_current: Callable[[RenderRequest], Awaitable[bool]] | None = None,
+    ) -> None:
+        self._is_current = is_current
         self._inner = inner
         self._entries = entries
         self._threads = trio.CapacityLimiter(_THREADS)
@@ -62,7 +72,8 @@ class CachingRenderer:
                 return found
             self._misses += 1
             rendered = await self._inner.render(request)
-            await self._keep(key, rendered)
+            if self._is_current is None or await self._is_current(request):
+                await self._keep(key, rendered)
             return rendered
 
     def statistics(self) -> CacheStatistics:
