@@ -65,7 +65,7 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
         limits = RenderLimits(at_once=options.at_once)
         async with AsyncExitStack() as stack:
             store = await _store(stack, options.cache, folder)
-            entries = EntryCache(options.cache / RENDERS, scan_first=False)
+            entries = EntryCache(options.cache / RENDERS, short_lived=True)
             versions, digests = ProgramVersions(entries), FolderDigests()
             engine = await stack.enter_async_context(open_engine(options.engine, folder, None, limits, versions))
             jq = await stack.enter_async_context(open_jq_pool(None, workers=1))

@@ -50,14 +50,19 @@ class Entry:
 
 
 class EntryCache:
-    """Packed results by key. ``folder`` is made when needed; ``scan_first`` is that of the folder."""
+    """Packed results by key. ``folder`` is made when needed.
 
-    def __init__(self, folder: Path, limits: CacheLimits | None = None, *, scan_first: bool = True) -> None:
+    ``short_lived`` is for a command, which does nothing else meanwhile: it reads files without a thread for each, and does not
+    look at all files before it reads the first.
+    """
+
+    def __init__(self, folder: Path, limits: CacheLimits | None = None, *, short_lived: bool = False) -> None:
         limits = limits or CacheLimits()
         self.locks = KeyedLocks()
         """A lock for each key; a caller that makes a result holds it, so that a second one waits and finds the result."""
         self._limits = limits
-        self._folder = RenderFolder(folder, limits.disk_entries, limits.disk_bytes, scan_first=scan_first)
+        self._folder = RenderFolder(folder, limits.disk_entries, limits.disk_bytes, scan_first=not short_lived)
+        self._short_lived = short_lived
         self._memory: OrderedDict[str, bytes] = OrderedDict()
         self._bytes = 0
         self._disk = trio.CapacityLimiter(1)
@@ -68,7 +73,10 @@ class EntryCache:
         if packed is not None:
             self._memory.move_to_end(key)
             return Entry(packed, in_memory=True)
-        packed = await trio.to_thread.run_sync(self._folder.get, key, limiter=self._disk)
+        if self._short_lived:
+            packed = self._folder.get(key)
+        else:
+            packed = await trio.to_thread.run_sync(self._folder.get, key, limiter=self._disk)
         if packed is None:
             return None
         self._remember(key, packed)
