@@ -2,10 +2,12 @@
 
 Starting Helm takes 30 to 50 ms of the processor, rendering a small chart 3. So a worker (the program of ``engine/``) stays, and
 renders what ``helm template`` would, byte by byte. It has kustomize's own library, too, and builds what ``kubectl kustomize``
-would, except that it fetches nothing. Each slot of the pool is a task with at most one worker, which is started
-on demand, ends when it has been idle for IDLE_S,
-and is replaced after MAX_RENDERS renders or when its heap has grown beyond MAX_HEAP. A chart that takes too long, answers
-too much or kills its worker costs that worker and its own render only, and so does a render whose caller is cancelled.
+would, except that it fetches nothing.
+
+Each slot of the pool is a task with at most one worker, which is started on demand, ends when it has been idle for IDLE_S, and is
+replaced after MAX_RENDERS requests or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker, if there is
+one. A chart that takes too long, answers too much or kills its worker costs that worker and its own render only, and so does a
+render whose caller is cancelled.
 
 A worker has the environment, the memory limit and the folder of a run of Helm. It exits when its input ends, even while it
 renders, so it does not outlive the daemon.
@@ -30,6 +32,7 @@ from wharfinger.packages.rendering.renderer import RenderRequest
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Ending, Limits, Outcome, Usage
 from wharfinger.process.errors import ProcessError
+from wharfinger.process.job_handover import JobHandover
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.worker import Worker, open_worker
 from wharfinger.process.worker_slot import serve_jobs
@@ -135,7 +138,7 @@ class ChartEngine:
         self._folder = folder
         self._ledger = ledger
         self._limits = limits
-        self._jobs, self._taken = trio.open_memory_channel[_Job](0)
+        self._jobs: JobHandover[_Job] = JobHandover()
 
     async def template(self, request: RenderRequest, chart: Path, values: Path) -> Outcome:
         """Render the chart in a folder; return what ``helm template`` would have ended with. Raises ProcessError."""
@@ -162,9 +165,6 @@ class ChartEngine:
         job = _Job(framed(text))
         try:
             await self._jobs.send(job)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            job.shut_down()
-        try:
             await job.done.wait()
         finally:
             job.abandoned.set()
@@ -176,7 +176,8 @@ class ChartEngine:
 
     async def serve_slot(self) -> None:
         """Serve one slot: at most one worker, one render after the other. Runs in a task of :func:`open_chart_engine`."""
-        async for job in self._taken:
+        while True:
+            job = await self._jobs.receive()
             try:
                 await self._serve_from(job)
             except ProcessError as error:  # the worker could not be started, or did not end
@@ -186,7 +187,6 @@ class ChartEngine:
 
     def close(self) -> None:
         """Accept no more renders."""
-        self._taken.close()
         self._jobs.close()
 
     async def _serve_from(self, first: _Job) -> None:
@@ -201,7 +201,7 @@ class ChartEngine:
             return await self._exchange(worker, job) and renders < MAX_RENDERS
 
         async with open_worker(command, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
-            await serve_jobs(worker, first, exchange, self._taken, idle_s=IDLE_S)
+            await serve_jobs(worker, first, exchange, self._jobs.warm, idle_s=IDLE_S)
 
     async def _exchange(self, worker: Worker, job: _Job) -> bool:
         """Send one request and read its answer; return False if the worker cannot be asked again."""
