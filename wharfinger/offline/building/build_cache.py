@@ -18,7 +18,7 @@ import trio
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, canonical_json
-from wharfinger.packages.rendering.entry_cache import EntryCache
+from wharfinger.packages.rendering.entry_cache import THREAD_BYTES, EntryCache
 from wharfinger.packages.rendering.render_entry import pack_value, unpack_value
 
 FORMAT: Final = 1
@@ -93,6 +93,8 @@ class BuildCache:
         if entry is None:
             return None
         try:
+            if len(entry.packed) < THREAD_BYTES:
+                return unpack_value(entry.packed)
             return await trio.to_thread.run_sync(unpack_value, entry.packed)
         except FormatError:
             await self._entries.drop(key)

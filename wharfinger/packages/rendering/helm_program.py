@@ -7,7 +7,8 @@ also limits the processor time, so that an endless template ends by itself if th
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -59,8 +60,14 @@ class HelmProgram:
         command = Command(run, work, helm_environment(work, self._memory_bytes, kubeconfig))
         return await run_child(command, limits, ledger=self._ledger)
 
-    async def version(self, work: Path) -> str:
-        """Return the version, such as ``v4.3.1+gc0d08d0``; it is read again if the program changed. Raises RenderError."""
+    async def version(self, work: Callable[[], AbstractAsyncContextManager[Path]]) -> str:
+        """Return the version, such as ``v4.3.1+gc0d08d0``; it is read again if the program changed. Raises RenderError.
+
+        ``work`` opens a folder for a run; it is called if the program has to be asked.
+        """
+        known = self.known_version()
+        if known:
+            return known
         async with self._asking:  # many renders begin at once, and one of them asks
             known = self.known_version()
             if not known:
@@ -81,9 +88,10 @@ class HelmProgram:
             raise _not_run(str(error.strerror)) from error
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
-    async def _ask_version(self, work: Path) -> str:
+    async def _ask_version(self, work: Callable[[], AbstractAsyncContextManager[Path]]) -> str:
         try:
-            outcome = await self.run(("version", "--short"), work, _VERSION_LIMITS)
+            async with work() as folder:
+                outcome = await self.run(("version", "--short"), folder, _VERSION_LIMITS)
         except ProcessError as error:
             raise _not_run(str(error)) from error
         said = outcome.stdout.decode(errors="replace").strip()

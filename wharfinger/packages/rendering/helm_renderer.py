@@ -126,10 +126,7 @@ class HelmRenderer:
         """Return the version of Helm that renders; None if the chart looks into the cluster. Raises RenderError."""
         if await self._looks(request):
             return None
-        version = self._helm.known_version()
-        if not version:
-            async with self._workspace() as work:
-                version = await self._helm.version(work)
+        version = await self._helm.version(self._workspace)
         return f"helm {version}"
 
     async def render(self, request: RenderRequest) -> Rendered:
@@ -143,7 +140,7 @@ class HelmRenderer:
             prepared = await trio.to_thread.run_sync(_prepare, work, request, kubeconfig, limiter=self._threads)
             values = work / "values.yaml"
             engine = self._engine if look is None else None
-            if engine is not None and await self._is_same_helm(engine, work):
+            if engine is not None and await self._is_same_helm(engine):
                 outcome = await self._by_engine(engine, request, prepared.chart, values)
             else:
                 arguments = ["template", *arguments, f"--values={values}", str(prepared.chart)]
@@ -186,9 +183,9 @@ class HelmRenderer:
         except ShapeError:
             return False  # such values are refused when they are written for helm
 
-    async def _is_same_helm(self, engine: ChartEngine, work: Path) -> bool:
+    async def _is_same_helm(self, engine: ChartEngine) -> bool:
         """Return whether the engine has the version of ``helm``, so that it makes no difference which of them renders."""
-        version = self._helm.known_version() or await self._helm.version(work)
+        version = await self._helm.version(self._workspace)
         return version.partition("+")[0] == engine.versions.helm
 
     async def _by_engine(self, engine: ChartEngine, request: RenderRequest, chart: Path, values: Path) -> Outcome:

@@ -34,6 +34,8 @@ _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 PART_AGE_S: Final = 600.0
 """The age from which on an incomplete file is a remainder: its writer has crashed."""
+USE_AGE_S: Final = 3600.0
+"""Seconds to which it is known when a file was used last. Each change of its time is a write."""
 MAX_SEEN: Final = 200_000
 """Names that are read when the folder is opened."""
 
@@ -163,7 +165,8 @@ class RenderFolder:
             if _is_ours(status) and status.st_size <= self._max_bytes:
                 with suppress(EntryError):
                     packed = read_entry(key, _content(descriptor, status.st_size))
-                    os.utime(descriptor)
+                    if abs(time.time() - status.st_mtime) > USE_AGE_S:
+                        os.utime(descriptor)
                     return packed, status.st_size
         finally:
             os.close(descriptor)
