@@ -19,6 +19,7 @@ from wharfinger.offline.building.engine_kustomize import EngineKustomize
 from wharfinger.offline.building.kustomize import KubectlKustomize
 from wharfinger.offline.controllers.package import PackageTools
 from wharfinger.offline.orchestrator.orchestrator import Tools
+from wharfinger.offline.sources.cache_folder import PACKAGES, RESULTS
 from wharfinger.offline.sources.git import GitFetcher
 from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.offline.sources.oci import OciFetcher
@@ -33,8 +34,6 @@ from wharfinger.packages.store.disk_store import open_store
 from wharfinger.packages.store.store import Store
 from wharfinger.runtime.daemon.engine import open_engine
 
-RENDERS: Final = "renders"
-"""The folder of renders and builds in the cache folder."""
 _SCRATCH: Final = "wharfinger-build-"
 
 
@@ -65,7 +64,7 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
         limits = RenderLimits(at_once=options.at_once)
         async with AsyncExitStack() as stack:
             store = await _store(stack, options.cache, folder)
-            entries = EntryCache(options.cache / RENDERS, short_lived=True)
+            entries = EntryCache(options.cache / RESULTS, short_lived=True)
             versions, digests = ProgramVersions(entries), FolderDigests()
             engine = await stack.enter_async_context(open_engine(options.engine, folder, None, limits, versions))
             jq = await stack.enter_async_context(open_jq_pool(None, workers=1))
@@ -90,7 +89,7 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
 
 async def _store(stack: AsyncExitStack, cache: Path, scratch: Path) -> Store:
     try:
-        return await stack.enter_async_context(open_store(cache / "packages"))
+        return await stack.enter_async_context(open_store(cache / PACKAGES))
     except StoreError:  # another process has it
         return await stack.enter_async_context(open_store(scratch / "packages"))
 
