@@ -4,6 +4,9 @@ Only a build tells which files it reads. So there are two kinds of entries. One 
 that builds of it have looked at, at most MAX_LISTS. The other has the objects, under a checksum of such a list and of what is at
 each of the paths: the digest of a file, a folder, or nothing. A build that would look at the same paths and find the same there
 gives the same objects. Paths are relative to the folder, so it does not matter where the tree lies.
+
+Files are read without a thread: they are small, and a second thread of Python that works at the same time costs more than
+they do.
 """
 
 import hashlib
@@ -62,7 +65,7 @@ class BuildCache:
         lists = await self._lists(digest)
         if not lists:
             return None
-        for wanted in await trio.to_thread.run_sync(_found_now, digest, lists, key.start):
+        for wanted in _found_now(digest, lists, key.start):
             value = await self._value(wanted)
             if isinstance(value, list):
                 return tuple(as_object(each, "a cached object") for each in value)

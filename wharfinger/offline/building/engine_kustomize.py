@@ -39,7 +39,7 @@ class EngineKustomize:
         """Build a kustomization. Raises KustomizeError."""
         if not await self._is_same_kustomize():
             return await self._kubectl.build(what)
-        key, place = await trio.to_thread.run_sync(_asked, what, self._engine.versions.kustomize)
+        key, place = _asked(what, self._engine.versions.kustomize)
         async with self._cache.locks.held(key.digest()):
             known = await self._cache.get(key)
             return await self._built(what, key, place) if known is None else known

@@ -59,7 +59,7 @@ class KustomizationController:
 
     async def _built(self, folder: Path, relative: str, fields: JsonObject) -> tuple[JsonObject, ...]:
         try:
-            resources = await trio.to_thread.run_sync(resources_of, folder)
+            resources = resources_of(folder)
             if not resources:
                 return ()
             is_whole = resources == ["."] and not fields
