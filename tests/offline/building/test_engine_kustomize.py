@@ -181,6 +181,13 @@ async def test_the_engine_builds_the_same_bytes(tmp_path: Path, *, unrestricted:
             assert files
 
 
+async def test_the_engine_has_the_version_of_the_program(tmp_path: Path) -> None:
+    """Otherwise the engine would not be used, and the other tests would compare the program with itself."""
+    versions = ProgramVersions(EntryCache(tmp_path / "renders"))
+    async with opened(tmp_path) as engine:
+        assert engine.versions.kustomize == await KubectlKustomize(tool("kubectl"), tmp_path).version(versions)
+
+
 class Builders:
     """The two builders of one test. ``engine`` keeps what it built in ``entries``."""
 
