@@ -95,6 +95,6 @@ async def _store(stack: AsyncExitStack, cache: Path, scratch: Path) -> Store:
 
 
 def find_program(name: str) -> Path | None:
-    """Return the path of a program on PATH, or of the file that ``name`` is; None if there is none."""
+    """Return the absolute path of a program on PATH, or of the file that ``name`` is; None if there is none."""
     found = shutil.which(name)
-    return None if found is None else Path(found)
+    return None if found is None else Path(found).absolute()  # it is run in other folders
