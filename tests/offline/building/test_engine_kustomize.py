@@ -4,11 +4,13 @@ import os
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import pytest
 
+from tests.offline.building.kustomize_contract import CONTRACT, Check
 from tests.offline.support import config_map, write_tree
 from tests.packages.rendering.test_chart_engine import LIMITS, engine_program
 from tests.packages.support.charts import tool
@@ -17,7 +19,13 @@ from wharfinger.offline.building.build_cache import BuildCache
 from wharfinger.offline.building.engine_kustomize import EngineKustomize
 from wharfinger.offline.building.kustomization import Folder, Kustomization, Manifests, Overlay
 from wharfinger.offline.building.kustomize import KubectlKustomize, KustomizeBuilder, KustomizeError
-from wharfinger.packages.rendering.chart_engine import ChartEngine, EngineResult, FolderBuild, open_chart_engine
+from wharfinger.packages.rendering.chart_engine import (
+    ChartEngine,
+    EngineLimits,
+    EngineResult,
+    FolderBuild,
+    open_chart_engine,
+)
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.program_versions import ProgramVersions
 
@@ -166,10 +174,12 @@ def by_program(folder: Path, *, unrestricted: bool) -> tuple[int, bytes, bytes]:
 
 
 @asynccontextmanager
-async def opened(tmp_path: Path, program: Path | None = None) -> AsyncIterator[ChartEngine]:
+async def opened(
+    tmp_path: Path, program: Path | None = None, limits: EngineLimits = LIMITS
+) -> AsyncIterator[ChartEngine]:
     folder = tmp_path / "engine"
     folder.mkdir(exist_ok=True)
-    async with open_chart_engine(program or engine_program(), folder, None, LIMITS) as engine:
+    async with open_chart_engine(program or engine_program(), folder, None, limits) as engine:
         yield engine
 
 
@@ -246,6 +256,52 @@ async def test_both_builders_give_the_same_objects_and_messages(tmp_path: Path) 
                 assert await outcome(both.engine, what) == wanted, what
 
 
+@pytest.mark.parametrize("check", CONTRACT)
+async def test_the_contract(check: Check, tmp_path: Path) -> None:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    async with builders(tmp_path) as both:
+        await check(both.engine, folder)
+        if any(folder.iterdir()):
+            await check(both.engine, folder)
+
+
+async def test_a_file_that_changes_after_it_was_read_is_read_again(tmp_path: Path) -> None:
+    tree = write_tree(tmp_path / "a", {"kustomization.yaml": "resources: [m.yaml]\n", "m.yaml": config_map("old")})
+    counting = Counting(tmp_path, after=lambda: (tree / "m.yaml").write_text(config_map("new")))
+    async with counting.opened() as build:
+        assert "old" in str(await build(Folder(tree, "a")))
+        assert "new" in str(await build(Folder(tree, "a")))
+        assert counting.builds() == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "limits", "says", "transient"),
+    [
+        ("exec sleep 60", replace(LIMITS, wall_s=0.3), "took longer than 0.3 s", True),
+        ("echo no memory >&2; kill -9 $$", LIMITS, "no memory", True),
+        ("echo broken >&2; exit 3", LIMITS, "broken", False),
+        ("printf '\\000\\000\\000\\002{]'; exec sleep 60", LIMITS, "cannot be read", False),
+    ],
+)
+async def test_an_engine_that_fails_costs_one_build(
+    tmp_path: Path, body: str, limits: EngineLimits, says: str, *, transient: bool
+) -> None:
+    tree = write_tree(tmp_path / "a", {"kustomization.yaml": "resources: [m.yaml]\n", "m.yaml": config_map("m")})
+    program = tmp_path / "engine.sh"
+    once = f"if mkdir {tmp_path}/failed 2>/dev/null; then {body}; fi"
+    real = engine_program()
+    program.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then exec {real} --version; fi\n{once}\nexec {real}\n')
+    program.chmod(0o755)
+    (tmp_path / "scratch").mkdir()
+    async with opened(tmp_path, program, limits) as engine:
+        builder = Builders(engine, tmp_path / "scratch").engine
+        with pytest.raises(KustomizeError, match=says) as caught:
+            await builder.build(Folder(tree, "a"))
+        assert caught.value.transient is transient
+        assert len(await builder.build(Folder(tree, "a"))) == 1
+
+
 async def test_what_was_built_is_not_built_again(tmp_path: Path) -> None:
     tree = write_tree(tmp_path / "tree", {**BASE, "a/kustomization.yaml": "resources: [web.yaml, ../b]\n"})
     write_tree(tree, {"b/kustomization.yaml": "resources: [map.yaml]\n", "b/map.yaml": config_map("m")})
@@ -302,10 +358,11 @@ Build: TypeAlias = Callable[[Kustomization], Awaitable[tuple[JsonObject, ...]]]
 
 
 class Counting:
-    """The real engine, with its builds counted."""
+    """The real engine, with its builds counted; ``after`` is called after each."""
 
-    def __init__(self, tmp_path: Path) -> None:
+    def __init__(self, tmp_path: Path, after: Callable[[], object] = lambda: None) -> None:
         self._folder = tmp_path
+        self._after = after
         self._seen = 0
         (tmp_path / "scratch").mkdir()
 
@@ -320,7 +377,9 @@ class Counting:
 
             async def counted(asked: FolderBuild) -> EngineResult:
                 self._seen += 1
-                return await whole(asked)
+                result = await whole(asked)
+                self._after()
+                return result
 
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(engine, "kustomize", counted)

@@ -51,7 +51,7 @@ class EngineKustomize:
             raise KustomizeError(f"the chart engine: {error}", transient=True) from error
         if result.is_remote:
             return await self._kubectl.build(what)
-        objects = await read_built(result.outcome, what, place)
+        objects = await read_built(result.outcome, what, place, self._engine.limits.wall_s)
         if result.seen is not None:
             await self._cache.put(key, result.seen, objects)
         return objects

@@ -93,7 +93,7 @@ class KubectlKustomize:
                 outcome = await run_child(Command(arguments, place, self._environment(place)), LIMITS)
         except ProcessError as error:
             raise KustomizeError(f"{self._program} cannot be run: {error}; check --kubectl", transient=True) from error
-        return await read_built(outcome, what, place)
+        return await read_built(outcome, what, place, LIMITS.wall_s)
 
     def _environment(self, folder: Path) -> dict[str, str]:
         environment = {
@@ -109,10 +109,10 @@ class KubectlKustomize:
         return environment
 
 
-async def read_built(outcome: Outcome, what: Kustomization, place: Path) -> tuple[JsonObject, ...]:
-    """Return what kustomize has built at ``place``. Raises KustomizeError."""
+async def read_built(outcome: Outcome, what: Kustomization, place: Path, wall_s: float) -> tuple[JsonObject, ...]:
+    """Return what kustomize has built at ``place``; it had ``wall_s`` seconds. Raises KustomizeError."""
     if outcome.ending is Ending.DEADLINE:
-        raise KustomizeError(f"kustomize took longer than {LIMITS.wall_s:g} s and was ended", transient=True)
+        raise KustomizeError(f"kustomize took longer than {wall_s:g} s and was ended", transient=True)
     if outcome.ending is Ending.OUTPUT_LIMIT:
         raise KustomizeError(f"the folder builds to more than {OUTPUT_BYTES} bytes; split it")
     if not outcome.ok:

@@ -137,7 +137,7 @@ class ChartEngine:
         self._program = program
         self._folder = folder
         self._ledger = ledger
-        self._limits = limits
+        self.limits = limits
         self._jobs: JobHandover[_Job] = JobHandover()
 
     async def template(self, request: RenderRequest, chart: Path, values: Path) -> Outcome:
@@ -191,8 +191,8 @@ class ChartEngine:
 
     async def _serve_from(self, first: _Job) -> None:
         """Start a worker for ``first``, and let it render until it must end."""
-        limited = ("/bin/sh", "-c", _LIMITED, str(self._limits.memory_bytes // 1024), str(self._program))
-        command = Command(limited, self._folder, helm_environment(self._folder, self._limits.memory_bytes))
+        limited = ("/bin/sh", "-c", _LIMITED, str(self.limits.memory_bytes // 1024), str(self._program))
+        command = Command(limited, self._folder, helm_environment(self._folder, self.limits.memory_bytes))
         renders = 0
 
         async def exchange(worker: Worker, job: _Job) -> bool:
@@ -206,7 +206,7 @@ class ChartEngine:
     async def _exchange(self, worker: Worker, job: _Job) -> bool:
         """Send one request and read its answer; return False if the worker cannot be asked again."""
         payload = None
-        with trio.move_on_after(self._limits.wall_s):
+        with trio.move_on_after(self.limits.wall_s):
             try:
                 payload = await self._talk_until_abandoned(worker, job)
             except FrameError:
@@ -225,7 +225,7 @@ class ChartEngine:
         except (msgspec.DecodeError, binascii.Error) as error:
             job.finish(_ended(Ending.EXITED, 1, f"the chart engine's answer cannot be read: {error}".encode()))
             return False
-        if len(output) > self._limits.output_bytes:
+        if len(output) > self.limits.output_bytes:
             job.finish(_ended(Ending.OUTPUT_LIMIT, 1, b""))
         else:
             outcome = Outcome(Ending.EXITED, answer.code, output, errors[-STDERR_BYTES:], _NO_USAGE)
@@ -258,7 +258,7 @@ class ChartEngine:
         Raises FrameError for too large an answer, trio.BrokenResourceError if the worker ends.
         """
         await worker.send(message)
-        reader = FrameReader(_FRAME_PARTS * self._limits.output_bytes)
+        reader = FrameReader(_FRAME_PARTS * self.limits.output_bytes)
         while (payload := reader.take()) is None:
             chunk = await worker.receive_some(CHUNK_BYTES)
             if not chunk:
