@@ -29,7 +29,7 @@ from wharfinger.packages.rendering.chart_engine import (
 from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.program_versions import ProgramVersions
 
-pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
+pytestmark = pytest.mark.slow
 
 DEPLOYMENT: Final = """apiVersion: apps/v1
 kind: Deployment
@@ -188,6 +188,7 @@ async def by_engine(engine: ChartEngine, folder: Path, *, unrestricted: bool) ->
     return outcome.returncode, outcome.stdout, outcome.stderr if outcome.returncode else b""
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("unrestricted", [True, False])
 async def test_the_engine_builds_the_same_bytes(tmp_path: Path, *, unrestricted: bool) -> None:
     """All in one worker, so that no build leaves anything to the next, and each twice."""

@@ -279,3 +279,15 @@ async def test_requests_one_after_the_other_start_one_worker(tmp_path: Path) -> 
             ended = await engine.template(request(folder), folder, values_file(tmp_path))
             assert ended.ok, ended.stderr
     assert started.read_text() == "x\n"
+
+
+@pytest.mark.unmeasured
+async def test_too_large_a_request_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(tmp_path / "chart", CHART)
+    async with opened(tmp_path, engine_program()) as engine:
+        with monkeypatch.context() as patched:
+            patched.setattr("wharfinger.packages.rendering.chart_engine.MAX_REQUEST", 10)
+            refused = await engine.template(request(folder), folder, values_file(tmp_path))
+        assert not refused.ok
+        assert refused.stderr.endswith(b"is too large")
+        assert (await engine.template(request(folder), folder, values_file(tmp_path))).ok
