@@ -24,6 +24,7 @@ from wharfinger.packages.definition.definition import read_definition
 from wharfinger.packages.registry.folder_registry import FolderRegistry
 from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.rendering.chart_engine import EngineLimits, open_chart_engine
+from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.rendering.renderer import RenderRequest
@@ -84,7 +85,7 @@ async def _render(folder: Path) -> list[Ratio]:
     if helm is None:
         raise SystemExit("bench: helm is not on PATH; run `make bench`")
     renderer = HelmRenderer(Path(helm), folder / "scratch")
-    cache = CachingRenderer(renderer, folder / "renders")
+    cache = CachingRenderer(renderer, EntryCache(folder / "renders"))
     request = RenderRequest(
         CHART, "sha256:" + "0" * 64, "web", "demo", {}, "v1.36.0", ("v1", "apps/v1"), is_upgrade=False
     )
@@ -101,7 +102,7 @@ async def _render(folder: Path) -> list[Ratio]:
 
     async def from_disk() -> None:
         for _ in range(HITS):
-            await CachingRenderer(renderer, folder / "renders").render(request)
+            await CachingRenderer(renderer, EntryCache(folder / "renders")).render(request)
 
     small = "render a small chart"
     compared = [

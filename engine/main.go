@@ -1,4 +1,5 @@
-// The chart engine: renders charts with Helm's own library, one request after the other, as `helm template` would.
+// The chart engine: renders charts with Helm's own library, one request after the other, as `helm template` would, and builds
+// kustomizations with kustomize's own, as `kubectl kustomize` would.
 //
 // A request and its answer are JSON in frames: four bytes of length, the highest first, and the text. The process ends when
 // its standard input does. It opens no network connection and reads no cluster; the caller starts it with the environment,
@@ -15,19 +16,19 @@ import (
 	"os"
 )
 
-// The largest request, in bytes: paths, names, and the versions of an API server.
-const maxRequest = 4 << 20
+// The largest request, in bytes: paths, names, the versions of an API server, or all manifests of a chart.
+const maxRequest = 64 << 20
 
-// version is set by the linker to the version of Helm's library.
+// version is set by the linker to the version of Helm's library; kustomize's is in the program's own list of modules.
 var version = "unknown"
 
 func main() {
 	if len(os.Args) > 1 {
 		if len(os.Args) == 2 && os.Args[1] == "--version" {
-			fmt.Println(version)
+			fmt.Printf("%s\nkustomize %s\n", version, kustomizeVersion())
 			return
 		}
-		fmt.Fprintln(os.Stderr, "usage: wharfinger-engine [--version]\nrenders the charts that its standard input names; see docs/rendering.md")
+		fmt.Fprintln(os.Stderr, "usage: wharfinger-engine [--version]\nrenders the charts and builds the kustomizations that its standard input names; see docs/rendering.md")
 		os.Exit(2)
 	}
 	answers := os.Stdout
@@ -66,7 +67,7 @@ func serve(input io.Reader, output io.Writer) error {
 		if err := json.Unmarshal(text, &request); err != nil {
 			return fmt.Errorf("cannot read a request: %w", err)
 		}
-		answer, err := json.Marshal(Render(request))
+		answer, err := json.Marshal(answered(request))
 		if err != nil {
 			return err
 		}
@@ -74,6 +75,13 @@ func serve(input io.Reader, output io.Writer) error {
 			return err
 		}
 	}
+}
+
+func answered(request Request) Answer {
+	if request.Kustomization != nil {
+		return Build(*request.Kustomization)
+	}
+	return Render(request)
 }
 
 // readFrame returns io.EOF only between two frames.

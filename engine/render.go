@@ -18,7 +18,7 @@ import (
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 )
 
-// Request is one render; Chart and Values are paths.
+// Request is one render, of which Chart and Values are paths, or one build.
 type Request struct {
 	Release     string   `json:"release"`
 	Namespace   string   `json:"namespace"`
@@ -27,15 +27,22 @@ type Request struct {
 	KubeVersion string   `json:"kube_version"`
 	APIVersions []string `json:"api_versions"`
 	IsUpgrade   bool     `json:"is_upgrade"`
+	// Kustomization is what to build in place of rendering a chart.
+	Kustomization *Kustomization `json:"kustomization"`
 }
 
-// Answer is what `helm template --include-crds` would have written, and its exit code.
+// Answer is what `helm template --include-crds` or `kubectl kustomize` would have written, and its exit code.
 type Answer struct {
 	Output []byte `json:"output"`
 	Errors []byte `json:"errors"`
 	Code   int    `json:"code"`
 	// Heap is the memory of the process after the render, in bytes, by which the caller decides to replace it.
 	Heap uint64 `json:"heap"`
+	// Files is what a build has seen of the disk: the sha256 of each file in hexadecimal, "folder" or "absent", by path. It is
+	// missing if the result may depend on anything else.
+	Files map[string]string `json:"files,omitempty"`
+	// Remote says that a build failed because it needs a network.
+	Remote bool `json:"remote,omitempty"`
 }
 
 // Render renders one chart. A panic of the library is an error of this request.
@@ -47,15 +54,19 @@ func Render(request Request) (answer Answer) {
 		if found := recover(); found != nil {
 			answer = failed(&said, fmt.Errorf("panic: %v", found))
 		}
-		var memory runtime.MemStats
-		runtime.ReadMemStats(&memory)
-		answer.Heap = memory.HeapSys - memory.HeapReleased
+		answer.Heap = heap()
 	}()
 	output, err := template(request)
 	if err != nil {
 		return failed(&said, err)
 	}
 	return Answer{Output: output, Errors: said.Bytes()}
+}
+
+func heap() uint64 {
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return memory.HeapSys - memory.HeapReleased
 }
 
 func failed(said *bytes.Buffer, err error) Answer {

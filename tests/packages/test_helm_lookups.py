@@ -17,6 +17,7 @@ from wharfinger.cluster.releases.lookup_proxy import open_lookup_access
 from wharfinger.formats.json.value import JsonObject, as_object, decode_json, find
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering import helm_renderer
+from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import ClusterLook, HelmRenderer, RenderLimits
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.rendering.renderer import RenderRequest
@@ -142,7 +143,7 @@ async def test_a_chart_that_does_not_look_is_rendered_without_the_cluster(progra
 async def test_what_was_found_is_never_kept(program: str, tmp_path: Path) -> None:
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
     async with open_world(program, tmp_path) as world:
-        cache = CachingRenderer(world.renderer, tmp_path / "renders")
+        cache = CachingRenderer(world.renderer, EntryCache(tmp_path / "renders"))
         before = await cache.render(asked(folder))
         await world.put("seen", a="here")
         after = await cache.render(asked(folder))

@@ -23,13 +23,22 @@ class Job(Protocol):
 
 
 AnyJob = TypeVar("AnyJob", bound=Job)
+JobOut_co = TypeVar("JobOut_co", bound=Job, covariant=True)
+
+
+class Jobs(Protocol[JobOut_co]):
+    """Where a slot gets its requests, such as a trio.MemoryReceiveChannel."""
+
+    async def receive(self) -> JobOut_co:
+        """Return the next request. Raises trio.EndOfChannel when there is no more to come."""
+        ...
 
 
 async def serve_jobs(
     worker: Worker,
     first: AnyJob,
     exchange: Callable[[Worker, AnyJob], Awaitable[bool]],
-    jobs: trio.MemoryReceiveChannel[AnyJob],
+    jobs: Jobs[AnyJob],
     *,
     idle_s: float = math.inf,
 ) -> None:
@@ -49,7 +58,7 @@ async def serve_jobs(
                 job = await _next_job(worker, jobs)
 
 
-async def _next_job(worker: Worker, jobs: trio.MemoryReceiveChannel[AnyJob]) -> AnyJob | None:
+async def _next_job(worker: Worker, jobs: Jobs[AnyJob]) -> AnyJob | None:
     """Return the next request; None when the worker died while it was idle."""
     job = None
     try:

@@ -1,10 +1,13 @@
 """Renders of charts, by the digest of their files."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.packages.support.charts import chart
 from wharfinger.formats.json.value import JsonObject
-from wharfinger.offline.building.charts import ChartRenders, objects_of
+from wharfinger.offline.building.charts import ChartRenders, FolderDigests, objects_of
+from wharfinger.packages.rendering.entry_cache import EntryCache
+from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 
 OBJECT: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
@@ -30,17 +33,48 @@ class Keeping:
         return Rendered((CRD,), (hook("pre-install"), hook("test")), (OBJECT,), "")
 
 
-async def test_a_changed_file_is_another_chart(tmp_path: Path) -> None:
-    folder, keeping = chart(tmp_path / "web"), Keeping()
-    renders = ChartRenders(keeping, "v1.34.0", ("x/v1",))
+class Identified(Keeping):
+    """A renderer whose results may be cached. ``meanwhile`` is called during a render."""
+
+    meanwhile: Callable[[], int] = staticmethod(lambda: 0)
+
+    async def identity(self, _: RenderRequest) -> str | None:
+        return "one"
+
+    async def render(self, request: RenderRequest) -> Rendered:
+        self.meanwhile()
+        return await super().render(request)
+
+
+async def test_a_changed_file_is_another_chart_in_the_next_run(tmp_path: Path) -> None:
+    folder, keeping, digests = chart(tmp_path / "web"), Keeping(), FolderDigests()
+    renders = ChartRenders(keeping, digests, "v1.34.0", ("x/v1",))
     await renders.render(folder, "web", "apps", {"a": 1})
     await renders.render(folder, "web", "apps", {"a": 1})
     (folder / "values.yaml").write_text("more: 1\n")
-    await renders.render(folder, "web", "apps", {"a": 1})
+    await ChartRenders(keeping, digests, "v1.34.0", ("x/v1",)).render(folder, "web", "apps", {"a": 1})
     one, two, three = keeping.requests
     assert one == two
     assert one.chart_digest != three.chart_digest
     assert (one.kube_version, one.api_versions, one.is_upgrade) == ("v1.34.0", ("x/v1",), False)
+
+
+async def test_a_chart_that_changes_while_it_is_rendered_is_not_cached(tmp_path: Path) -> None:
+    folder = chart(tmp_path / "web", files={"values.yaml": "colour: blue\n"})
+    keeping, digests = Identified(), FolderDigests()
+    caching = CachingRenderer(keeping, EntryCache(tmp_path / "renders"), digests.is_current)
+
+    async def rendered() -> int:
+        await ChartRenders(caching, digests, "v1.34.0", ()).render(folder, "web", "apps", {})
+        return len(keeping.requests)
+
+    keeping.meanwhile = lambda: (folder / "values.yaml").write_text("more: 1\n")
+    assert await rendered() == 1
+    keeping.meanwhile = lambda: 0
+    (folder / "values.yaml").write_text("colour: blue\n")  # as it was when the digest was computed
+    assert await rendered() == 2
+    assert await rendered() == 2
+    assert len({each.chart_digest for each in keeping.requests}) == 1
 
 
 async def test_tests_are_no_part_of_a_release(tmp_path: Path) -> None:

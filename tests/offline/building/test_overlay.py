@@ -3,13 +3,10 @@
 from pathlib import Path
 
 from tests.offline.support import config_map, write_tree
-from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.offline.building.overlay import (
     has_kustomization,
     overlay_of,
     resources_of,
-    write_objects,
-    write_overlay,
 )
 
 
@@ -51,21 +48,3 @@ def test_the_fields_of_a_spec() -> None:
         {"patch": "kind: A\n"},
         {"target": {"kind": "B"}, "patch": "- op: remove\n  path: /x\n"},
     ]
-
-
-def test_an_overlay_lies_outside_of_its_folder(tmp_path: Path) -> None:
-    folder = write_tree(tmp_path / "tree" / "apps", {"a.yaml": config_map("a")})
-    write_overlay(tmp_path / "work" / "1", folder, ["a.yaml"], {"components": ["../c"], "namespace": "x"})
-    assert read_yaml((tmp_path / "work" / "1" / "kustomization.yaml").read_bytes(), what="k") == {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "resources": ["../../tree/apps/a.yaml"],
-        "components": ["../../tree/c"],
-        "namespace": "x",
-    }
-    assert [path.name for path in folder.iterdir()] == ["a.yaml"]
-
-
-def test_objects_can_be_the_resource(tmp_path: Path) -> None:
-    write_objects(tmp_path / "work", config_map("a"), {"images": []})
-    assert (tmp_path / "work" / "manifests.yaml").is_file()

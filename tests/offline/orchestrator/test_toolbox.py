@@ -29,3 +29,10 @@ async def test_a_cache_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 def test_programs_are_found_by_name() -> None:
     assert find_program("sh") is not None
     assert find_program("no-such-program") is None
+
+
+def test_a_program_is_found_wherever_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "engine").write_text("#!/bin/sh\n")
+    (tmp_path / "engine").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert find_program("./engine") == tmp_path / "engine"

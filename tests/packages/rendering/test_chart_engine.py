@@ -5,6 +5,7 @@ import random
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -266,3 +267,27 @@ async def test_after_the_block_nothing_is_rendered_and_nothing_is_left(tmp_path:
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert not (await engine.template(request(chart), chart, values_file(tmp_path))).ok
+
+
+@pytest.mark.unmeasured
+async def test_requests_one_after_the_other_start_one_worker(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    program = script(tmp_path, f"echo x >> {started}; exec {engine_program()}")
+    folder = write(tmp_path / "chart", CHART)
+    async with opened(tmp_path, program, replace(LIMITS, workers=3)) as engine:
+        for _ in range(4):
+            ended = await engine.template(request(folder), folder, values_file(tmp_path))
+            assert ended.ok, ended.stderr
+    assert started.read_text() == "x\n"
+
+
+@pytest.mark.unmeasured
+async def test_too_large_a_request_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(tmp_path / "chart", CHART)
+    async with opened(tmp_path, engine_program()) as engine:
+        with monkeypatch.context() as patched:
+            patched.setattr("wharfinger.packages.rendering.chart_engine.MAX_REQUEST", 10)
+            refused = await engine.template(request(folder), folder, values_file(tmp_path))
+        assert not refused.ok
+        assert refused.stderr.endswith(b"is too large")
+        assert (await engine.template(request(folder), folder, values_file(tmp_path))).ok

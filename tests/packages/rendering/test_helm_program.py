@@ -1,6 +1,8 @@
 """The program Helm: which version it is, and who is told when it is another."""
 
 import os
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,10 @@ def script(path: Path, text: str) -> Path:
     return path
 
 
+def opening(folder: Path) -> Callable[[], AbstractAsyncContextManager[Path]]:
+    return lambda: nullcontext(folder)
+
+
 def program(path: Path, memory_bytes: int = 2**30) -> HelmProgram:
     return HelmProgram(path, memory_bytes, None)
 
@@ -28,7 +34,7 @@ def program(path: Path, memory_bytes: int = 2**30) -> HelmProgram:
 async def test_the_versions_of_the_real_ones(name: str, major: str, tmp_path: Path) -> None:
     helm = program(tool(name))
     assert helm.known_version() == ""
-    version = await helm.version(tmp_path)
+    version = await helm.version(opening(tmp_path))
     assert version.startswith(major)
     assert helm.known_version() == version
 
@@ -36,11 +42,11 @@ async def test_the_versions_of_the_real_ones(name: str, major: str, tmp_path: Pa
 async def test_it_is_asked_once_and_again_where_another_takes_its_place(tmp_path: Path) -> None:
     path = script(tmp_path / "helm", f"echo v4.0.0; echo >> {tmp_path}/asked\n")
     helm = program(path)
-    assert [await helm.version(tmp_path) for _ in range(3)] == ["v4.0.0"] * 3
+    assert [await helm.version(opening(tmp_path)) for _ in range(3)] == ["v4.0.0"] * 3
     assert (tmp_path / "asked").read_text() == "\n"
     script(tmp_path / "new", "echo v4.0.1+gabc\n").replace(path)
     assert helm.known_version() == ""
-    assert await helm.version(tmp_path) == "v4.0.1+gabc"
+    assert await helm.version(opening(tmp_path)) == "v4.0.1+gabc"
 
 
 async def test_a_run_has_a_limit_of_processor_time_beyond_its_wall_time(tmp_path: Path) -> None:
@@ -53,7 +59,7 @@ async def test_many_at_once_ask_once(tmp_path: Path) -> None:
     helm = program(script(tmp_path / "helm", f"echo v4.0.0; echo >> {tmp_path}/asked\n"))
     async with trio.open_nursery() as nursery:
         for _ in range(5):
-            nursery.start_soon(helm.version, tmp_path)
+            nursery.start_soon(helm.version, opening(tmp_path))
     assert (tmp_path / "asked").read_text() == "\n"
 
 
@@ -70,7 +76,7 @@ async def test_many_at_once_ask_once(tmp_path: Path) -> None:
 async def test_what_has_no_version_is_no_helm(text: str, says: str, tmp_path: Path) -> None:
     helm = program(script(tmp_path / "helm", text))
     with pytest.raises(RenderError, match=says) as caught:
-        await helm.version(tmp_path)
+        await helm.version(opening(tmp_path))
     assert caught.value.transient
     assert "check --helm" in str(caught.value)
     assert helm.known_version() == ""
@@ -80,14 +86,14 @@ async def test_what_is_not_there_or_no_program(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("")
     for name, says in (("absent", "No such file"), ("text", "ermission denied")):
         with pytest.raises(RenderError, match=says):
-            await program(tmp_path / name).version(tmp_path)
+            await program(tmp_path / name).version(opening(tmp_path))
     outcome = await program(tmp_path / "text").run((), tmp_path, LIMITS)
     assert outcome.returncode in NOT_RUN
 
 
 async def test_a_shell_that_cannot_be_started(tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="helm cannot be run"):
-        await program(tool("helm")).version(tmp_path / "absent")
+        await program(tool("helm")).version(opening(tmp_path / "absent"))
 
 
 async def test_it_runs_within_its_memory(tmp_path: Path) -> None:

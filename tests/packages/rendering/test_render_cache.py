@@ -9,8 +9,9 @@ import trio
 from tests.packages.support.charts import tool
 from tests.packages.support.renders import ASKED, CountingRenderer
 from wharfinger.packages.errors import RenderError
+from wharfinger.packages.rendering.entry_cache import CacheLimits, EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer
-from wharfinger.packages.rendering.render_cache import CacheLimits, CachingRenderer
+from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.rendering.render_entry import entry_key, write_entry
 from wharfinger.packages.rendering.renderer import RenderRequest
 
@@ -21,7 +22,7 @@ def inner() -> CountingRenderer:
 
 
 async def test_the_same_request_is_rendered_once(inner: CountingRenderer, tmp_path: Path) -> None:
-    cache = CachingRenderer(inner, tmp_path / "renders")
+    cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     first = await cache.render(ASKED)
     assert await cache.render(ASKED) == first
     assert inner.asked == [ASKED]
@@ -32,8 +33,8 @@ async def test_the_same_request_is_rendered_once(inner: CountingRenderer, tmp_pa
 
 
 async def test_a_daemon_that_begins_anew_renders_nothing_again(inner: CountingRenderer, tmp_path: Path) -> None:
-    first = await CachingRenderer(inner, tmp_path / "renders").render(ASKED)
-    again = CachingRenderer(inner, tmp_path / "renders")
+    first = await CachingRenderer(inner, EntryCache(tmp_path / "renders")).render(ASKED)
+    again = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     assert [await again.render(ASKED), await again.render(ASKED)] == [first, first]
     assert len(inner.asked) == 1
     said = again.statistics()
@@ -43,7 +44,7 @@ async def test_a_daemon_that_begins_anew_renders_nothing_again(inner: CountingRe
 async def test_whatever_changes_what_he_is_given_changes_it_for_himself(
     inner: CountingRenderer, tmp_path: Path
 ) -> None:
-    cache = CachingRenderer(inner, tmp_path / "renders")
+    cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     for _ in range(3):
         found = (await cache.render(ASKED)).objects[0]
         assert found["data"] == {"text": ""}
@@ -51,7 +52,7 @@ async def test_whatever_changes_what_he_is_given_changes_it_for_himself(
 
 
 async def test_another_helm_renders_anew(inner: CountingRenderer, tmp_path: Path) -> None:
-    cache = CachingRenderer(inner, tmp_path / "renders")
+    cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     await cache.render(ASKED)
     inner.version = "helm v5"
     await cache.render(ASKED)
@@ -67,7 +68,7 @@ async def test_what_cannot_be_known_to_be_the_same_is_not_kept(
 ) -> None:
     if asked.release == "live":
         inner.version = None
-    cache = CachingRenderer(inner, tmp_path / "renders")
+    cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     await cache.render(asked)
     await cache.render(asked)
     assert len(inner.asked) == 2
@@ -77,7 +78,7 @@ async def test_what_cannot_be_known_to_be_the_same_is_not_kept(
 
 
 async def test_an_error_is_not_kept(inner: CountingRenderer, tmp_path: Path) -> None:
-    cache = CachingRenderer(inner, tmp_path / "renders")
+    cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     inner.error = RenderError("no")
     for _ in range(2):
         with pytest.raises(RenderError, match="no"):
@@ -89,7 +90,7 @@ async def test_an_error_is_not_kept(inner: CountingRenderer, tmp_path: Path) -> 
 
 
 async def test_many_at_once_render_once(inner: CountingRenderer, tmp_path: Path) -> None:
-    cache = CachingRenderer(inner, tmp_path / "renders")
+    cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     inner.gate = trio.Event()
     async with trio.open_nursery() as nursery:
         for _ in range(20):
@@ -103,7 +104,7 @@ async def test_many_at_once_render_once(inner: CountingRenderer, tmp_path: Path)
 
 
 async def test_one_who_gives_up_leaves_it_to_the_next(inner: CountingRenderer, tmp_path: Path) -> None:
-    cache = CachingRenderer(inner, tmp_path / "renders")
+    cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     inner.gate = trio.Event()
     with trio.CancelScope() as scope:
         async with trio.open_nursery() as nursery:
@@ -119,7 +120,7 @@ async def test_one_who_gives_up_leaves_it_to_the_next(inner: CountingRenderer, t
 
 async def test_what_is_unused_longest_is_forgotten_in_memory(inner: CountingRenderer, tmp_path: Path) -> None:
     limits = CacheLimits(memory_entries=2, disk_entries=0)
-    cache = CachingRenderer(inner, tmp_path / "renders", limits)
+    cache = CachingRenderer(inner, EntryCache(tmp_path / "renders", limits))
     asked = [replace(ASKED, release=name) for name in ("a", "b", "c")]
     await cache.render(asked[0])
     await cache.render(asked[1])
@@ -134,13 +135,13 @@ async def test_what_is_unused_longest_is_forgotten_in_memory(inner: CountingRend
 
 
 async def test_the_bytes_in_memory_are_bounded(inner: CountingRenderer, tmp_path: Path) -> None:
-    cache = CachingRenderer(inner, tmp_path / "renders", CacheLimits(memory_bytes=700, disk_entries=0))
+    cache = CachingRenderer(inner, EntryCache(tmp_path / "renders", CacheLimits(memory_bytes=700, disk_entries=0)))
     for number in range(10):
         await cache.render(replace(ASKED, release=f"web-{number}"))
     said = cache.statistics()
     assert 0 < said.entries < 10
     assert said.bytes <= 700
-    small = CachingRenderer(inner, tmp_path / "renders", CacheLimits(memory_bytes=10))
+    small = CachingRenderer(inner, EntryCache(tmp_path / "renders", CacheLimits(memory_bytes=10)))
     first = await small.render(ASKED)
     assert (small.statistics().entries, small.statistics().disk.entries) == (0, 1)
     assert await small.render(ASKED) == first
@@ -150,7 +151,7 @@ async def test_a_large_one_is_unpacked_elsewhere(
     inner: CountingRenderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wharfinger.packages.rendering.render_cache.THREAD_BYTES", 10)
-    cache = CachingRenderer(inner, tmp_path / "renders")
+    cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     assert await cache.render(ASKED) == await cache.render(ASKED)
     assert cache.statistics().hits == 1
 
@@ -159,7 +160,7 @@ async def test_what_is_too_large_is_rendered_each_time(
     inner: CountingRenderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wharfinger.packages.rendering.render_entry.MAX_TEXT", 100)
-    cache = CachingRenderer(inner, tmp_path / "renders")
+    cache = CachingRenderer(inner, EntryCache(tmp_path / "renders"))
     await cache.render(ASKED)
     await cache.render(ASKED)
     assert cache.statistics().misses == len(inner.asked) == 2
@@ -172,17 +173,17 @@ async def test_a_file_with_something_else_in_it_is_removed(inner: CountingRender
     path = folder / f"{key}.render"
     path.write_bytes(write_entry(key, b"whole, and no render"))
     path.chmod(0o600)
-    cache = CachingRenderer(inner, folder)
+    cache = CachingRenderer(inner, EntryCache(folder))
     await cache.render(ASKED)
     assert len(inner.asked) == 1
-    assert (await CachingRenderer(inner, folder).render(ASKED)).notes == "read this"
+    assert (await CachingRenderer(inner, EntryCache(folder)).render(ASKED)).notes == "read this"
     assert len(inner.asked) == 1
 
 
 @pytest.mark.parametrize("program", ["helm", "helm3"])
 async def test_over_the_real_helm(program: str, tmp_path: Path) -> None:
     helm = HelmRenderer(tool(program), tmp_path / "scratch")
-    cache = CachingRenderer(helm, tmp_path / "renders")
+    cache = CachingRenderer(helm, EntryCache(tmp_path / "renders"))
     rendered = await cache.render(ASKED)
     assert rendered == await helm.render(ASKED)
     assert rendered.notes

@@ -3,7 +3,8 @@
 import os
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -174,8 +175,47 @@ def test_what_a_crash_left_is_removed_and_nothing_else(place: Path) -> None:
     place.mkdir(parents=True)
     for name in (".abc-1.part", "short.render", "README"):
         (place / name).write_text("x")
+    os.utime(place / ".abc-1.part", (1, 1))
     open_folder(place).get(A)
     assert [path.name for path in place.iterdir()] == ["README"]
+
+
+def test_what_another_process_is_writing_stays(place: Path) -> None:
+    place.mkdir(parents=True)
+    (place / ".abc-1.part").write_text("x")
+    open_folder(place).put(A, b"one")
+    assert (place / ".abc-1.part").exists()
+
+
+@pytest.mark.parametrize("scan_first", [True, False])
+def test_what_another_process_wrote_is_found(place: Path, *, scan_first: bool) -> None:
+    folder = RenderFolder(place, 10, 10_000, scan_first=scan_first)
+    assert folder.get(A) is None
+    open_folder(place).put(A, b"one")
+    assert folder.get(A) == b"one"
+    folder.put(B, b"two")
+    assert folder.statistics().entries == 2
+    assert folder.statistics().bytes == sum(path.stat().st_size for path in place.iterdir())
+
+
+def test_what_another_process_removes_during_the_first_look_is_not_there(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_folder(place).put(A, b"one")
+    scandir = os.scandir
+
+    @contextmanager
+    def slow(path: Path) -> Iterator[list[os.DirEntry[str]]]:
+        with scandir(path) as entries:
+            found = list(entries)
+        file_of(place, A).unlink()
+        yield found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", slow)
+        folder = open_folder(place)
+        folder.put(B, b"two")
+    assert (folder.statistics().entries, folder.statistics().faults) == (1, 0)
 
 
 def test_a_file_that_is_gone_was_not_there(place: Path) -> None:

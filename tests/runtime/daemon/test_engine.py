@@ -20,7 +20,7 @@ async def said(caplog: pytest.LogCaptureFixture, found: Path | None, tmp_path: P
     """The version of the engine, "" for none, and the log."""
     with caplog.at_level(logging.INFO):
         async with open_engine(found, tmp_path / "scratch", None, RenderLimits()) as engine:
-            return ("" if engine is None else engine.version), caplog.text
+            return ("" if engine is None else engine.versions.helm), caplog.text
 
 
 async def test_an_engine_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -42,6 +42,7 @@ from wharfinger.packages.registry.oci_registry import open_registry
 from wharfinger.packages.registry.pusher import load_package, push_package
 from wharfinger.packages.registry.registry import Registry
 from wharfinger.packages.registry.source import Source, open_source, source_text
+from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import Rules, open_cel_pool
@@ -387,7 +388,9 @@ class Ground:
         return Tools(
             open_source=self.open_source,
             store=self.store,
-            renderer=CachingRenderer(HelmRenderer(self.helm, scratch), self.renders or self.folder / "renders"),
+            renderer=CachingRenderer(
+                HelmRenderer(self.helm, scratch), EntryCache(self.renders or self.folder / "renders")
+            ),
             cluster=limited,
             releases=releases,
             hook_runner=ProcessHookRunner(scratch, Limits(wall_s=60, stdout_bytes=1024 * 1024)),

@@ -12,15 +12,13 @@ from tests.packages.support.charts import chart, write
 from tests.programs import ROOT
 from tests.runtime.support.world import open_ground, open_world
 from tests.runtime.tasks.test_hook_runs import bash, hooked
-from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.kube.resource import ObjectKey
-from wharfinger.packages.definition.definition import Definition, read_definition
 from wharfinger.process.journal_file import JournalFile
 from wharfinger.runtime.lifecycle.journal import Journal
-from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE, AppId, IdentityError, ModuleId
+from wharfinger.runtime.resources.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources.resources import PACKAGE_REPOSITORY
-from wharfinger.runtime.tasks.install_tasks import DOWNLOAD, check_needs
+from wharfinger.runtime.tasks.install_tasks import DOWNLOAD
 
 pytestmark = pytest.mark.unmeasured
 
@@ -212,37 +210,6 @@ async def test_a_module_and_an_application_cannot_have_one_release(tmp_path: Pat
         refused = await world.until("prod", "web", lambda obj: reasoned(obj) == "SpecInvalid")
         assert "Module web has the release web" in find_str(refused, "status", "summary", "message")
         await world.until_state("", "web", "Ready")
-
-
-def needing(folder: Path, text: str) -> Definition:
-    return read_definition(write(folder, {"package.yaml": text}), name="web", version="1.0.0")
-
-
-def test_a_package_needs_others_and_not_itself(tmp_path: Path) -> None:
-    wanted = (
-        "{type: Application, requirements: {applications: {mandatory: [{name: db}]}}, subscriptions: [shared/mail]}"
-    )
-    package = needing(tmp_path, wanted)
-    check_needs(package, AppId("prod", "web"))
-    with pytest.raises(
-        IdentityError,
-        match=r"package web 1\.0\.0 requires Application prod/db, and is installed under that name itself; install it under",
-    ):
-        check_needs(package, AppId("prod", "db"))
-    with pytest.raises(
-        IdentityError, match="subscribes to Application shared/mail, and is installed under that name itself"
-    ):
-        check_needs(package, AppId("shared", "mail"))
-    with pytest.raises(IdentityError, match="requires Module dns, and is installed under that name itself"):
-        check_needs(needing(tmp_path, "requirements: {modules: {dns: '>1 !optional'}}"), ModuleId("dns"))
-
-
-def test_what_a_package_needs_may_contradict_only_where_it_is_installed(tmp_path: Path) -> None:
-    buckets = "{mandatory: [{name: db}], noneOf: [{name: old, applications: [{name: prod/db}]}]}"
-    package = needing(tmp_path, f"{{type: Application, requirements: {{applications: {buckets}}}}}")
-    check_needs(package, AppId("test", "web"))
-    with pytest.raises(FormatError, match=r"in namespace prod\.noneOf: prod\.db is in mandatory too"):
-        check_needs(package, AppId("prod", "web"))
 
 
 async def test_a_package_that_is_installed_as_what_it_needs_says_so(tmp_path: Path) -> None:

@@ -108,22 +108,28 @@ def _encoded(value: JsonValue, *, canonical: bool) -> bytes:
         raise ShapeError(f"the value has no JSON form: {error}") from error
 
 
+_PLAIN: Final = frozenset({str, int, bool, type(None)})
+"""The types of most values, which stay as they are."""
+
+
 def _with_plain_numbers(value: JsonValue, depth: int) -> JsonValue:
     """Return the value with whole floats as integers; unchanged parts are not copied."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ShapeError(f"{value} has no JSON form")
         return int(value) if value.is_integer() else value
-    if not isinstance(value, dict | list):
+    if not isinstance(value, (dict, list)):
         return value
     if depth >= MAX_DEPTH:
         raise ShapeError(f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, dict):
         changed = {
-            key: plain for key, item in value.items() if (plain := _with_plain_numbers(item, depth + 1)) is not item
+            key: plain
+            for key, item in value.items()
+            if type(item) not in _PLAIN and (plain := _with_plain_numbers(item, depth + 1)) is not item
         }
         return {**value, **changed} if changed else value
-    items = [_with_plain_numbers(item, depth + 1) for item in value]
+    items = [item if type(item) in _PLAIN else _with_plain_numbers(item, depth + 1) for item in value]
     return value if all(new is old for new, old in zip(items, value, strict=True)) else items
 
 

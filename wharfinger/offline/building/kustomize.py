@@ -1,26 +1,29 @@
 """The seam of kustomize builds, and the builder that runs ``kubectl kustomize``.
 
-A builder gets a folder with a ``kustomization.yaml`` and returns the objects in kustomize's order. Files outside of the folder
-may be loaded, as Flux allows it. The program gets no configuration of the user, and without the network no proxy that
-listens.
+A builder returns the objects in kustomize's order. Files outside of the folder may be loaded, as Flux allows it. The program gets
+no configuration of the user, and without the network no proxy that listens.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
 import trio
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject
+from wharfinger.formats.json.value import JsonObject, as_object, decode_json, find_str
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml_all
+from wharfinger.offline.building.kustomization import Folder, Kustomization, Manifests, Overlay, names_in_messages
+from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.process.child import run_child
-from wharfinger.process.command import Command, Ending, Limits
+from wharfinger.process.command import Command, Ending, Limits, Outcome
 from wharfinger.process.errors import ProcessError
 
 OUTPUT_BYTES: Final = 64 * 1024 * 1024
 LIMITS: Final = Limits(wall_s=120.0, stdout_bytes=OUTPUT_BYTES, term_grace_s=0.3)
+_VERSION: Final = Limits(wall_s=30.0, stdout_bytes=64 * 1024)
 MAX_MESSAGE: Final = 1_000
 _NOWHERE: Final = "http://127.0.0.1:9"
 
@@ -34,40 +37,63 @@ class KustomizeError(Exception):
 
 
 class KustomizeBuilder(Protocol):
-    """A builder of folders with a ``kustomization.yaml``."""
+    """A builder of kustomizations."""
 
-    async def build(self, folder: Path, hide: Sequence[tuple[str, str]] = ()) -> tuple[JsonObject, ...]:
-        """Build a folder. ``hide`` replaces paths in error messages by names. Raises KustomizeError."""
+    async def build(self, what: Kustomization, /) -> tuple[JsonObject, ...]:
+        """Build a kustomization. Raises KustomizeError."""
         ...
 
 
 class KubectlKustomize:
-    """A builder that runs ``kubectl kustomize`` for each build; ``at_once`` is the number of builds at the same time."""
+    """A builder that runs ``kubectl kustomize`` for each build.
+
+    ``scratch`` is a folder for kustomizations that are made; ``at_once`` is the number of builds at the same time.
+    """
 
     def __init__(
-        self, program: Path, *, network: bool = True, at_once: int = 2, environ: Mapping[str, str] | None = None
+        self,
+        program: Path,
+        scratch: Path,
+        *,
+        network: bool = True,
+        at_once: int = 2,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self._program = program
+        self._scratch = scratch
         self._network = network
         self._environ = os.environ if environ is None else environ
         self._slots = trio.CapacityLimiter(at_once)
 
-    async def build(self, folder: Path, hide: Sequence[tuple[str, str]] = ()) -> tuple[JsonObject, ...]:
-        """Build a folder. Raises KustomizeError."""
-        arguments = (str(self._program), "kustomize", "--load-restrictor", "LoadRestrictionsNone", str(folder))
+    async def build(self, what: Kustomization) -> tuple[JsonObject, ...]:
+        """Build a kustomization. Raises KustomizeError."""
+        if isinstance(what, Folder):
+            return await self._built(what, what.folder)
+        with tempfile.TemporaryDirectory(prefix="kustomize-", dir=self._scratch, ignore_cleanup_errors=True) as made:
+            place = await trio.to_thread.run_sync(_write, what, Path(made))
+            return await self._built(what, place)
+
+    async def version(self, versions: ProgramVersions) -> str:
+        """Return the version of kustomize in the program, such as ``v5.8.1``; "" if it does not tell one."""
+        return await versions.told(self._program, self._ask_version)
+
+    async def _ask_version(self) -> str:
+        arguments = (str(self._program), "version", "--client", "--output=json")
+        try:
+            outcome = await run_child(Command(arguments, self._scratch, self._environment(self._scratch)), _VERSION)
+            said = decode_json(outcome.stdout, max_bytes=_VERSION.stdout_bytes, what="kubectl version")
+            return find_str(as_object(said, "kubectl version"), "kustomizeVersion")
+        except (ProcessError, FormatError):
+            return ""
+
+    async def _built(self, what: Kustomization, place: Path) -> tuple[JsonObject, ...]:
+        arguments = (str(self._program), "kustomize", "--load-restrictor", "LoadRestrictionsNone", str(place))
         try:
             async with self._slots:
-                outcome = await run_child(Command(arguments, folder, self._environment(folder)), LIMITS)
+                outcome = await run_child(Command(arguments, place, self._environment(place)), LIMITS)
         except ProcessError as error:
             raise KustomizeError(f"{self._program} cannot be run: {error}; check --kubectl", transient=True) from error
-        if outcome.ending is Ending.DEADLINE:
-            raise KustomizeError(f"kustomize took longer than {LIMITS.wall_s:g} s and was ended", transient=True)
-        if outcome.ending is Ending.OUTPUT_LIMIT:
-            raise KustomizeError(f"the folder builds to more than {OUTPUT_BYTES} bytes; split it")
-        if not outcome.ok:
-            said = _message(outcome.stderr.decode(errors="replace"), hide)
-            raise KustomizeError(f"kustomize: {said or outcome.describe()}", transient=outcome.returncode < 0)
-        return await trio.to_thread.run_sync(_objects, outcome.stdout)
+        return await read_built(outcome, what, place, LIMITS.wall_s)
 
     def _environment(self, folder: Path) -> dict[str, str]:
         environment = {
@@ -83,6 +109,26 @@ class KubectlKustomize:
         return environment
 
 
+async def read_built(outcome: Outcome, what: Kustomization, place: Path, wall_s: float) -> tuple[JsonObject, ...]:
+    """Return what kustomize has built at ``place``; it had ``wall_s`` seconds. Raises KustomizeError."""
+    if outcome.ending is Ending.DEADLINE:
+        raise KustomizeError(f"kustomize took longer than {wall_s:g} s and was ended", transient=True)
+    if outcome.ending is Ending.OUTPUT_LIMIT:
+        raise KustomizeError(f"the folder builds to more than {OUTPUT_BYTES} bytes; split it")
+    if not outcome.ok:
+        said = _message(outcome.stderr.decode(errors="replace"), names_in_messages(what, place))
+        raise KustomizeError(f"kustomize: {said or outcome.describe()}", transient=outcome.returncode < 0)
+    return await trio.to_thread.run_sync(_objects, outcome.stdout)
+
+
+def _write(what: Overlay | Manifests, folder: Path) -> Path:
+    """Write the files of a kustomization that is made; return the folder as kustomize names it. Blocking."""
+    place = folder.resolve()
+    for name, text in what.files(place).items():
+        (place / name).write_text(text)
+    return place
+
+
 def _objects(output: bytes) -> tuple[JsonObject, ...]:
     """Read the output of kustomize. Blocking. Raises KustomizeError."""
     limits = YamlLimits(OUTPUT_BYTES, max_nodes=10_000_000, max_characters=4 * OUTPUT_BYTES)
@@ -93,7 +139,7 @@ def _objects(output: bytes) -> tuple[JsonObject, ...]:
     return tuple(each for each in documents if isinstance(each, dict))
 
 
-def _message(stderr: str, hide: Sequence[tuple[str, str]]) -> str:
+def _message(stderr: str, hide: tuple[tuple[str, str], ...]) -> str:
     """Return the error of kustomize in one bounded line, with names in place of paths."""
     lines = (line.strip() for line in stderr.splitlines() if not line.startswith(("#", "W")))
     text = " ".join(line for line in lines if line).removeprefix("error: ")

@@ -1,18 +1,13 @@
 """The ``kustomization.yaml`` that Flux makes of a Kustomization: its folder, with the changes that its spec asks for.
 
 If the folder has no ``kustomization.yaml``, Flux lists all manifests below it; a subfolder that has one is listed as a whole.
-The overlay lies outside of the folder, which is never written to.
 """
 
-import os
 from pathlib import Path
-from typing import Final
 
 from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 from wharfinger.formats.yaml.writer import write_yaml
 from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES, list_tree
-
-FILE_NAME: Final = "kustomization.yaml"
 
 
 def has_kustomization(folder: Path) -> bool:
@@ -53,39 +48,6 @@ def overlay_of(spec: JsonObject) -> JsonObject:
     if patches:
         made["patches"] = [*find_list(made, "patches"), *patches]
     return made
-
-
-def write_overlay(place: Path, folder: Path, resources: list[str], fields: JsonObject) -> None:
-    """Write the overlay of ``folder`` into the new folder ``place``. Blocking. Raises OSError."""
-    place.mkdir(parents=True)
-    base = os.path.relpath(folder.resolve(), place.resolve())
-    components: list[JsonValue] = [
-        os.path.normpath(os.path.join(base, each))  # noqa: PTH118 - a relative path with ".." in it
-        for each in find_list(fields, "components")
-        if isinstance(each, str)
-    ]
-    document: JsonObject = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "resources": [os.path.normpath(os.path.join(base, each)) for each in resources],  # noqa: PTH118
-        **fields,
-    }
-    if components:
-        document["components"] = components
-    (place / FILE_NAME).write_text(write_yaml(document))
-
-
-def write_objects(place: Path, text: str, fields: JsonObject) -> None:
-    """Write a kustomization of one file with manifests into the new folder ``place``. Blocking. Raises OSError."""
-    place.mkdir(parents=True)
-    (place / "manifests.yaml").write_text(text)
-    document: JsonObject = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "resources": ["manifests.yaml"],
-        **fields,
-    }
-    (place / FILE_NAME).write_text(write_yaml(document))
 
 
 def _old_patches(spec: JsonObject, key: str) -> list[JsonValue]:

@@ -15,8 +15,8 @@ from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.yaml.reader import read_yaml
 from wharfinger.formats.yaml.writer import write_yaml_all
 from wharfinger.offline.building.charts import ChartRenders, objects_of
+from wharfinger.offline.building.kustomization import Manifests
 from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
-from wharfinger.offline.building.overlay import write_objects
 from wharfinger.offline.building.values import Reference, references_of, release_values
 from wharfinger.offline.controllers.controller import Desk, Produced
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
@@ -74,6 +74,8 @@ class HelmReleaseController:
         self._charts = charts
         self._sources = sources
         self._builder = builder
+        self._known: set[Path] = set()
+        """Folders that are charts; many releases of a run have the same one."""
 
     async def reconcile(self, stored: Stored, gate: Gate) -> Produced:
         """Render one release. Raises ReconcileError, or the errors of the gate."""
@@ -89,7 +91,7 @@ class HelmReleaseController:
             )
             fetched = await self._fetched(chart, gate)
             values = overlaid(
-                await trio.to_thread.run_sync(_default_values, fetched, chart.values_files),
+                await self._values_of_files(fetched, chart.values_files),
                 release_values(stored.object, references, self._texts),
             )
             release, namespace = names_of(stored)
@@ -162,9 +164,13 @@ class HelmReleaseController:
         if chart.source.kind == OCI_REPOSITORY:
             return _Fetched(found.folder, found.revision, found.folder)
         folder = found.folder / chart.name
-        if not folder.resolve().is_relative_to(found.folder.resolve()) or not (folder / "Chart.yaml").is_file():
+        if folder not in self._known and not await trio.to_thread.run_sync(_has_chart, found.folder, folder):
             raise ReconcileError(f"spec.chart.spec.chart: {shown(chart.source)} has no chart at {chart.name!r}")
+        self._known.add(folder)
         return _Fetched(folder, await self._charts.digest_of(folder), found.folder)
+
+    async def _values_of_files(self, fetched: _Fetched, files: tuple[str, ...]) -> JsonObject:
+        return await trio.to_thread.run_sync(_default_values, fetched, files) if files else {}
 
     async def _from_repository(self, source: Stored, chart: _Chart, secret: Mapping[str, bytes]) -> Artifact:
         """Return a chart of a HelmRepository of either type. Raises SourceError."""
@@ -184,11 +190,9 @@ class HelmReleaseController:
             fields: JsonObject = {key: asked[key] for key in ("patches", "images") if find_list(asked, key)}
             if not fields or not rendered.objects:
                 continue
-            place = self._desk.new_folder()
             text = write_yaml_all([*rendered.objects])
-            await trio.to_thread.run_sync(write_objects, place, text, fields)
             try:
-                objects = await self._builder.build(place, ((str(place), "postRenderers"),))
+                objects = await self._builder.build(Manifests("postRenderers", text, fields))
             except KustomizeError as error:
                 raise ReconcileError(f"spec.postRenderers: {error}") from error
             rendered = replace(rendered, objects=objects)
@@ -213,6 +217,11 @@ def _read_chart(spec: JsonObject, namespace: str, where: str) -> _Chart:
     source = Id(f"{kind}.source.toolkit.fluxcd.io", find_str(spec, "sourceRef", "namespace", default=namespace), name)
     files = tuple(each for each in find_list(spec, "valuesFiles") if isinstance(each, str))
     return _Chart(source, find_str(spec, "chart"), find_str(spec, "version"), files)
+
+
+def _has_chart(source: Path, folder: Path) -> bool:
+    """Return whether a folder of a source is a chart. Blocking."""
+    return folder.resolve().is_relative_to(source.resolve()) and (folder / "Chart.yaml").is_file()
 
 
 def _default_values(fetched: _Fetched, files: tuple[str, ...]) -> JsonObject:

@@ -7,8 +7,9 @@ import trio
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, find, find_list, find_object, find_str
+from wharfinger.offline.building.kustomization import Folder, Overlay
 from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
-from wharfinger.offline.building.overlay import has_kustomization, overlay_of, resources_of, write_overlay
+from wharfinger.offline.building.overlay import has_kustomization, overlay_of, resources_of
 from wharfinger.offline.building.substitution import substituted
 from wharfinger.offline.controllers.controller import Desk, Produced
 from wharfinger.offline.controllers.gate import Gate, MissingError, Need, ReconcileError
@@ -58,14 +59,12 @@ class KustomizationController:
 
     async def _built(self, folder: Path, relative: str, fields: JsonObject) -> tuple[JsonObject, ...]:
         try:
-            resources = await trio.to_thread.run_sync(resources_of, folder)
+            resources = resources_of(folder)
             if not resources:
                 return ()
-            place = folder
-            if resources != ["."] or fields:
-                place = self._desk.new_folder()
-                await trio.to_thread.run_sync(write_overlay, place, folder, resources, fields)
-            return await self._builder.build(place, ((str(place), relative), (str(folder), relative)))
+            is_whole = resources == ["."] and not fields
+            what = Folder(folder, relative) if is_whole else Overlay(folder, relative, tuple(resources), fields)
+            return await self._builder.build(what)
         except (TreeError, OSError) as error:
             raise ReconcileError(f"spec.path: {error}") from error
         except KustomizeError as error:
@@ -139,7 +138,7 @@ class FolderController:
         try:
             if not await trio.to_thread.run_sync(has_kustomization, folder):
                 raise ReconcileError(f"{stored.id.name}: has no kustomization.yaml any more")
-            objects = await self._builder.build(folder, ((str(folder), stored.id.name),))
+            objects = await self._builder.build(Folder(folder, stored.id.name))
         except KustomizeError as error:
             raise build_error(self._desk, stored.id.name, error) from error
         return Produced(tuple(map(_decrypted, objects)))

@@ -27,7 +27,7 @@ from wharfinger.offline.store.identity import DEFAULT_NAMESPACE
 from wharfinger.offline.store.kinds import APPLICATION, MODULE, PACKAGE_REPOSITORY, SECRET
 from wharfinger.offline.store.store import Stored
 from wharfinger.packages.definition.conversions import JqRunner, convert
-from wharfinger.packages.definition.crd_files import read_crds
+from wharfinger.packages.definition.crd_files import read_crds, served_kinds
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.files.keyed_locks import KeyedLocks
@@ -61,11 +61,10 @@ from wharfinger.runtime.resources.manifests import (
     registry_address,
     with_overrides,
 )
+from wharfinger.runtime.resources.package_fit import check_kind, check_needs
 from wharfinger.runtime.resources.repositories import read_repository, with_credentials
 from wharfinger.runtime.resources.resources import PackageSpec, SpecError, read_application, read_module
 from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError, resolve_settings
-from wharfinger.runtime.tasks.crd_tasks import served_kinds
-from wharfinger.runtime.tasks.install_tasks import check_kind, check_needs
 
 MODULES: Final = Id("EnabledModules", "", "")
 """The data that stands for the Modules that are on; every package sees them under ``global``."""

@@ -12,6 +12,7 @@ it does not list do not count, and its namespace and generators apply. All other
 
 import re
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -129,7 +130,7 @@ class _Scan:
 
     def folder(self, relative: str) -> None:
         """Read a folder, unless it lies in one that was read."""
-        if any(_is_below(relative, each) for each in self.seen):
+        if _is_below_any(relative, self.seen):
             return
         self.seen.add(relative)
         listing = list_tree(self.root, relative)
@@ -162,7 +163,7 @@ class _Scan:
         """Read the folders that the Kustomizations of the tree build, until there are no others."""
         while True:
             built = {each.folder for each in self._flux()} | self.listed
-            wanted = sorted(each for each in built if not any(_is_below(each, seen) for seen in self.seen))
+            wanted = sorted(each for each in built if not _is_below_any(each, self.seen))
             if not wanted:
                 return
             for each in wanted:
@@ -185,8 +186,9 @@ class _Scan:
         seen: dict[Id, Place] = {}
         hidden: list[Problem] = []
         plain: list[Problem] = []
+        places = {*built, *self.kustomizations, *self.listed}
         for file in sorted({*self.documents, *self.problems}):
-            is_built = any(_is_below(file, each) for each in (*built, *self.kustomizations, *self.listed))
+            is_built = _is_below_any(file, places)
             for each in self.documents.get(file, ()):
                 if is_built and each.id not in bootstrap:
                     continue
@@ -212,11 +214,12 @@ class _Scan:
         """
         flux = [each.file for each in self._flux()]
         found: list[str] = []
+        elsewhere = {*built, *self.listed}
         for folder in sorted(self.kustomizations):
             in_use = not flux or folder == path or any(_is_below(file, folder) for file in flux)
-            elsewhere = (*built, *found, *self.listed)
-            if in_use and _is_below(folder, path) and not any(_is_below(folder, each) for each in elsewhere):
+            if in_use and _is_below(folder, path) and not _is_below_any(folder, elsewhere):
                 found.append(folder)
+                elsewhere.add(folder)
         return tuple(found)
 
     def _flux(self) -> Iterator[_Kustomization]:
@@ -297,3 +300,15 @@ def root_of(path: Path) -> Path:
 
 def _is_below(path: str, folder: str) -> bool:
     return folder == "." or path == folder or path.startswith(f"{folder}/")
+
+
+def _is_below_any(path: str, folders: AbstractSet[str]) -> bool:
+    """Return whether a path is one of the folders, or below one; the time does not depend on their number."""
+    if "." in folders or path in folders:
+        return True
+    end = path.rfind("/")
+    while end > 0:
+        if path[:end] in folders:
+            return True
+        end = path.rfind("/", 0, end)
+    return False

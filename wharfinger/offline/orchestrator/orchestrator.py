@@ -21,7 +21,7 @@ from typing import Final
 
 import trio
 
-from wharfinger.offline.building.charts import ChartRenders
+from wharfinger.offline.building.charts import ChartRenders, FolderDigests
 from wharfinger.offline.building.kustomize import KustomizeBuilder
 from wharfinger.offline.controllers.controller import Controller, Desk, RunOptions
 from wharfinger.offline.controllers.helm_release import ChartSources, HelmReleaseController
@@ -70,6 +70,7 @@ class Tools:
 
     scratch: Path
     renderer: Renderer
+    digests: FolderDigests
     kustomize: KustomizeBuilder
     packages: PackageTools
     oci: OciFetcher
@@ -186,7 +187,7 @@ class Orchestrator:
     def _controllers(self, tree: Tree) -> tuple[dict[str, Controller], PackageController]:
         tools, options = self._tools, self._config.options
         desk = Desk(tree, self.store, options, self._work, self._config.retries)
-        charts = ChartRenders(tools.renderer, options.kube_version, options.api_versions)
+        charts = ChartRenders(tools.renderer, tools.digests, options.kube_version, options.api_versions)
         sources = SourceController(desk, self._fetchers)
         chart_sources = ChartSources(tools.oci, tools.helm_repositories, sources)
         packages = PackageController(desk, charts, tools.packages)

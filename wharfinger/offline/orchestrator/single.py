@@ -66,7 +66,7 @@ async def build_package(request: PackageRequest, tools: Tools, options: RunOptio
     except (PackageError, FormatError, IdentityError) as error:
         raise TreeError(str(error)) from error
     who = _id_of(loaded.spec)
-    charts = ChartRenders(tools.renderer, options.kube_version, options.api_versions)
+    charts = ChartRenders(tools.renderer, tools.digests, options.kube_version, options.api_versions)
     tree = Tree(folder, ".", (), (), {}, (), (), frozenset(), request.namespace)
     controller = PackageController(Desk(tree, ObjectStore(), options, tools.scratch), charts, tools.packages)
     try:

@@ -13,15 +13,21 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.hooks.watching.jq_pool import open_jq_pool
+from wharfinger.offline.building.build_cache import BuildCache
+from wharfinger.offline.building.charts import FolderDigests
+from wharfinger.offline.building.engine_kustomize import EngineKustomize
 from wharfinger.offline.building.kustomize import KubectlKustomize
 from wharfinger.offline.controllers.package import PackageTools
 from wharfinger.offline.orchestrator.orchestrator import Tools
+from wharfinger.offline.sources.cache_folder import PACKAGES, RESULTS
 from wharfinger.offline.sources.git import GitFetcher
 from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.offline.sources.oci import OciFetcher
 from wharfinger.offline.store.kinds import GIT_REPOSITORY, OCI_REPOSITORY
 from wharfinger.packages.errors import StoreError
+from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
+from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import open_cel_pool
 from wharfinger.packages.store.disk_store import open_store
@@ -58,16 +64,22 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
         limits = RenderLimits(at_once=options.at_once)
         async with AsyncExitStack() as stack:
             store = await _store(stack, options.cache, folder)
-            engine = await stack.enter_async_context(open_engine(options.engine, folder, None, limits))
+            entries = EntryCache(options.cache / RESULTS, short_lived=True)
+            versions, digests = ProgramVersions(entries), FolderDigests()
+            engine = await stack.enter_async_context(open_engine(options.engine, folder, None, limits, versions))
             jq = await stack.enter_async_context(open_jq_pool(None, workers=1))
             rules = await stack.enter_async_context(open_cel_pool(None, workers=1))
-            helm = HelmRenderer(options.helm, folder / "renders", limits=limits, engine=engine)
+            helm = HelmRenderer(options.helm, folder / "renders", limits=limits, engine=engine, versions=versions)
+            kubectl = KubectlKustomize(options.kubectl, folder, network=options.network, at_once=options.at_once)
             git = GitFetcher(options.cache, network=options.network)
             oci = OciFetcher(store, network=options.network, docker_config=options.docker_config)
             yield Tools(
                 scratch=folder,
-                renderer=CachingRenderer(helm, options.cache / "renders"),
-                kustomize=KubectlKustomize(options.kubectl, network=options.network, at_once=options.at_once),
+                renderer=CachingRenderer(helm, entries, digests.is_current),
+                digests=digests,
+                kustomize=kubectl
+                if engine is None
+                else EngineKustomize(engine, kubectl, versions, BuildCache(entries)),
                 packages=PackageTools(store, jq.of("build"), rules, options.packages, options.network),
                 oci=oci,
                 helm_repositories=HelmRepositories(options.cache, network=options.network),
@@ -77,12 +89,12 @@ async def open_tools(options: ToolOptions) -> AsyncIterator[Tools]:
 
 async def _store(stack: AsyncExitStack, cache: Path, scratch: Path) -> Store:
     try:
-        return await stack.enter_async_context(open_store(cache / "packages"))
+        return await stack.enter_async_context(open_store(cache / PACKAGES))
     except StoreError:  # another process has it
         return await stack.enter_async_context(open_store(scratch / "packages"))
 
 
 def find_program(name: str) -> Path | None:
-    """Return the path of a program on PATH, or of the file that ``name`` is; None if there is none."""
+    """Return the absolute path of a program on PATH, or of the file that ``name`` is; None if there is none."""
     found = shutil.which(name)
-    return None if found is None else Path(found)
+    return None if found is None else Path(found).absolute()  # it is run in other folders

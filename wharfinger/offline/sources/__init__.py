@@ -1,4 +1,5 @@
-"""The fetching of sources: local working trees, git repositories, OCI registries, and Helm repositories.
+"""The fetching of sources: local working trees, git repositories, OCI registries, and Helm repositories; the cache
+folder that they share with results.
 
 May import ``store``.
 """

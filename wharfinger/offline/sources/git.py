@@ -20,6 +20,7 @@ import trio
 
 from wharfinger.formats.json.value import find_str
 from wharfinger.formats.version_constraint import ConstraintError
+from wharfinger.offline.sources.cache_folder import COMMITS, GIT, mark_used
 from wharfinger.offline.sources.chart_version import newest
 from wharfinger.offline.sources.fetcher import Artifact, OfflineError, SourceError, SourceRequest
 from wharfinger.packages.files.keyed_locks import KeyedLocks
@@ -56,11 +57,12 @@ class GitFetcher:
             )
         name = hashlib.sha256(url.encode()).hexdigest()[:16]
         async with self._locks.held(name):
-            mirror = self._cache / "git" / name
+            mirror = self._cache / GIT / name
             commit = find_str(request.object, "spec", "ref", "commit")
             if not (_COMMIT.match(commit) and await self._has(mirror, commit)):
                 await self._mirror(mirror, url)
                 commit = await self._commit(mirror, request, url)
+            await trio.to_thread.run_sync(mark_used, mirror)
             return Artifact(await self._folder(mirror, commit), commit)
 
     async def folder_of(self, repository: Path, revision: str) -> Path:
@@ -114,8 +116,9 @@ class GitFetcher:
 
     async def _folder(self, mirror: Path, commit: str) -> Path:
         """Return the folder with the files of a commit."""
-        folder = self._cache / "commits" / commit
+        folder = self._cache / COMMITS / commit
         if await trio.Path(folder).is_dir():
+            await trio.to_thread.run_sync(mark_used, folder)
             return folder
         await trio.Path(folder.parent).mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=".tmp-", dir=folder.parent))

@@ -20,6 +20,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, as_object, find, find_list, find_str
 from wharfinger.formats.version_constraint import ConstraintError
 from wharfinger.formats.yaml.reader import YamlLimits, read_yaml
+from wharfinger.offline.sources.cache_folder import CHARTS, mark_used
 from wharfinger.offline.sources.chart_version import newest
 from wharfinger.offline.sources.fetcher import Artifact, OfflineError, SourceError
 from wharfinger.packages.charts.chart_archive import MAX_ARCHIVE, unpack_chart
@@ -36,7 +37,7 @@ class HelmRepositories:
     """The Helm repositories of one run; charts are kept below ``cache``."""
 
     def __init__(self, cache: Path, *, network: bool = True) -> None:
-        self._cache = cache / "charts"
+        self._cache = cache / CHARTS
         self._network = network
         self._indexes: dict[str, JsonObject] = {}
         self._locks = KeyedLocks()
@@ -134,7 +135,10 @@ def _unpacked(cache: Path, data: bytes, digest: str, what: str) -> Path:
 
 
 def _chart_in(place: Path) -> Path | None:
-    return next((each for each in sorted(place.iterdir()) if each.is_dir()), None) if place.is_dir() else None
+    if not place.is_dir():
+        return None
+    mark_used(place)
+    return next((each for each in sorted(place.iterdir()) if each.is_dir()), None)
 
 
 def _same_host(url: str, archive: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json.value import JsonObject, find_str
+from wharfinger.formats.json.value import JsonObject, find_list, find_str
 from wharfinger.formats.yaml.reader import read_yaml_all
 from wharfinger.packages.definition.module_folder import CRDS_FOLDER
 from wharfinger.packages.errors import ArtifactError, RenderError
@@ -42,6 +42,15 @@ def read_crds(package: Path) -> tuple[JsonObject, ...]:
         return tuple(found)
     except ArtifactError as error:
         raise RenderError(str(error)) from error
+
+
+def served_kinds(crd: JsonObject) -> list[str]:
+    """Return ``group/version/Kind`` of every version that a definition serves."""
+    group, kind = find_str(crd, "spec", "group"), find_str(crd, "spec", "names", "kind")
+    versions = find_list(crd, "spec", "versions")
+    return [
+        f"{group}/{find_str(one, 'name')}/{kind}" for one in versions if isinstance(one, dict) and one.get("served")
+    ]
 
 
 def _objects(data: bytes, name: str) -> Iterator[JsonObject]:

@@ -1,10 +1,13 @@
 """The resident chart engine: Helm's own library in worker processes, which render one chart after the other.
 
 Starting Helm takes 30 to 50 ms of the processor, rendering a small chart 3. So a worker (the program of ``engine/``) stays, and
-renders what ``helm template`` would, byte by byte. Each slot of the pool is a task with at most one worker, which is started
-on demand, ends when it has been idle for IDLE_S,
-and is replaced after MAX_RENDERS renders or when its heap has grown beyond MAX_HEAP. A chart that takes too long, answers
-too much or kills its worker costs that worker and its own render only, and so does a render whose caller is cancelled.
+renders what ``helm template`` would, byte by byte. It has kustomize's own library, too, and builds what ``kubectl kustomize``
+would, except that it fetches nothing.
+
+Each slot of the pool is a task with at most one worker, which is started on demand, ends when it has been idle for IDLE_S, and is
+replaced after MAX_RENDERS requests or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker, if there is
+one. A chart that takes too long, answers too much or kills its worker costs that worker and its own render only, and so does a
+render whose caller is cancelled.
 
 A worker has the environment, the memory limit and the folder of a run of Helm. It exits when its input ends, even while it
 renders, so it does not outlive the daemon.
@@ -12,9 +15,9 @@ renders, so it does not outlive the daemon.
 
 import base64
 import binascii
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -24,10 +27,12 @@ import trio
 from wharfinger.formats.frames import FrameError, FrameReader, framed
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.helm_command import helm_environment
+from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.packages.rendering.renderer import RenderRequest
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Ending, Limits, Outcome, Usage
 from wharfinger.process.errors import ProcessError
+from wharfinger.process.job_handover import JobHandover
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.worker import Worker, open_worker
 from wharfinger.process.worker_slot import serve_jobs
@@ -37,6 +42,8 @@ MAX_RENDERS: Final = 500
 MAX_HEAP: Final = 128 * 1024 * 1024
 TERM_GRACE_S: Final = 0.1
 """The time for a worker to end; it has nothing to clean up."""
+MAX_REQUEST: Final = 64 * 1024 * 1024
+"""Bytes of a request, as in the engine; post-renderers get all manifests of a chart in theirs."""
 CHUNK_BYTES: Final = 64 * 1024
 VERSION_LIMITS: Final = Limits(wall_s=10, stdout_bytes=4096)
 STDERR_BYTES: Final = VERSION_LIMITS.stderr_bytes
@@ -59,11 +66,44 @@ class EngineLimits:
     workers: int
 
 
+@dataclass(frozen=True, slots=True)
+class EngineVersions:
+    """The versions of the libraries in an engine, such as ``v4.3.1`` and ``v5.8.1``; an older engine has no kustomize: ""."""
+
+    helm: str
+    kustomize: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderBuild:
+    """A build of a kustomization: the folder, or with ``files`` a folder of these files, which need not be there."""
+
+    folder: Path
+    files: Mapping[str, str] = field(default_factory=dict)
+    unrestricted: bool = True
+    """True if files outside of the folder may be loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineResult:
+    """The result of a request: what the program would have ended with.
+
+    ``seen`` is all that a build depends on besides its request, if that is known: the sha256 of each file, or "folder" or
+    "absent", by path. ``is_remote``: the build failed because it needs a network.
+    """
+
+    outcome: Outcome
+    seen: Mapping[str, str] | None = None
+    is_remote: bool = False
+
+
 class _Answer(msgspec.Struct):
     output: str | None
     errors: str | None
     code: int
     heap: int
+    files: dict[str, str] | None = None
+    remote: bool = False
 
 
 class _Job:
@@ -74,12 +114,12 @@ class _Job:
         self.done = trio.Event()
         self.abandoned = trio.Event()
         """Set when the caller does not wait any more."""
-        self.result: Outcome | ProcessError | None = None
+        self.result: EngineResult | ProcessError | None = None
 
-    def finish(self, result: Outcome | ProcessError) -> None:
+    def finish(self, result: EngineResult | Outcome | ProcessError) -> None:
         """Pass the result to the caller; the first result counts."""
         if self.result is None:
-            self.result = result
+            self.result = EngineResult(result) if isinstance(result, Outcome) else result
             self.done.set()
 
     def shut_down(self) -> None:
@@ -91,15 +131,14 @@ class ChartEngine:
     """A pool of workers that render. Made by :func:`open_chart_engine`."""
 
     def __init__(
-        self, program: Path, version: str, folder: Path, ledger: ProcessLedger | None, limits: EngineLimits
+        self, program: Path, versions: EngineVersions, folder: Path, ledger: ProcessLedger | None, limits: EngineLimits
     ) -> None:
-        self.version = version
-        """The version of Helm's library, such as ``v4.3.1``."""
+        self.versions = versions
         self._program = program
         self._folder = folder
         self._ledger = ledger
-        self._limits = limits
-        self._jobs, self._taken = trio.open_memory_channel[_Job](0)
+        self.limits = limits
+        self._jobs: JobHandover[_Job] = JobHandover()
 
     async def template(self, request: RenderRequest, chart: Path, values: Path) -> Outcome:
         """Render the chart in a folder; return what ``helm template`` would have ended with. Raises ProcessError."""
@@ -112,13 +151,20 @@ class ChartEngine:
             "api_versions": sorted(set(request.api_versions)),
             "is_upgrade": request.is_upgrade,
         }
+        return (await self._asked(fields)).outcome
+
+    async def kustomize(self, build: FolderBuild) -> EngineResult:
+        """Build a kustomization as ``kubectl kustomize`` would. Raises ProcessError."""
+        asked = {"folder": str(build.folder), "files": build.files, "unrestricted": build.unrestricted}
+        return await self._asked({"kustomization": asked})
+
+    async def _asked(self, fields: Mapping[str, object]) -> EngineResult:
         text = msgspec.json.encode(fields)
+        if len(text) > MAX_REQUEST:
+            return EngineResult(_ended(Ending.EXITED, 1, f"a request of {len(text)} bytes is too large".encode()))
         job = _Job(framed(text))
         try:
             await self._jobs.send(job)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            job.shut_down()
-        try:
             await job.done.wait()
         finally:
             job.abandoned.set()
@@ -130,7 +176,8 @@ class ChartEngine:
 
     async def serve_slot(self) -> None:
         """Serve one slot: at most one worker, one render after the other. Runs in a task of :func:`open_chart_engine`."""
-        async for job in self._taken:
+        while True:
+            job = await self._jobs.receive()
             try:
                 await self._serve_from(job)
             except ProcessError as error:  # the worker could not be started, or did not end
@@ -140,13 +187,12 @@ class ChartEngine:
 
     def close(self) -> None:
         """Accept no more renders."""
-        self._taken.close()
         self._jobs.close()
 
     async def _serve_from(self, first: _Job) -> None:
         """Start a worker for ``first``, and let it render until it must end."""
-        limited = ("/bin/sh", "-c", _LIMITED, str(self._limits.memory_bytes // 1024), str(self._program))
-        command = Command(limited, self._folder, helm_environment(self._folder, self._limits.memory_bytes))
+        limited = ("/bin/sh", "-c", _LIMITED, str(self.limits.memory_bytes // 1024), str(self._program))
+        command = Command(limited, self._folder, helm_environment(self._folder, self.limits.memory_bytes))
         renders = 0
 
         async def exchange(worker: Worker, job: _Job) -> bool:
@@ -155,12 +201,12 @@ class ChartEngine:
             return await self._exchange(worker, job) and renders < MAX_RENDERS
 
         async with open_worker(command, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
-            await serve_jobs(worker, first, exchange, self._taken, idle_s=IDLE_S)
+            await serve_jobs(worker, first, exchange, self._jobs.warm, idle_s=IDLE_S)
 
     async def _exchange(self, worker: Worker, job: _Job) -> bool:
         """Send one request and read its answer; return False if the worker cannot be asked again."""
         payload = None
-        with trio.move_on_after(self._limits.wall_s):
+        with trio.move_on_after(self.limits.wall_s):
             try:
                 payload = await self._talk_until_abandoned(worker, job)
             except FrameError:
@@ -179,10 +225,11 @@ class ChartEngine:
         except (msgspec.DecodeError, binascii.Error) as error:
             job.finish(_ended(Ending.EXITED, 1, f"the chart engine's answer cannot be read: {error}".encode()))
             return False
-        if len(output) > self._limits.output_bytes:
+        if len(output) > self.limits.output_bytes:
             job.finish(_ended(Ending.OUTPUT_LIMIT, 1, b""))
         else:
-            job.finish(Outcome(Ending.EXITED, answer.code, output, errors[-STDERR_BYTES:], _NO_USAGE))
+            outcome = Outcome(Ending.EXITED, answer.code, output, errors[-STDERR_BYTES:], _NO_USAGE)
+            job.finish(EngineResult(outcome, answer.files, answer.remote))
         return answer.heap <= MAX_HEAP
 
     async def _talk_until_abandoned(self, worker: Worker, job: _Job) -> bytes | None:
@@ -211,7 +258,7 @@ class ChartEngine:
         Raises FrameError for too large an answer, trio.BrokenResourceError if the worker ends.
         """
         await worker.send(message)
-        reader = FrameReader(_FRAME_PARTS * self._limits.output_bytes)
+        reader = FrameReader(_FRAME_PARTS * self.limits.output_bytes)
         while (payload := reader.take()) is None:
             chunk = await worker.receive_some(CHUNK_BYTES)
             if not chunk:
@@ -226,13 +273,22 @@ def _ended(ending: Ending, code: int, said: bytes) -> Outcome:
 
 @asynccontextmanager
 async def open_chart_engine(
-    program: Path, folder: Path, ledger: ProcessLedger | None, limits: EngineLimits
+    program: Path,
+    folder: Path,
+    ledger: ProcessLedger | None,
+    limits: EngineLimits,
+    versions: ProgramVersions | None = None,
 ) -> AsyncGenerator[ChartEngine, None]:
     """Serve renders with the engine ``program`` while the block runs; ``folder`` (mode 0700) is its home and scratch.
 
-    Raises RenderError if the program cannot be run, ProcessError.
+    With ``versions`` the program is not asked for a version that is known. Raises RenderError if it cannot be run, ProcessError.
     """
-    engine = ChartEngine(program, await _version(program, folder, ledger), folder, ledger, limits)
+
+    async def ask() -> str:
+        return await _ask_version(program, folder, ledger)
+
+    told = await (ask() if versions is None else versions.told(program, ask))
+    engine = ChartEngine(program, _read_versions(told), folder, ledger, limits)
     try:
         async with trio.open_nursery() as slots:
             for number in range(limits.workers):
@@ -243,7 +299,8 @@ async def open_chart_engine(
         engine.close()
 
 
-async def _version(program: Path, folder: Path, ledger: ProcessLedger | None) -> str:
+async def _ask_version(program: Path, folder: Path, ledger: ProcessLedger | None) -> str:
+    """Ask an engine for its versions. Raises RenderError."""
     try:
         command = Command((str(program), "--version"), folder, helm_environment(folder, 512 * 1024 * 1024))
         outcome = await run_child(command, VERSION_LIMITS, ledger=ledger)
@@ -255,3 +312,8 @@ async def _version(program: Path, folder: Path, ledger: ProcessLedger | None) ->
             f"the chart engine {program} does not tell its version ({outcome.describe()}); build it again"
         )
     return said
+
+
+def _read_versions(said: str) -> EngineVersions:
+    helm, _, rest = said.partition("\n")
+    return EngineVersions(helm, rest.removeprefix("kustomize ") if rest.startswith("kustomize v") else "")

@@ -7,7 +7,9 @@ also limits the processor time, so that an endless template ends by itself if th
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Final
@@ -18,6 +20,7 @@ from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.helm_command import helm_environment
 from wharfinger.packages.rendering.helm_output import clean_message
+from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Limits, Outcome
 from wharfinger.process.errors import ProcessError
@@ -33,9 +36,12 @@ _VERSION_LIMITS: Final = Limits(wall_s=30, stdout_bytes=4096)
 
 
 class HelmProgram:
-    """One ``helm`` program; a run may take ``memory_bytes``."""
+    """One ``helm`` program; a run may take ``memory_bytes``. With ``versions`` it is not asked for a version that is known."""
 
-    def __init__(self, path: Path, memory_bytes: int, ledger: ProcessLedger | None) -> None:
+    def __init__(
+        self, path: Path, memory_bytes: int, ledger: ProcessLedger | None, versions: ProgramVersions | None = None
+    ) -> None:
+        self._versions = versions
         self.path = path
         self._memory_bytes = memory_bytes
         self._ledger = ledger
@@ -54,12 +60,20 @@ class HelmProgram:
         command = Command(run, work, helm_environment(work, self._memory_bytes, kubeconfig))
         return await run_child(command, limits, ledger=self._ledger)
 
-    async def version(self, work: Path) -> str:
-        """Return the version, such as ``v4.3.1+gc0d08d0``; it is read again if the program changed. Raises RenderError."""
+    async def version(self, work: Callable[[], AbstractAsyncContextManager[Path]]) -> str:
+        """Return the version, such as ``v4.3.1+gc0d08d0``; it is read again if the program changed. Raises RenderError.
+
+        ``work`` opens a folder for a run; it is called if the program has to be asked.
+        """
+        known = self.known_version()
+        if known:
+            return known
         async with self._asking:  # many renders begin at once, and one of them asks
             known = self.known_version()
             if not known:
-                stamp, known = self._stamp(), await self._ask_version(work)
+                stamp = self._stamp()
+                ask = partial(self._ask_version, work)
+                known = await (ask() if self._versions is None else self._versions.told(self.path, ask))
                 self._version = stamp, known
             return known
 
@@ -74,9 +88,10 @@ class HelmProgram:
             raise _not_run(str(error.strerror)) from error
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
-    async def _ask_version(self, work: Path) -> str:
+    async def _ask_version(self, work: Callable[[], AbstractAsyncContextManager[Path]]) -> str:
         try:
-            outcome = await self.run(("version", "--short"), work, _VERSION_LIMITS)
+            async with work() as folder:
+                outcome = await self.run(("version", "--short"), folder, _VERSION_LIMITS)
         except ProcessError as error:
             raise _not_run(str(error)) from error
         said = outcome.stdout.decode(errors="replace").strip()

@@ -46,6 +46,7 @@ from wharfinger.packages.rendering.helm_command import server_arguments, templat
 from wharfinger.packages.rendering.helm_output import clean_message, read_output
 from wharfinger.packages.rendering.helm_program import NOT_RUN, HelmProgram
 from wharfinger.packages.rendering.notes_template import TEMPLATE, TEMPLATE_FILE, has_notes
+from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.packages.rendering.renderer import Rendered, RenderRequest
 from wharfinger.process.command import Ending, Limits, Outcome
 from wharfinger.process.errors import ProcessError
@@ -97,7 +98,8 @@ class HelmRenderer:
     """A renderer that implements :class:`~wharfinger.packages.rendering.renderer.KeyedRenderer`.
 
     ``scratch`` is a folder for a run's files. ``access`` is the cluster that charts may look into; None renders offline.
-    ``engine`` renders all other charts if it has the version of ``helm``, in place of a process for each.
+    ``engine`` renders all other charts if it has the version of ``helm``, in place of a process for each. ``versions`` knows the
+    versions of programs that were asked before.
     """
 
     def __init__(
@@ -108,11 +110,12 @@ class HelmRenderer:
         limits: RenderLimits | None = None,
         access: ClusterAccess | None = None,
         engine: ChartEngine | None = None,
+        versions: ProgramVersions | None = None,
     ) -> None:
         self._engine = engine
         self._scratch = scratch
         self._limits = limits or RenderLimits()
-        self._helm = HelmProgram(helm, self._limits.memory_bytes, ledger)
+        self._helm = HelmProgram(helm, self._limits.memory_bytes, ledger, versions)
         self._access = access
         self._known: OrderedDict[tuple[str, bool], ChartUse] = OrderedDict()
         self._slots = trio.CapacityLimiter(self._limits.at_once)
@@ -123,10 +126,7 @@ class HelmRenderer:
         """Return the version of Helm that renders; None if the chart looks into the cluster. Raises RenderError."""
         if await self._looks(request):
             return None
-        version = self._helm.known_version()
-        if not version:
-            async with self._workspace() as work:
-                version = await self._helm.version(work)
+        version = await self._helm.version(self._workspace)
         return f"helm {version}"
 
     async def render(self, request: RenderRequest) -> Rendered:
@@ -140,7 +140,7 @@ class HelmRenderer:
             prepared = await trio.to_thread.run_sync(_prepare, work, request, kubeconfig, limiter=self._threads)
             values = work / "values.yaml"
             engine = self._engine if look is None else None
-            if engine is not None and await self._is_same_helm(engine, work):
+            if engine is not None and await self._is_same_helm(engine):
                 outcome = await self._by_engine(engine, request, prepared.chart, values)
             else:
                 arguments = ["template", *arguments, f"--values={values}", str(prepared.chart)]
@@ -183,10 +183,10 @@ class HelmRenderer:
         except ShapeError:
             return False  # such values are refused when they are written for helm
 
-    async def _is_same_helm(self, engine: ChartEngine, work: Path) -> bool:
+    async def _is_same_helm(self, engine: ChartEngine) -> bool:
         """Return whether the engine has the version of ``helm``, so that it makes no difference which of them renders."""
-        version = self._helm.known_version() or await self._helm.version(work)
-        return version.partition("+")[0] == engine.version
+        version = await self._helm.version(self._workspace)
+        return version.partition("+")[0] == engine.versions.helm
 
     async def _by_engine(self, engine: ChartEngine, request: RenderRequest, chart: Path, values: Path) -> Outcome:
         try:

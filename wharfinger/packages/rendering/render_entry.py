@@ -1,4 +1,4 @@
-"""Renders as bytes: the form of entries of the cache, in memory and in files. Pure.
+"""Renders, and other values, as bytes: the form of entries of the cache, in memory and in files. Pure.
 
 A file is one line (format, key, sha256 and length of the rest) and compressed JSON. A file that contradicts its line is a
 FormatError: another key, another digest, or more bytes than announced or allowed. The digest does not prove who wrote the
@@ -60,15 +60,20 @@ def pack_rendered(rendered: Rendered) -> bytes:
         "manifest": rendered.manifest,
         "notes": rendered.notes,
     }
-    text = encode_json(whole)
+    return pack_value(whole)
+
+
+def pack_value(value: JsonValue) -> bytes:
+    """Return the bytes that `unpack_value` reads. Raises FormatError for values without a JSON form, or over MAX_TEXT."""
+    text = encode_json(value)
     if len(text) > MAX_TEXT:
         raise EntryError(f"{len(text)} bytes are more than {MAX_TEXT}")
-    decode_json(text, max_bytes=MAX_TEXT, what="a render")  # a render that is too deep to be read again is not cached
+    decode_json(text, max_bytes=MAX_TEXT, what="a result")  # a result that is too deep to be read again is not cached
     return zlib.compress(text, _LEVEL)
 
 
-def unpack_rendered(packed: bytes) -> Rendered:
-    """Unpack the bytes of `pack_rendered` into new objects. Raises FormatError."""
+def unpack_value(packed: bytes) -> JsonValue:
+    """Unpack the bytes of `pack_value` into a new value. Raises FormatError."""
     unzip = zlib.decompressobj()
     try:
         text = unzip.decompress(packed, MAX_TEXT + 1)
@@ -76,7 +81,12 @@ def unpack_rendered(packed: bytes) -> Rendered:
         raise EntryError(f"not compressed text: {error}") from error
     if len(text) > MAX_TEXT or not unzip.eof or unzip.unused_data:
         raise EntryError("not one compressed text within the limit")
-    whole = as_object(decode_json(text, max_bytes=MAX_TEXT, what="a kept render"), "a kept render")
+    return decode_json(text, max_bytes=MAX_TEXT, what="a cached result")
+
+
+def unpack_rendered(packed: bytes) -> Rendered:
+    """Unpack the bytes of `pack_rendered` into new objects. Raises FormatError."""
+    whole = as_object(unpack_value(packed), "a cached render")
     return Rendered(
         _objects(whole, "crds"),
         _objects(whole, "hooks"),

@@ -5,6 +5,9 @@ into place when it is complete; it is not synced, because its digest detects the
 this cache, or that contradicts its first line, is removed and treated as missing. The file's own time says when it was used
 last, so that a restarted daemon removes the right ones.
 
+Several processes may use a folder at the same time. Each finds what the others have written, and each keeps the folder within
+the limits as far as it knows it: from its first look at all files on, and with its own writes since.
+
 Errors of the disk cost renders and nothing else: they are counted, and the last message is kept.
 """
 
@@ -13,6 +16,7 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,6 +32,10 @@ _TEMPORARY: Final = ".part"
 _NAME: Final = re.compile(r"([0-9a-f]{64})\.render\Z")
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+PART_AGE_S: Final = 600.0
+"""The age from which on an incomplete file is a remainder: its writer has crashed."""
+USE_AGE_S: Final = 3600.0
+"""Seconds to which it is known when a file was used last. Each change of its time is a write."""
 MAX_SEEN: Final = 200_000
 """Names that are read when the folder is opened."""
 
@@ -44,10 +52,16 @@ class FolderStatistics:
 
 
 class RenderFolder:
-    """Files by key, the longest unused first; one thread at a time."""
+    """Files by key, the longest unused first; one thread at a time.
 
-    def __init__(self, path: Path, max_entries: int, max_bytes: int) -> None:
+    ``scan_first``: all files are looked at before the first is read, not only before the first is written. Then the statistics
+    are complete, but the first read takes as long as the folder is large.
+    """
+
+    def __init__(self, path: Path, max_entries: int, max_bytes: int, *, scan_first: bool = True) -> None:
         self._path = path
+        self._scan_first = scan_first
+        self._is_placed = False
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._sizes: OrderedDict[str, int] | None = None
@@ -58,16 +72,18 @@ class RenderFolder:
 
     def get(self, key: str) -> bytes | None:
         """Return the content stored under this key, checked; None if there is none."""
+        packed = None
         with self._faults_counted():
-            sizes = self._opened()
-            if key not in sizes:
-                return None
-            sizes.move_to_end(key)
-            data = self._read(key)
-            if data is not None:
-                return data
-            self._remove(sizes, key)
-        return None
+            sizes = self._opened() if self._scan_first else self._placed()
+            packed, size = self._read(key)
+            if packed is None:
+                self._forget(sizes, key)
+            elif key in sizes:
+                sizes.move_to_end(key)
+            elif self._sizes is not None:  # another process has written it
+                sizes[key] = size
+                self._bytes += size
+        return packed
 
     def put(self, key: str, packed: bytes) -> None:
         """Store an entry, and remove others to stay within the limits."""
@@ -95,15 +111,22 @@ class RenderFolder:
 
     def _opened(self) -> OrderedDict[str, int]:
         """Return the sizes of entries by key; read them, and make the folder, on the first call."""
+        self._placed()
         if self._sizes is None:
+            self._sizes = self._scanned()
+            self._shrink(self._sizes)
+        return self._sizes
+
+    def _placed(self) -> OrderedDict[str, int]:
+        """Make the folder, and check it, on the first call. Return the sizes of entries, as far as they are known."""
+        if not self._is_placed:
             self._path.mkdir(parents=True, exist_ok=True, mode=0o700)
             found = self._path.lstat()
             if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
                 raise OSError(f"{self._path} is not a folder of this user")
             self._path.chmod(0o700)
-            self._sizes = self._scanned()
-            self._shrink(self._sizes)
-        return self._sizes
+            self._is_placed = True
+        return OrderedDict() if self._sizes is None else self._sizes
 
     def _scanned(self) -> OrderedDict[str, int]:
         found: list[tuple[int, str, int]] = []
@@ -111,10 +134,13 @@ class RenderFolder:
             for seen, entry in enumerate(entries):
                 name = _NAME.match(entry.name)
                 if name is None or seen >= MAX_SEEN:
-                    if entry.name.endswith((SUFFIX, _TEMPORARY)):
+                    if entry.name.endswith(SUFFIX) or _is_remainder(entry):
                         discard(Path(entry.path))
                     continue
-                status = entry.stat(follow_symlinks=False)
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue  # another process has removed it
                 if _is_ours(status):
                     found.append((status.st_mtime_ns, name[1], status.st_size))
                 else:
@@ -123,28 +149,33 @@ class RenderFolder:
         self._bytes = sum(size for _, _, size in found)
         return OrderedDict((key, size) for _, key, size in sorted(found))
 
-    def _read(self, key: str) -> bytes | None:
-        """Return the content of a valid file, or None."""
+    def _read(self, key: str) -> tuple[bytes | None, int]:
+        """Return the content of a valid file and the size of the file, or None; another file is removed."""
         try:
             descriptor = os.open(self._file(key), _READ)
         except FileNotFoundError:
-            return None
+            return None, 0
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-            self._refused += 1  # a link
-            return None
+            self._refuse(key)  # a link
+            return None, 0
         try:
             status = os.fstat(descriptor)
             if _is_ours(status) and status.st_size <= self._max_bytes:
                 with suppress(EntryError):
                     packed = read_entry(key, _content(descriptor, status.st_size))
-                    os.utime(descriptor)
-                    return packed
+                    if abs(time.time() - status.st_mtime) > USE_AGE_S:
+                        os.utime(descriptor)
+                    return packed, status.st_size
         finally:
             os.close(descriptor)
+        self._refuse(key)
+        return None, 0
+
+    def _refuse(self, key: str) -> None:
         self._refused += 1
-        return None
+        discard(self._file(key))
 
     def _write(self, key: str, data: bytes) -> None:
         temporary = self._path / f".{key[:16]}-{secrets.token_hex(8)}{_TEMPORARY}"
@@ -164,8 +195,11 @@ class RenderFolder:
             self._remove(sizes, next(iter(sizes)))
 
     def _remove(self, sizes: OrderedDict[str, int], key: str) -> None:
-        self._bytes -= sizes.pop(key, 0)
+        self._forget(sizes, key)
         discard(self._file(key))
+
+    def _forget(self, sizes: OrderedDict[str, int], key: str) -> None:
+        self._bytes -= sizes.pop(key, 0)
 
     def _file(self, key: str) -> Path:
         return self._path / f"{key}{SUFFIX}"
@@ -178,7 +212,16 @@ class RenderFolder:
             self._faults += 1
             self._last_fault = error.strerror or str(error)
             if isinstance(error, FileNotFoundError):
-                self._sizes = None  # the folder was removed; it is made again on the next use
+                self._sizes, self._is_placed = None, False  # the folder was removed; it is made again on the next use
+
+
+def _is_remainder(entry: os.DirEntry[str]) -> bool:
+    """Return whether a file is one that a process began to write, and will not complete."""
+    if not entry.name.endswith(_TEMPORARY):
+        return False
+    with suppress(FileNotFoundError):  # complete by now
+        return time.time() - entry.stat(follow_symlinks=False).st_mtime > PART_AGE_S
+    return False
 
 
 def _content(descriptor: int, size: int) -> bytes:

@@ -20,7 +20,6 @@ from wharfinger.packages.definition.definition import read_definition
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.registry.source import FolderSource, Source, source_text
 from wharfinger.queue.slots_machine import Kind
-from wharfinger.runtime.core.operations import node_of
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.lifecycle.desired_state import DesiredState
 from wharfinger.runtime.lifecycle.package_state import PackageState, StateRecord, state_record
@@ -32,6 +31,7 @@ from wharfinger.runtime.resources.resources import Directives, PackageSpec, Spec
 from wharfinger.runtime.resources.settings import ResolvedSettings, SettingsSourceError
 from wharfinger.runtime.scheduler.events import IntentSet, NodeAdded, ScriptVoted
 from wharfinger.runtime.scheduler.graph import CycleError, Node
+from wharfinger.runtime.scheduler.package_node import node_of
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.failures import EXPECTED
 

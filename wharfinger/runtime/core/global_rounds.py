@@ -35,6 +35,7 @@ from wharfinger.runtime.resources.identity import GLOBAL
 from wharfinger.runtime.scheduler.events import FlagSet, NodeAdded, Rescheduled
 from wharfinger.runtime.scheduler.global_flags import flags_in, may_be_flagged
 from wharfinger.runtime.scheduler.graph import Node, Verdict
+from wharfinger.runtime.scheduler.package_node import GLOBAL_ORDER
 from wharfinger.runtime.status.failures import Failure
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.status.reasons import Reason
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-GLOBAL_ORDER: Final = -1
-"""The order of the Module ``global``, below the lowest order that a package may have."""
 MAX_ROUNDS: Final = 5
 """The limit on rounds in a row that were begun by afterAll hooks."""
 

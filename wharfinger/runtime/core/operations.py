@@ -27,17 +27,14 @@ from typing import TYPE_CHECKING, assert_never
 from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.packages.definition.definition import Definition, Layout
-from wharfinger.packages.definition.requirements import resolved, with_depends_on
 from wharfinger.queue.events import MAIN_LANE
 from wharfinger.queue.machine import QueueFull
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.task import Task
-from wharfinger.runtime.core.global_rounds import GLOBAL_ORDER
 from wharfinger.runtime.lifecycle.store import RemovalStart
 from wharfinger.runtime.package.instance import Instance
-from wharfinger.runtime.resources.identity import AppId, ModuleId, PackageId, has_release, is_global
+from wharfinger.runtime.resources.identity import ModuleId, PackageId, has_release, is_global
 from wharfinger.runtime.resources.release_policy import DeletionPolicy
-from wharfinger.runtime.resources.resources import Directives
 from wharfinger.runtime.resources.settings import ResolvedSettings
 from wharfinger.runtime.scheduler.events import (
     Completed,
@@ -50,7 +47,8 @@ from wharfinger.runtime.scheduler.events import (
     Schedule,
     ScriptVoted,
 )
-from wharfinger.runtime.scheduler.graph import CycleError, Node, Verdict
+from wharfinger.runtime.scheduler.graph import CycleError
+from wharfinger.runtime.scheduler.package_node import node_of
 from wharfinger.runtime.scheduler.pending_decisions import Orders, PackageOrders
 from wharfinger.runtime.status import transitions as statuses
 from wharfinger.runtime.status.failures import Failure
@@ -472,23 +470,3 @@ class Operations:
             # The event waits in the hook's inbox; the hook's next event enqueues a task again.
             log.warning("%s: %s", instance.id, error)
             return False
-
-
-def node_of(identity: PackageId, definition: Definition, wanted: Directives) -> Node:
-    """Return the scheduler's node of a loaded package: its own requirements, and those in its resource's
-    ``spec.dependsOn``.
-
-    The Module of global hooks comes before all other packages.
-    """
-    on = isinstance(identity, AppId) or wanted.default is True
-    return Node(
-        name=identity.name,
-        version=definition.version,
-        requirements=with_depends_on(resolved(definition.requirements, identity.namespace), wanted.depends_on),
-        order=GLOBAL_ORDER if is_global(identity) else definition.weight,
-        floor=Verdict.ENABLE if on else Verdict.DISABLE,
-        script=definition.enabled_script,
-        subscriptions=definition.subscriptions,
-        bundles=definition.bundles,
-        declined=wanted.default is False,
-    )

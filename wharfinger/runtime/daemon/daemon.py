@@ -50,6 +50,7 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.registry.source import open_source
 from wharfinger.packages.registry.verified_blob import LeastSpeed
 from wharfinger.packages.registry.wire import Patience
+from wharfinger.packages.rendering.entry_cache import EntryCache
 from wharfinger.packages.rendering.helm_renderer import HelmRenderer, RenderLimits
 from wharfinger.packages.rendering.render_cache import CachingRenderer
 from wharfinger.packages.settings.cel_pool import open_cel_pool
@@ -324,7 +325,7 @@ async def _open_runtime(
         open_warm_starts(config.warm_hooks, ledger) as warm,
     ):
         helm = HelmRenderer(config.helm, scratch, ledger, at_once, looking.open, engine)
-        renderer = CachingRenderer(helm, state / "renders")
+        renderer = CachingRenderer(helm, EntryCache(state / "renders"))
 
         kept_warm = warm if config.warm_hooks else None
 

@@ -9,6 +9,7 @@ from typing import Final
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.chart_engine import ChartEngine, EngineLimits, open_chart_engine
 from wharfinger.packages.rendering.helm_renderer import RenderLimits
+from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.process.ledger import ProcessLedger
 
 log = logging.getLogger(__name__)
@@ -19,9 +20,16 @@ NO_ENGINE: Final = "none"
 
 @asynccontextmanager
 async def open_engine(
-    program: Path | None, scratch: Path, ledger: ProcessLedger | None, limits: RenderLimits
+    program: Path | None,
+    scratch: Path,
+    ledger: ProcessLedger | None,
+    limits: RenderLimits,
+    versions: ProgramVersions | None = None,
 ) -> AsyncGenerator[ChartEngine | None, None]:
-    """Serve renders with ``program`` while the block runs; yield None, and log why, if there is none or it cannot be run."""
+    """Serve renders with ``program`` while the block runs; yield None, and log why, if there is none or it cannot be run.
+
+    With ``versions`` it is not asked for a version that is known.
+    """
     if program is None:
         log.info("charts are rendered by helm template; `make engine` builds the chart engine, which is faster")
         yield None
@@ -32,9 +40,9 @@ async def open_engine(
     async with AsyncExitStack() as stack:
         engine = None
         try:
-            engine = await stack.enter_async_context(open_chart_engine(program, folder, ledger, bounds))
+            engine = await stack.enter_async_context(open_chart_engine(program, folder, ledger, bounds, versions))
         except RenderError as error:
             log.warning("charts are rendered by helm template: %s", error)
         else:
-            log.info("charts without lookups are rendered by the chart engine, helm %s", engine.version)
+            log.info("charts without lookups are rendered by the chart engine, helm %s", engine.versions.helm)
         yield engine

@@ -14,7 +14,6 @@ from wharfinger.cluster.objects.ownership import Owner
 from wharfinger.formats.exposition import exposition
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.hooks.metrics.hook_metrics import HookMetrics
-from wharfinger.runtime.core.operations import node_of
 from wharfinger.runtime.core.package_snapshot import (
     Surroundings,
     queue_snapshot,
@@ -38,6 +37,7 @@ from wharfinger.runtime.inspector import (
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.resources.identity import has_release
 from wharfinger.runtime.resources.resources import Directives
+from wharfinger.runtime.scheduler.package_node import node_of
 from wharfinger.runtime.status.failures import EXPECTED, classify
 from wharfinger.runtime.tasks.rendering import rendered
 from wharfinger.runtime.why.causes import Known

@@ -27,7 +27,6 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.definition.requirements import NO_REQUIREMENTS
 from wharfinger.packages.errors import PackageError
-from wharfinger.runtime.core.operations import node_of
 from wharfinger.runtime.fixpoint.model import (
     Blocked,
     DependencyFailed,
@@ -38,14 +37,15 @@ from wharfinger.runtime.fixpoint.model import (
     Terminal,
 )
 from wharfinger.runtime.resources.identity import AppId, IdentityError, PackageId, package_id
+from wharfinger.runtime.resources.package_fit import check_kind, check_needs
 from wharfinger.runtime.resources.release_claims import ReleaseClaims
 from wharfinger.runtime.resources.resources import PackageSpec
 from wharfinger.runtime.scheduler.gates import Decision, decide_affected
 from wharfinger.runtime.scheduler.graph import CycleError, Node, Topology, topology
+from wharfinger.runtime.scheduler.package_node import node_of
 from wharfinger.runtime.scheduler.rules import Facts, Opinion, ScriptVote
 from wharfinger.runtime.status.failures import classify
 from wharfinger.runtime.status.reasons import Reason
-from wharfinger.runtime.tasks.install_tasks import check_kind, check_needs
 
 LoadDefinition: TypeAlias = Callable[[str, str], Awaitable[Definition]]
 """The definition of a package by name and version. Raises PackageError."""

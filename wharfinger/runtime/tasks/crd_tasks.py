@@ -17,10 +17,10 @@ from wharfinger.cluster.api.errors import ConflictError, NotFoundError, UnknownK
 from wharfinger.cluster.crds.definitions import NotEstablishedError
 from wharfinger.cluster.objects.ownership import Owner, is_kept, owner_of
 from wharfinger.cluster.watch.object_waits import Laggards
-from wharfinger.formats.json.value import JsonObject, find_list, find_str
+from wharfinger.formats.json.value import find_str
 from wharfinger.formats.listing import listed
 from wharfinger.kube.resource import ObjectKey, kind_of, name_of, namespace_of
-from wharfinger.packages.definition.crd_files import read_crds
+from wharfinger.packages.definition.crd_files import read_crds, served_kinds
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.rendering.template_search import mentions
 from wharfinger.queue.slots_machine import Kind
@@ -138,12 +138,3 @@ async def remove_webhooks(instance: Instance, tools: Tools) -> None:
             key = ObjectKey(resource, namespace_of(obj), name_of(obj))
             with suppress(NotFoundError, ConflictError):
                 await tools.cluster.delete(key, uid=find_str(obj, "metadata", "uid"))
-
-
-def served_kinds(crd: JsonObject) -> list[str]:
-    """Return ``group/version/Kind`` of every version that a definition serves."""
-    group, kind = find_str(crd, "spec", "group"), find_str(crd, "spec", "names", "kind")
-    versions = find_list(crd, "spec", "versions")
-    return [
-        f"{group}/{find_str(one, 'name')}/{kind}" for one in versions if isinstance(one, dict) and one.get("served")
-    ]

@@ -25,7 +25,6 @@ from wharfinger.hooks.watching.filters import FilterError
 from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.definition.conversions import check_conversions
 from wharfinger.packages.definition.definition import Definition, Layout
-from wharfinger.packages.definition.requirements import resolved
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.registry.address import tag_of_version
@@ -38,8 +37,9 @@ from wharfinger.runtime.lifecycle.journal_machine import MAX_RESULT
 from wharfinger.runtime.lifecycle.package_state import PackageState
 from wharfinger.runtime.package.enabled_vote import KeptVote, globals_for, vote_key
 from wharfinger.runtime.package.instance import Instance, Reporter, Tools
-from wharfinger.runtime.resources.identity import IdentityError, ModuleId, PackageId, identity_variables, is_global
+from wharfinger.runtime.resources.identity import ModuleId, identity_variables, is_global
 from wharfinger.runtime.resources.manifests import installed_definition
+from wharfinger.runtime.resources.package_fit import check_kind, check_needs
 from wharfinger.runtime.status.package_status import Stage
 from wharfinger.runtime.tasks.configuration import newest_settings
 from wharfinger.runtime.tasks.values import values_of
@@ -257,31 +257,6 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
         vote = instance.vote = KeptVote(key, answer.enabled if answer else None, answer.reason if answer else "")
     reporter.voted(instance, vote.enabled, vote.reason, failed=False)
     instance.voted_for = asked_about
-
-
-def check_kind(definition: Definition, identity: PackageId) -> None:
-    """Check that a resource of the right kind installs the package. Raises IdentityError if the package is for another kind."""
-    if definition.type is not None and definition.type.value != identity.kind:
-        article = "an Application" if identity.kind == "Application" else "a Module"
-        raise IdentityError(
-            f"package {definition.name} {definition.version} is of type {definition.type.value}, and {article} asks for it; "
-            f"use a resource of kind {definition.type.value}"
-        )
-
-
-def check_needs(definition: Definition, identity: PackageId) -> None:
-    """Check a package's requirements, now that its name and its kind are known.
-
-    Raises ShapeError if they contradict themselves there, IdentityError if the package needs itself.
-    """
-    needs = resolved(definition.requirements, identity.namespace)
-    required = {each.name for each in (*needs.mandatory, *needs.conditional)}
-    for names, verb in ((required, "requires"), (definition.subscriptions, "subscribes to")):
-        if identity.name in names:
-            raise IdentityError(
-                f"package {definition.name} {definition.version} {verb} {identity.kind} {identity}, and is installed under that "
-                "name itself; install it under another name"
-            )
 
 
 def _fingerprint(source: Source, instance: Instance) -> str:

@@ -1,0 +1,53 @@
+"""Whole builds with the engine: the same as without it, and by several processes with one cache."""
+
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.offline.support import FLEET, cli
+from tests.packages.rendering.test_chart_engine import engine_program
+from tests.programs import ROOT, WHARFINGER
+
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
+
+TREE: Final = (str(FLEET / "clusters" / "production"), "--root", str(FLEET), "--packages", "examples")
+
+
+def test_a_tree_is_the_same_with_and_without_the_engine(tmp_path: Path) -> None:
+    engine = str(engine_program())
+    without = cli("build", *TREE, "--engine", "none", cache=tmp_path / "without")
+    assert without.returncode == 0, without.stderr
+    for _ in range(2):  # the second time from the cache
+        having = cli("build", *TREE, "--engine", engine, cache=tmp_path / "with")
+        assert (having.returncode, having.stdout) == (0, without.stdout), having.stderr
+    again = cli("build", *TREE, "--engine", "none", cache=tmp_path / "with")
+    assert again.stdout == without.stdout
+
+
+def test_processes_share_a_cache_while_it_is_cleaned_up(tmp_path: Path) -> None:
+    engine, cache = str(engine_program()), tmp_path / "cache"
+    command = [*WHARFINGER, "build", *TREE, "--engine", engine, "--cache-dir", str(cache), "--offline"]
+    wanted = cli("build", *TREE, "--engine", engine, cache=tmp_path / "alone").stdout
+    outputs = [tmp_path / f"output-{number}" for number in range(2)]
+    builds = []
+    for output in outputs:
+        with output.open("w") as file:
+            builds.append(subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=subprocess.DEVNULL))
+    try:
+        while any(each.poll() is None for each in builds):
+            cleaned = subprocess.run(
+                [*WHARFINGER, "cache", "gc", "--max-mib", "0", "--cache-dir", str(cache)],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert cleaned.returncode == 0, cleaned.stderr
+        assert [each.wait() for each in builds] == [0, 0]
+        assert [output.read_text() for output in outputs] == [wanted, wanted]
+    finally:
+        for each in builds:
+            each.kill()
+            each.wait()

@@ -1,0 +1,147 @@
+"""A cache of kustomizations that were built, by the content of all files that a build has read.
+
+Only a build tells which files it reads. So there are two kinds of entries. One has, for the name of a folder, the lists of paths
+that builds of it have looked at, at most MAX_LISTS. The other has the objects, under a checksum of such a list and of what is at
+each of the paths: the digest of a file, a folder, or nothing. A build that would look at the same paths and find the same there
+gives the same objects. Paths are relative to the folder, so it does not matter where the tree lies.
+
+Files are read without a thread: they are small, and a second thread of Python that works at the same time costs more than
+they do.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, canonical_json
+from wharfinger.packages.rendering.entry_cache import THREAD_BYTES, EntryCache
+from wharfinger.packages.rendering.render_entry import pack_value, unpack_value
+
+FORMAT: Final = 1
+"""The version of keys and entries. Raise it if their meaning changes; then old entries are not found."""
+MAX_LISTS: Final = 8
+FOLDER: Final = "folder"
+ABSENT: Final = "absent"
+_UNREADABLE: Final = "unreadable"
+_READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class BuildKey:
+    """What is asked for: the builder's version, the name of the folder, and the files that are made for the build.
+
+    ``start`` is what paths are relative to.
+    """
+
+    version: str
+    name: str
+    files: Mapping[str, str]
+    start: Path
+
+    def digest(self) -> str:
+        """Return 64 hex digits."""
+        parts: JsonObject = {"build": FORMAT, "version": self.version, "name": self.name, "files": {**self.files}}
+        return hashlib.sha256(canonical_json(parts)).hexdigest()
+
+
+class BuildCache:
+    """Objects by what they were built from."""
+
+    def __init__(self, entries: EntryCache) -> None:
+        self._entries = entries
+        self.locks = entries.locks
+        """A caller holds the lock of its key's digest while it looks for objects and builds them."""
+
+    async def get(self, key: BuildKey) -> tuple[JsonObject, ...] | None:
+        """Return the objects that a build would give now; None if that is not known."""
+        digest = key.digest()
+        lists = await self._lists(digest)
+        if not lists:
+            return None
+        for wanted in _found_now(digest, lists, key.start):
+            value = await self._value(wanted)
+            if isinstance(value, list):
+                return tuple(as_object(each, "a cached object") for each in value)
+        return None
+
+    async def put(self, key: BuildKey, seen: Mapping[str, str], objects: tuple[JsonObject, ...]) -> None:
+        """Keep the objects of a build that has ``seen`` these states of paths."""
+        digest = key.digest()
+        states = _relative(seen, key.start)
+        paths = sorted(states)
+        try:
+            await self._entries.put(_content_key(digest, states), pack_value([*objects]))
+            lists = await self._lists(digest)
+            if paths not in lists:
+                kept: list[JsonValue] = [[*each] for each in [paths, *lists][:MAX_LISTS]]
+                await self._entries.put(digest, pack_value(kept))
+        except FormatError:
+            return  # too large, or deeper than JSON may be
+
+    async def _lists(self, digest: str) -> list[list[str]]:
+        """Return the lists of paths of a key, the newest first."""
+        value = await self._value(digest)
+        lists = value if isinstance(value, list) else []
+        return [[str(path) for path in each] for each in lists if isinstance(each, list)]
+
+    async def _value(self, key: str) -> JsonValue:
+        entry = await self._entries.get(key)
+        if entry is None:
+            return None
+        try:
+            if len(entry.packed) < THREAD_BYTES:
+                return unpack_value(entry.packed)
+            return await trio.to_thread.run_sync(unpack_value, entry.packed)
+        except FormatError:
+            await self._entries.drop(key)
+            return None
+
+
+def _relative(seen: Mapping[str, str], start: Path) -> dict[str, str]:
+    return {os.path.relpath(path, start): state for path, state in seen.items()}
+
+
+def _found_now(digest: str, lists: list[list[str]], start: Path) -> list[str]:
+    """Return the content's key for each list of paths, from what is at the paths now. Blocking."""
+    known: dict[str, str] = {}
+    return [_content_key(digest, {path: _state_of(start, path, known) for path in paths}) for paths in lists]
+
+
+def _content_key(digest: str, states: Mapping[str, str]) -> str:
+    parts: JsonObject = {"content": FORMAT, "of": digest, "states": {**states}}
+    return hashlib.sha256(canonical_json(parts)).hexdigest()
+
+
+def _state_of(start: Path, path: str, known: dict[str, str]) -> str:
+    if path not in known:
+        known[path] = _state(start / path)
+    return known[path]
+
+
+def _state(path: Path) -> str:
+    """Return what is at a path, in the engine's words."""
+    try:
+        descriptor = os.open(path, _READ)
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
+    except OSError:
+        return _UNREADABLE
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            return FOLDER
+        if not stat.S_ISREG(mode):
+            return _UNREADABLE
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        return _UNREADABLE
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,79 @@
+"""The builder that lets the resident chart engine build, with the cache of builds in front of it.
+
+The engine has kustomize's own library, and answers what ``kubectl kustomize`` would, without the start of a program. Like charts,
+kustomizations are built by it only if its library has the version of the program, so that it makes no difference which of them
+builds. It has no network: a build that needs one is left to the program, with all that it may do.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.json.value import JsonObject
+from wharfinger.offline.building.build_cache import BuildCache, BuildKey
+from wharfinger.offline.building.kustomization import Folder, Kustomization, Overlay
+from wharfinger.offline.building.kustomize import KubectlKustomize, KustomizeError, read_built
+from wharfinger.packages.rendering.chart_engine import ChartEngine, FolderBuild
+from wharfinger.packages.rendering.program_versions import ProgramVersions
+from wharfinger.process.errors import ProcessError
+
+_PLACE: Final = ".wharfinger-overlay"
+"""The name of a folder for what is made for a build; it exists in the engine only."""
+
+
+class EngineKustomize:
+    """A builder that uses an engine if it has the version of ``kubectl``, else ``kubectl``."""
+
+    def __init__(
+        self, engine: ChartEngine, kubectl: KubectlKustomize, versions: ProgramVersions, cache: BuildCache
+    ) -> None:
+        self._engine = engine
+        self._kubectl = kubectl
+        self._versions = versions
+        self._cache = cache
+        self._asking = trio.Lock()
+        self._is_same: bool | None = None
+
+    async def build(self, what: Kustomization) -> tuple[JsonObject, ...]:
+        """Build a kustomization. Raises KustomizeError."""
+        if not await self._is_same_kustomize():
+            return await self._kubectl.build(what)
+        key, place = _asked(what, self._engine.versions.kustomize)
+        async with self._cache.locks.held(key.digest()):
+            known = await self._cache.get(key)
+            return await self._built(what, key, place) if known is None else known
+
+    async def _built(self, what: Kustomization, key: BuildKey, place: Path) -> tuple[JsonObject, ...]:
+        try:
+            result = await self._engine.kustomize(FolderBuild(place, key.files))
+        except ProcessError as error:
+            raise KustomizeError(f"the chart engine: {error}", transient=True) from error
+        if result.is_remote:
+            return await self._kubectl.build(what)
+        objects = await read_built(result.outcome, what, place, self._engine.limits.wall_s)
+        if result.seen is not None:
+            await self._cache.put(key, result.seen, objects)
+        return objects
+
+    async def _is_same_kustomize(self) -> bool:
+        async with self._asking:
+            if self._is_same is None:
+                own = self._engine.versions.kustomize
+                self._is_same = bool(own) and await self._kubectl.version(self._versions) == own
+            return self._is_same
+
+
+def _asked(what: Kustomization, version: str) -> tuple[BuildKey, Path]:
+    """Return what identifies a build, and the folder in which it happens. Blocking."""
+    match what:
+        case Folder():
+            place = start = what.folder.resolve()
+            return BuildKey(version, what.name, {}, start), place
+        case Overlay():
+            start = what.folder.resolve()
+            place = start.parent / _PLACE
+            return BuildKey(version, what.name, what.files(place), start), place
+        case _:
+            place = Path("/") / _PLACE
+            return BuildKey(version, what.name, what.files(place), place), place

@@ -1,0 +1,92 @@
+"""What a kustomize builder builds: a folder with a ``kustomization.yaml``, or a kustomization that is made for a build.
+
+A kustomization that is made lies in a folder of its own, the *place*, which the builder chooses. It need not be on the disk.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from wharfinger.formats.json.value import JsonObject, JsonValue, find_list
+from wharfinger.formats.yaml.writer import write_yaml
+
+FILE_NAME: Final = "kustomization.yaml"
+_HEAD: Final[JsonObject] = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+_MANIFESTS: Final = "manifests.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder with a ``kustomization.yaml``. ``name`` is the folder in messages."""
+
+    folder: Path
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """A kustomization over a folder, which is never written to.
+
+    ``resources`` are paths in the folder, and so are the components in ``fields``, the other fields of the kustomization.
+    """
+
+    folder: Path
+    name: str
+    resources: tuple[str, ...]
+    fields: JsonObject
+
+    def files(self, place: Path) -> Mapping[str, str]:
+        """Return the files of the overlay, by name, if it lies at ``place``."""
+        base = self.base(place)
+        document: JsonObject = {**_HEAD, "resources": [_joined(base, each) for each in self.resources], **self.fields}
+        components: list[JsonValue] = [
+            _joined(base, each) for each in find_list(self.fields, "components") if isinstance(each, str)
+        ]
+        if components:
+            document["components"] = components
+        return {FILE_NAME: write_yaml(document)}
+
+    def base(self, place: Path) -> str:
+        """Return the path of the folder from ``place``."""
+        return os.path.relpath(self.folder.resolve(), place)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """A kustomization of one file with manifests, and ``fields`` that change them."""
+
+    name: str
+    text: str
+    fields: JsonObject
+
+    def files(self, _place: Path) -> Mapping[str, str]:
+        """Return the files, by name."""
+        return {_MANIFESTS: self.text, FILE_NAME: write_yaml({**_HEAD, "resources": [_MANIFESTS], **self.fields})}
+
+
+Kustomization: TypeAlias = Folder | Overlay | Manifests
+
+
+def names_in_messages(what: Kustomization, place: Path) -> tuple[tuple[str, str], ...]:
+    """Return pairs: what kustomize calls a path in its messages, and what the caller calls it."""
+    match what:
+        case Folder():
+            return ((str(what.folder), what.name), (str(what.folder.resolve()), what.name))
+        case Overlay():
+            base, name = what.base(place), what.name or "."
+            return (
+                (f"'{base}/", f"'{name}/"),
+                (f"'{base}'", f"'{name}'"),
+                (f" {base}/", f" {name}/"),
+                (str(place), what.name),
+                (str(what.folder.resolve()), what.name),
+                (str(what.folder), what.name),
+            )
+        case Manifests():
+            return ((str(place), what.name),)
+
+
+def _joined(base: str, path: str) -> str:
+    return os.path.normpath(os.path.join(base, path))  # noqa: PTH118 - a relative path with ".." in it

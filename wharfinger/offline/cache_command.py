@@ -1,0 +1,131 @@
+"""``wharfinger cache``: the size of the cache of offline commands, and its clean-up."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final, cast
+
+from wharfinger.formats.encodable import encodable
+from wharfinger.formats.json.value import JsonObject, encode_json
+from wharfinger.offline.building_command import tell
+from wharfinger.offline.options import default_cache
+from wharfinger.offline.sources.cache_folder import AreaStatistics, Removed, collect, statistics
+
+EXIT_FAILED: Final = 1
+MIB: Final = 1024 * 1024
+MAX_MIB: Final = 1024
+UNUSED_DAYS: Final = 30
+_DAY_S: Final = 86_400.0
+_MOST: Final = 10**9
+
+
+def add_cache(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``wharfinger cache``."""
+    parser.description = (
+        "Show or clean up the cache of `wharfinger build`, `diff` and `check`: rendered charts, kustomizations that were built, "
+        "charts, and git commits. Everything in it can be fetched or built again."
+    )
+    actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
+    stats = actions.add_parser("stats", help="show what the cache holds", description="Show what the cache holds.")
+    _add_common(stats)
+    stats.set_defaults(handler=show_statistics)
+    gc = actions.add_parser(
+        "gc",
+        help="remove what was not used for long",
+        description="Remove what was not used for long, and then the longest unused until the rest is small enough. A source "
+        "that was used within the last hours stays. Exit code 0: done; 1: something could not be removed.",
+    )
+    gc.add_argument(
+        "--max-mib", type=_number, default=MAX_MIB, metavar="MIB", help="the size to keep (default: %(default)s MiB)"
+    )
+    gc.add_argument(
+        "--unused-days",
+        type=_number,
+        default=UNUSED_DAYS,
+        metavar="DAYS",
+        help="remove what was not used for so many days (default: %(default)s)",
+    )
+    _add_common(gc)
+    gc.set_defaults(handler=clean_up)
+
+
+def show_statistics(args: argparse.Namespace) -> int:
+    """Print what the cache holds."""
+    cache = cast("Path", args.cache_dir)
+    try:
+        found = statistics(cache)
+    except OSError as error:
+        return _failed(error)
+    if args.output == "json":
+        areas: JsonObject = {name: {"entries": each.entries, "bytes": each.bytes} for name, each in found.items()}
+        total = sum(each.bytes for each in found.values())
+        _write(encode_json({"folder": str(cache), "areas": areas, "bytes": total}).decode() + "\n")
+    else:
+        _write(_table(found))
+    return 0
+
+
+def clean_up(args: argparse.Namespace) -> int:
+    """Remove what is over the limits, and print how much that was."""
+    cache = cast("Path", args.cache_dir)
+    max_bytes, unused_s = cast("int", args.max_mib) * MIB, cast("int", args.unused_days) * _DAY_S
+    try:
+        removed = collect(cache, max_bytes=max_bytes, unused_s=unused_s)
+    except OSError as error:
+        return _failed(error)
+    _write(_told(removed, cache, as_json=args.output == "json"))
+    for problem in removed.problems:
+        tell(f"error: {problem}")
+    return EXIT_FAILED if removed.problems else 0
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
+    parser.add_argument(
+        "--cache-dir",
+        type=Path,
+        default=default_cache(),
+        metavar="FOLDER",
+        help="the cache (default: the user's cache folder)",
+    )
+
+
+def _table(found: dict[str, AreaStatistics]) -> str:
+    rows = [("KIND", "ENTRIES", "SIZE")]
+    rows += [(name, str(each.entries), _size(each.bytes)) for name, each in found.items()]
+    rows.append(
+        ("total", str(sum(each.entries for each in found.values())), _size(sum(each.bytes for each in found.values())))
+    )
+    return "".join(f"{name:<10}{entries:>9}{size:>14}\n" for name, entries, size in rows)
+
+
+def _told(removed: Removed, cache: Path, *, as_json: bool) -> str:
+    if as_json:
+        said: JsonObject = {
+            "folder": str(cache),
+            "removed": removed.entries,
+            "bytes": removed.bytes,
+            "problems": [*removed.problems],
+        }
+        return encode_json(said).decode() + "\n"
+    return f"removed {removed.entries} entries, {_size(removed.bytes)}\n"
+
+
+def _size(count: int) -> str:
+    return f"{count / MIB:.1f} MiB"
+
+
+def _failed(error: OSError) -> int:
+    tell(f"error: {error.filename}: {error.strerror}; check --cache-dir")
+    return EXIT_FAILED
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
+    sys.stdout.flush()
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or int(text) > _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_MOST}")
+    return int(text)

@@ -1,0 +1,160 @@
+"""The cache folder of offline commands: what lies there, and the removal of what was not used for long.
+
+=========  ============================================================================================================
+results    rendered charts, kustomizations that were built, and versions of programs: a file for each
+charts     charts of Helm repositories: a folder for each archive
+commits    the files of git commits: a folder for each
+git        mirrors of git repositories: a folder for each
+packages   the store of packages, which keeps its own order; it is measured only
+=========  ============================================================================================================
+
+Everything else can be fetched or built again, so any entry may be removed at any time. Other processes see an entry whole or not
+at all: a folder is renamed before its files are removed. Its own time says when it was used last, to the hour. A folder that was
+used within the last IN_USE_S stays, because a build may read it.
+"""
+
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+from typing import Final
+
+from wharfinger.packages.rendering.render_folder import SUFFIX, USE_AGE_S
+from wharfinger.process.remove_tree import remove_tree
+
+RESULTS: Final = "renders"
+CHARTS: Final = "charts"
+COMMITS: Final = "commits"
+GIT: Final = "git"
+PACKAGES: Final = "packages"
+IN_USE_S: Final = 3 * USE_AGE_S
+_TEMPORARY: Final = ".tmp-"
+_FOLDERS: Final = {"charts": CHARTS, "commits": COMMITS, "git": GIT}
+NAMES: Final = ("results", *_FOLDERS, "packages")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or folder that is removed as a whole. ``used`` is when it was used last, in seconds."""
+
+    path: Path
+    bytes: int
+    used: float
+    is_folder: bool
+    is_remainder: bool = False
+    """True for a folder whose writer or remover has crashed."""
+
+
+@dataclass(frozen=True, slots=True)
+class AreaStatistics:
+    """The number and size of the entries of one kind."""
+
+    entries: int = 0
+    bytes: int = 0
+
+
+@dataclass(slots=True)
+class Removed:
+    """What was removed, and why something was not."""
+
+    entries: int = 0
+    bytes: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def mark_used(folder: Path) -> None:
+    """Keep the time at which a folder of the cache is used. Blocking."""
+    with suppress(OSError):
+        if abs(time.time() - folder.stat().st_mtime) > USE_AGE_S:
+            os.utime(folder)
+
+
+def statistics(cache: Path) -> dict[str, AreaStatistics]:
+    """Return the statistics of all kinds, by name. Blocking. Raises OSError."""
+    found = {name: _sum(entries) for name, entries in _areas(cache).items()}
+    packages = cache / PACKAGES
+    files = list(_sizes(packages)) if packages.is_dir() else []
+    return found | {"packages": AreaStatistics(len(files), sum(files))}
+
+
+def collect(cache: Path, *, max_bytes: int, unused_s: float) -> Removed:
+    """Remove what was not used for ``unused_s``, then the longest unused, until ``max_bytes`` are left.
+
+    Blocking. Raises OSError.
+    """
+    now, removed = time.time(), Removed()
+    entries = sorted((each for area in _areas(cache).values() for each in area), key=attrgetter("used"))
+    total = sum(each.bytes for each in entries)
+    for each in entries:
+        in_use = each.is_folder and now - each.used < IN_USE_S
+        if in_use or not (each.is_remainder or now - each.used > unused_s or total > max_bytes):
+            continue
+        try:
+            _remove(each)
+        except OSError as error:
+            removed.problems.append(f"{error.filename or each.path}: cannot be removed: {error.strerror}")
+            continue
+        total -= each.bytes
+        removed.entries += 1
+        removed.bytes += each.bytes
+    return removed
+
+
+def _areas(cache: Path) -> dict[str, list[Entry]]:
+    """Return the entries of each kind that can be removed."""
+    return {
+        "results": list(_files(cache / RESULTS)),
+        **{name: list(_folders(cache / place)) for name, place in _FOLDERS.items()},
+    }
+
+
+def _files(place: Path) -> Iterator[Entry]:
+    for each in _listed(place):
+        with suppress(FileNotFoundError):  # another process has removed it
+            said = each.stat(follow_symlinks=False)
+            if each.name.endswith(SUFFIX) and each.is_file(follow_symlinks=False):
+                yield Entry(Path(each.path), said.st_size, said.st_mtime, is_folder=False)
+
+
+def _folders(place: Path) -> Iterator[Entry]:
+    for each in _listed(place):
+        if not each.is_dir(follow_symlinks=False):
+            continue
+        with suppress(FileNotFoundError):
+            used = each.stat(follow_symlinks=False).st_mtime
+            size, remainder = sum(_sizes(Path(each.path))), each.name.startswith(_TEMPORARY)
+            yield Entry(Path(each.path), size, used, is_folder=True, is_remainder=remainder)
+
+
+def _listed(place: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(place) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    """Yield the size of each file below a folder."""
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                yield (Path(path) / name).lstat().st_size
+
+
+def _remove(entry: Entry) -> None:
+    if not entry.is_folder:
+        entry.path.unlink(missing_ok=True)
+        return
+    hidden = entry.path.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
+    with suppress(FileNotFoundError):
+        entry.path.rename(hidden)
+        remove_tree(hidden)
+
+
+def _sum(entries: list[Entry]) -> AreaStatistics:
+    return AreaStatistics(len(entries), sum(each.bytes for each in entries))

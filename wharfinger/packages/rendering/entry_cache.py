@@ -1,0 +1,106 @@
+"""A cache of packed results by key, in memory and in a folder: of renders, and of kustomizations that were built.
+
+A key is a checksum of everything that the result depends on. So entries never become outdated, only unused: the longest unused
+entry is removed if there are too many or they are too large. In the folder (:mod:`wharfinger.packages.rendering.render_folder`)
+entries outlive the process, and other processes use them at the same time.
+
+What the bytes mean is the caller's business. If bytes from the folder cannot be read in spite of their digest, the caller drops
+them.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.packages.files.keyed_locks import KeyedLocks
+from wharfinger.packages.rendering.render_folder import FolderStatistics, RenderFolder
+
+THREAD_BYTES: Final = 64 * 1024
+"""Compressed bytes from which on they are unpacked in a thread (this takes a millisecond)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLimits:
+    """The limits of the cache in memory and on the disk, in compressed bytes. A render of six objects is 2 KiB."""
+
+    memory_bytes: int = 4 * 1024 * 1024
+    memory_entries: int = 4_096
+    disk_bytes: int = 256 * 1024 * 1024
+    disk_entries: int = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class EntryStatistics:
+    """The number and size of the entries in memory, and what is known of the folder."""
+
+    entries: int
+    bytes: int
+    disk: FolderStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry that was found, in memory or on the disk."""
+
+    packed: bytes
+    in_memory: bool
+
+
+class EntryCache:
+    """Packed results by key. ``folder`` is made when needed.
+
+    ``short_lived`` is for a command, which does nothing else meanwhile: it reads files without a thread for each, and does not
+    look at all files before it reads the first.
+    """
+
+    def __init__(self, folder: Path, limits: CacheLimits | None = None, *, short_lived: bool = False) -> None:
+        limits = limits or CacheLimits()
+        self.locks = KeyedLocks()
+        """A lock for each key; a caller that makes a result holds it, so that a second one waits and finds the result."""
+        self._limits = limits
+        self._folder = RenderFolder(folder, limits.disk_entries, limits.disk_bytes, scan_first=not short_lived)
+        self._short_lived = short_lived
+        self._memory: OrderedDict[str, bytes] = OrderedDict()
+        self._bytes = 0
+        self._disk = trio.CapacityLimiter(1)
+
+    async def get(self, key: str) -> Entry | None:
+        """Return the entry of a key, or None."""
+        packed = self._memory.get(key)
+        if packed is not None:
+            self._memory.move_to_end(key)
+            return Entry(packed, in_memory=True)
+        if self._short_lived:
+            packed = self._folder.get(key)
+        else:
+            packed = await trio.to_thread.run_sync(self._folder.get, key, limiter=self._disk)
+        if packed is None:
+            return None
+        self._remember(key, packed)
+        return Entry(packed, in_memory=False)
+
+    async def put(self, key: str, packed: bytes) -> None:
+        """Keep an entry, and forget others to stay within the limits."""
+        self._remember(key, packed)
+        await trio.to_thread.run_sync(self._folder.put, key, packed, limiter=self._disk)
+
+    async def drop(self, key: str) -> None:
+        """Forget an entry that is intact and still cannot be used."""
+        self._bytes -= len(self._memory.pop(key, b""))
+        await trio.to_thread.run_sync(self._folder.drop, key, limiter=self._disk)
+
+    def statistics(self) -> EntryStatistics:
+        """Return the current numbers."""
+        return EntryStatistics(len(self._memory), self._bytes, self._folder.statistics())
+
+    def _remember(self, key: str, packed: bytes) -> None:
+        if len(packed) > self._limits.memory_bytes:
+            return
+        self._bytes += len(packed) - len(self._memory.pop(key, b""))
+        self._memory[key] = packed
+        while self._bytes > self._limits.memory_bytes or len(self._memory) > self._limits.memory_entries:
+            _, forgotten = self._memory.popitem(last=False)
+            self._bytes -= len(forgotten)

@@ -1,0 +1,101 @@
+"""The handover of requests to the slots of a pool: to one whose worker is warm, else to one that has to start a worker.
+
+A request is handed over, never stored: its sender waits until a slot takes it, so nothing piles up here. With a plain channel,
+the slot that waited longest would get it, and as many workers would be started as there are slots, even if one could serve all.
+"""
+
+from collections import deque
+from typing import Generic
+
+import trio
+
+from wharfinger.process.worker_slot import AnyJob
+
+
+class _Waiter(Generic[AnyJob]):
+    """A slot that waits for a request, or a sender that waits for a slot."""
+
+    def __init__(self, job: AnyJob | None = None) -> None:
+        self.job = job
+        self.done = trio.Event()
+
+
+class WarmSlot(Generic[AnyJob]):
+    """The end of a handover for a slot with a worker; :class:`wharfinger.process.worker_slot.Jobs`."""
+
+    def __init__(self, handover: "JobHandover[AnyJob]") -> None:
+        self._handover = handover
+
+    async def receive(self) -> AnyJob:
+        """Return the next request. Raises trio.EndOfChannel after the close."""
+        return await self._handover.receive(warm=True)
+
+
+class JobHandover(Generic[AnyJob]):
+    """A handover between senders and slots."""
+
+    def __init__(self) -> None:
+        self.warm = WarmSlot(self)
+        self._senders: deque[_Waiter[AnyJob]] = deque()
+        self._slots: dict[bool, list[_Waiter[AnyJob]]] = {True: [], False: []}
+        self._is_closed = False
+
+    async def send(self, job: AnyJob) -> None:
+        """Wait until a slot takes the request; after the close, shut it down."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._is_closed:
+            job.shut_down()
+            return
+        slots = self._slots[True] or self._slots[False]
+        if slots:
+            slot = slots.pop()
+            slot.job = job
+            slot.done.set()
+            return
+        sender = _Waiter(job)
+        self._senders.append(sender)
+        try:
+            await sender.done.wait()
+        finally:
+            if sender in self._senders:
+                self._senders.remove(sender)
+
+    async def receive(self, *, warm: bool = False) -> AnyJob:
+        """Return the next request, for a slot with a ``warm`` worker or for one without.
+
+        A slot that has answered a request waits here before its caller goes on, because nothing between gives way to others. So
+        the caller's next request finds it. Raises trio.EndOfChannel after the close.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._senders:
+            sender = self._senders.popleft()
+            sender.done.set()
+            await trio.lowlevel.cancel_shielded_checkpoint()
+            if sender.job is None:
+                raise AssertionError("a sender has a job")
+            return sender.job
+        if self._is_closed:
+            raise trio.EndOfChannel
+        slot: _Waiter[AnyJob] = _Waiter()
+        self._slots[warm].append(slot)
+        try:
+            await slot.done.wait()
+        finally:
+            if slot in self._slots[warm]:
+                self._slots[warm].remove(slot)
+        if slot.job is None:
+            raise trio.EndOfChannel
+        return slot.job
+
+    def close(self) -> None:
+        """Hand over no more requests: those that wait are shut down, and slots that wait get trio.EndOfChannel."""
+        self._is_closed = True
+        for sender in self._senders:
+            if sender.job is not None:
+                sender.job.shut_down()
+            sender.done.set()
+        self._senders.clear()
+        for slots in self._slots.values():
+            for slot in slots:
+                slot.done.set()
+            slots.clear()
