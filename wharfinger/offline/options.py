@@ -77,7 +77,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--root",
         type=Path,
         metavar="FOLDER",
-        help="the folder that spec.path is relative to (default: the nearest folder above PATH with a .git, or PATH)",
+        help="the folder that spec.path is relative to (default: found by the bootstrap of the tree, or by a .git)",
     )
     parser.add_argument(
         "--packages",

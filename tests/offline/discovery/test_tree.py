@@ -57,6 +57,29 @@ def test_without_an_anchor_the_path_is_the_root(tmp_path: Path) -> None:
     assert tree.root == (tmp_path / "clusters" / "a").resolve()
 
 
+@pytest.mark.parametrize("below", ["", "clusters", "clusters/a"])
+def test_a_tree_in_a_larger_repository_is_found_by_its_bootstrap(tmp_path: Path, below: str) -> None:
+    (tmp_path / ".git").mkdir()
+    tree = {"clusters/a/ks.yaml": kustomization("one", "./clusters/a"), "apps/map.yaml": config_map("c")}
+    write_tree(tmp_path / "examples" / "fleet", tree)
+    fleet = (tmp_path / "examples" / "fleet").resolve()
+    assert discover(fleet / below).root == fleet
+
+
+@pytest.mark.parametrize("path", ["./apps", "./examples/fleet/clusters/a", ".", "./b/clusters/a"])
+def test_otherwise_the_root_is_the_repository(tmp_path: Path, path: str) -> None:
+    (tmp_path / ".git").mkdir()
+    write_tree(tmp_path / "examples" / "fleet", {"clusters/a/ks.yaml": kustomization("one", path)})
+    assert discover(tmp_path / "examples" / "fleet").root == tmp_path.resolve()
+
+
+def test_two_trees_have_no_root_in_common(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    for name in ("one", "two"):
+        write_tree(tmp_path / "examples" / name, {"clusters/a/ks.yaml": kustomization(name, "./clusters/a")})
+    assert discover(tmp_path / "examples").root == tmp_path.resolve()
+
+
 def test_the_root_is_where_git_is(tmp_path: Path) -> None:
     write_tree(tmp_path, {"clusters/a/ks.yaml": kustomization("one", "./clusters/a"), ".git/config": ""})
     assert discover(tmp_path / "clusters" / "a").root == tmp_path.resolve()

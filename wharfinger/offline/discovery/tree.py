@@ -69,7 +69,7 @@ class Tree:
 def discover(path: Path, *, root: Path | None = None, namespace: str = DEFAULT_NAMESPACE) -> Tree:
     """Discover the tree at ``path``, a folder or a file; ``root`` is what ``spec.path`` is relative to.
 
-    Without ``root`` it is the nearest folder above with a ``.git``, or the path itself. Blocking. Raises TreeError.
+    Without ``root`` it is `root_of` the path. Blocking. Raises TreeError.
     """
     real = path.resolve()
     if not real.exists():
@@ -162,7 +162,7 @@ class _Scan:
     def follow(self) -> None:
         """Read the folders that the Kustomizations of the tree build, until there are no others."""
         while True:
-            built = {each.folder for each in self._flux()} | self.listed
+            built = {each.folder for each in self.flux()} | self.listed
             wanted = sorted(each for each in built if not _is_below_any(each, self.seen))
             if not wanted:
                 return
@@ -176,7 +176,7 @@ class _Scan:
 
     def tree(self, path: str) -> Tree:
         """Sort what was read into what is loaded, what is built, and what is only known."""
-        flux = tuple(self._flux())
+        flux = tuple(self.flux())
         local = self._local_sources(flux)
         built = {each.folder for each in flux if each.source in local}
         bootstrap = {each.id for each in flux if each.is_bootstrap and each.source in local}
@@ -212,7 +212,7 @@ class _Scan:
 
         In a tree with Flux Kustomizations other folders are not in use, unless they have some of these.
         """
-        flux = [each.file for each in self._flux()]
+        flux = [each.file for each in self.flux()]
         found: list[str] = []
         elsewhere = {*built, *self.listed}
         for folder in sorted(self.kustomizations):
@@ -222,7 +222,8 @@ class _Scan:
                 elsewhere.add(folder)
         return tuple(found)
 
-    def _flux(self) -> Iterator[_Kustomization]:
+    def flux(self) -> Iterator[_Kustomization]:
+        """Yield the Kustomizations of Flux that were read."""
         for file in sorted(self.documents):
             for each in self.documents[file]:
                 if each.id.kind != KUSTOMIZATION:
@@ -294,8 +295,36 @@ def plain_address(url: str) -> str:
 
 
 def root_of(path: Path) -> Path:
-    """Return the nearest folder above with a ``.git``, or the path itself. Blocking."""
-    return next((each for each in (path, *path.parents) if (each / ".git").exists()), path)
+    """Return the nearest folder above with a ``.git``, or the path itself. Blocking. Raises TreeError.
+
+    A tree may be kept in a folder of a larger repository, as an example or a test. It is found by a Kustomization that builds
+    the folder in which it lies, as after ``flux bootstrap``: the root is the folder to which its ``spec.path`` is relative.
+    """
+    top = next((each for each in (path, *path.parents) if (each / ".git").exists()), path)
+    if path == top or not path.is_dir():
+        return top
+    scan = _Scan(path, DEFAULT_NAMESPACE)
+    scan.folder(".")
+    roots = {found for each in scan.flux() if (found := _root_for(path / each.file, each.folder, top)) is not None}
+    return roots.pop() if len(roots) == 1 else top
+
+
+def _root_for(file: Path, folder: str, top: Path) -> Path | None:
+    """Return the folder below ``top`` to which ``folder``, the ``spec.path`` of a Kustomization in ``file``, is relative.
+
+    None: the Kustomization does not build the folder in which it lies.
+    """
+    if folder == ".":
+        return None
+    if file.is_relative_to(top / folder):
+        return top
+    parts = PurePosixPath(folder).parts
+    for place in file.parents:
+        if place == top:
+            return None
+        if place.parts[-len(parts) :] == parts:
+            return place.parents[len(parts) - 1]
+    return None
 
 
 def _is_below(path: str, folder: str) -> bool:
