@@ -402,8 +402,9 @@ class ObjectCounts:
 class StatisticsSnapshot:
     """The counts of the daemon. ``trying_crds`` are the packages whose definitions all others wait for.
 
-    ``filters`` (jq), ``rules`` (CEL), ``store`` and ``objects`` are None if the part that does that work counts nothing, and
-    ``warm`` (workers for Python hooks; what is replaced are their zygotes) is None without such workers.
+    ``filters`` (jq), ``rules`` (CEL), ``store`` and ``objects`` are None if the part that does that work counts nothing.
+    ``warm`` (workers for Python hooks; what is replaced are their zygotes) and ``charts`` (workers of the chart engine) are
+    None without such workers. ``renderer``: what renders charts, such as ``chart engine, helm v4.3.1``.
     """
 
     tasks: TaskCounts
@@ -416,6 +417,8 @@ class StatisticsSnapshot:
     store: StoreSnapshot | None = None
     objects: ObjectCounts | None = None
     warm: PoolSnapshot | None = None
+    charts: PoolSnapshot | None = None
+    renderer: str = ""
 
 
 class Inspector(Protocol):

@@ -52,6 +52,13 @@ def test_a_terminal_obeys_no_name() -> None:
     assert is_safe("\n".join(lines), allow="\n")
 
 
+def test_the_renderer_of_charts_is_named() -> None:
+    found = replace(STATISTICS, charts=PoolSnapshot(2, 70, 3), renderer="chart engine, helm v4.3.1")
+    lines = [line.split() for line in statistics_lines(found)]
+    assert ["charts", "2", "70", "3"] in lines
+    assert ["charts", "rendered", "by", "chart", "engine,", "helm", "v4.3.1"] in lines
+
+
 def test_workers_for_python_hooks_have_a_row() -> None:
     lines = statistics_lines(replace(STATISTICS, warm=PoolSnapshot(4, 90, 1)))
     assert lines[-1].split() == ["python", "hooks", "4", "90", "1"]

@@ -341,6 +341,8 @@ def all_statistics() -> st.SearchStrategy[StatisticsSnapshot]:
         rules=pools,
         store=st.none() | st.builds(StoreSnapshot, _COUNT, _COUNT, _COUNT),
         warm=pools,
+        charts=pools,
+        renderer=_TEXT,
     )
 
 

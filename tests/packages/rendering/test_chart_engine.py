@@ -215,6 +215,7 @@ async def test_a_worker_that_fails_fails_its_render_only(tmp_path: Path, body: s
         for _ in range(2):
             with pytest.raises(RenderError, match=said):
                 await renderer.render(request(chart))
+        assert (engine.statistics.requests, engine.statistics.replaced) == (2, 2)
 
 
 async def test_a_render_whose_caller_leaves_does_not_hold_its_slot(tmp_path: Path) -> None:

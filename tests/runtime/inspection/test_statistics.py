@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from tests.packages.rendering.test_chart_engine import CHART, engine_program, opened, request, values_file
+from tests.packages.support.charts import write
 from tests.pools.interpreters.warm import LIMITS, command_of, package, ready, until_ready
 from tests.runtime.support.world import open_world
 from tests.runtime.tasks.test_hook_runs import bash, config_map, hooked
@@ -70,6 +72,19 @@ async def test_what_counts_nothing_is_left_out(tmp_path: Path) -> None:
         )
         found = statistics(world.runtime)
         assert (found.filters, found.rules, found.store) == (None, None, None)
+
+
+async def test_the_renderer_is_named_and_its_workers_are_counted(tmp_path: Path) -> None:
+    chart = write(tmp_path / "chart", CHART)
+    async with open_world(tmp_path) as world, opened(tmp_path, engine_program()) as engine:
+        found = statistics(world.runtime)
+        assert (found.charts, found.renderer) == (None, "helm template")
+        world.runtime.tools = replace(world.runtime.tools, engine=engine)
+        for _ in range(3):
+            assert (await engine.template(request(chart), chart, values_file(tmp_path))).ok
+        found = statistics(world.runtime)
+        assert found.charts == PoolSnapshot(workers=1, requests=3, replaced=0)
+        assert found.renderer == f"chart engine, helm {engine.versions.helm}"
 
 
 async def test_workers_for_python_hooks_are_counted(tmp_path: Path) -> None:

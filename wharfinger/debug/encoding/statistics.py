@@ -1,11 +1,12 @@
 """The counters of a daemon as JSON, and back (see :mod:`wharfinger.debug.encoding.encoding`).
 
-Shape; ``filters``, ``rules``, ``store``, ``objects`` and ``warm`` may be missing::
+Shape; ``filters``, ``rules``, ``store``, ``objects``, ``warm``, ``charts`` and ``renderer`` may be missing::
 
     {queues: {queues, tasks, running, backing_off, parked, retired, dropped, failures, bugs},
      slots: {<kind>: {limit, used, waiting}}, trying_crds: [<package>], schedules: {crontabs, ticks, next_due?},
      monitors: {monitors, listed, objects, watches, waiting, events, dropped},
-     filters: {workers, requests, replaced}, rules: {...}, warm: {...}, store: {locked, temporary, pinned},
+     filters: {workers, requests, replaced}, rules: {...}, warm: {...}, charts: {...}, renderer,
+     store: {locked, temporary, pinned},
      objects: {health, objects, pending, refreshing, failing, slow, pruned, prune_errors}}
 """
 

@@ -14,7 +14,12 @@ from wharfinger.runtime.inspector import StatisticsSnapshot, StoreSnapshot
 def statistics_lines(statistics: StatisticsSnapshot) -> list[str]:
     """Return the lines of all tables, with an empty line between two."""
     limits = [(each.kind, str(each.limit), str(each.used), str(each.waiting)) for each in statistics.slots]
-    pools = (("jq", statistics.filters), ("rules", statistics.rules), ("python hooks", statistics.warm))
+    pools = (
+        ("jq", statistics.filters),
+        ("rules", statistics.rules),
+        ("charts", statistics.charts),
+        ("python hooks", statistics.warm),
+    )
     workers = [
         (name, str(pool.workers), str(pool.requests), str(pool.replaced)) for name, pool in pools if pool is not None
     ]
@@ -45,6 +50,8 @@ def _rows(statistics: StatisticsSnapshot) -> Iterator[tuple[str, str, str]]:
         now = f"{objects.pending} pending, {objects.refreshing} refreshing, {objects.failing} failing, {objects.slow} slow"
         past = f"{objects.pruned} pruned, {objects.prune_errors} prunes failed"
         yield "objects", f"{objects.health}: {now}", past
+    if statistics.renderer:
+        yield "charts", f"rendered by {statistics.renderer}", ""
     if statistics.store is not None:
         yield "store", _store(statistics.store), ""
 

@@ -74,6 +74,15 @@ class EngineVersions:
     kustomize: str = ""
 
 
+@dataclass(slots=True)
+class ChartEngineStatistics:
+    """The live workers; requests, and workers that died or were ended while they worked on one, since the start."""
+
+    workers: int = 0
+    requests: int = 0
+    replaced: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class FolderBuild:
     """A build of a kustomization: the folder, or with ``files`` a folder of these files, which need not be there."""
@@ -134,6 +143,7 @@ class ChartEngine:
         self, program: Path, versions: EngineVersions, folder: Path, ledger: ProcessLedger | None, limits: EngineLimits
     ) -> None:
         self.versions = versions
+        self.statistics = ChartEngineStatistics()
         self._program = program
         self._folder = folder
         self._ledger = ledger
@@ -198,10 +208,15 @@ class ChartEngine:
         async def exchange(worker: Worker, job: _Job) -> bool:
             nonlocal renders
             renders += 1
+            self.statistics.requests += 1
             return await self._exchange(worker, job) and renders < MAX_RENDERS
 
         async with open_worker(command, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
-            await serve_jobs(worker, first, exchange, self._jobs.warm, idle_s=IDLE_S)
+            self.statistics.workers += 1
+            try:
+                await serve_jobs(worker, first, exchange, self._jobs.warm, idle_s=IDLE_S)
+            finally:
+                self.statistics.workers -= 1
 
     async def _exchange(self, worker: Worker, job: _Job) -> bool:
         """Send one request and read its answer; return False if the worker cannot be asked again."""
@@ -210,19 +225,23 @@ class ChartEngine:
             try:
                 payload = await self._talk_until_abandoned(worker, job)
             except FrameError:
+                self.statistics.replaced += 1
                 job.finish(_ended(Ending.OUTPUT_LIMIT, 1, b""))
                 return False
             except trio.BrokenResourceError:
+                self.statistics.replaced += 1
                 code = await worker.wait()
                 job.finish(_ended(Ending.EXITED, code or 1, worker.stderr_tail() or b"the chart engine ended"))
                 return False
         if payload is None:
+            self.statistics.replaced += 1
             job.finish(_ended(Ending.DEADLINE, -15, b""))
             return False
         try:
             answer = msgspec.json.decode(payload, type=_Answer)
             output, errors = (base64.b64decode(text or "") for text in (answer.output, answer.errors))
         except (msgspec.DecodeError, binascii.Error) as error:
+            self.statistics.replaced += 1
             job.finish(_ended(Ending.EXITED, 1, f"the chart engine's answer cannot be read: {error}".encode()))
             return False
         if len(output) > self.limits.output_bytes:

@@ -356,6 +356,7 @@ async def _open_runtime(
                 on_startup=config.on_startup,
                 synchronization=config.synchronization,
                 hook_credentials=config.hook_credentials,
+                engine=engine,
                 warm=kept_warm,
             )
 

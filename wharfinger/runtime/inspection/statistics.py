@@ -5,6 +5,7 @@ Each part keeps its own counts; this module only puts them together.
 
 from wharfinger.cluster.releases.options import EngineStatistics
 from wharfinger.hooks.watching.jq_pool import JqPool, JqStatistics
+from wharfinger.packages.rendering.chart_engine import ChartEngine
 from wharfinger.packages.settings.cel_pool import CelPool, CelStatistics
 from wharfinger.packages.store.disk_store import DiskStore
 from wharfinger.packages.store.store import Store
@@ -41,7 +42,14 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
         store=_store(tools.store),
         objects=_objects(tools.releases.statistics()),
         warm=_warm(tools.warm) if tools.warm is not None else None,
+        charts=_charts(tools.engine) if tools.engine is not None else None,
+        renderer="helm template" if tools.engine is None else f"chart engine, helm {tools.engine.versions.helm}",
     )
+
+
+def _charts(engine: ChartEngine) -> PoolSnapshot:
+    counts = engine.statistics
+    return PoolSnapshot(counts.workers, counts.requests, counts.replaced)
 
 
 def _warm(starts: WarmStarts) -> PoolSnapshot:

@@ -33,6 +33,7 @@ from wharfinger.kube.resource import ObjectKey
 from wharfinger.packages.definition.definition import Definition
 from wharfinger.packages.registry.registry import Manifest, Registry
 from wharfinger.packages.registry.source import FolderSource, Source
+from wharfinger.packages.rendering.chart_engine import ChartEngine
 from wharfinger.packages.rendering.chart_use import ChartUse
 from wharfinger.packages.rendering.renderer import Renderer
 from wharfinger.packages.settings.cel_pool import Rules
@@ -92,6 +93,8 @@ class Tools:
     synchronization: Repeat = Repeat.LAYOUT
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
     """The packages whose hooks may act on the cluster with the daemon's credentials."""
+    engine: ChartEngine | None = None
+    """The chart engine, for its counts; None: ``helm template`` renders."""
     warm: WarmStarts | None = None
     """The starts of Python hooks in interpreters that run already; None without that, and for metrics only."""
 
