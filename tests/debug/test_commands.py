@@ -25,6 +25,7 @@ from tests.debug.support.samples import (
     METRICS,
     NODES,
     PACKAGES,
+    POOLS,
     STATISTICS,
     WAITING_NODE,
     WHY,
@@ -35,6 +36,7 @@ from tests.programs import ROOT
 from wharfinger.debug.commands import (
     add_dump,
     add_get,
+    add_pools,
     add_queues,
     add_render,
     add_scheduler,
@@ -42,7 +44,7 @@ from wharfinger.debug.commands import (
     add_validate,
     add_why,
 )
-from wharfinger.debug.encoding.encoding import answer_to_json, queues_to_json
+from wharfinger.debug.encoding.encoding import answer_to_json, pools_to_json, queues_to_json
 from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
 from wharfinger.debug.encoding.records import record_to_json
@@ -59,6 +61,7 @@ ADD = {
     "why": add_why,
     "dump": add_dump,
     "queues": add_queues,
+    "pools": add_pools,
     "scheduler": add_scheduler,
     "statistics": add_statistics,
     "render": add_render,
@@ -207,6 +210,27 @@ prod.x      2       main      Task2   2         25.0s      parked           perm
     assert one == (0, "", "no tasks\n")
 
 
+async def test_pools(tmp_path: Path) -> None:
+    code, out, err = await run_against(CannedInspector(), "get pools", tmp_path / "s")
+    assert (code, err) == (0, "")
+    assert (
+        out
+        == """\
+NAME                  STATE     SIZE   READY   RESERVED   WAITING   STARTED   RESTARTS   PROBLEM
+/usr/bin/python3      serving   4      3       1          0         90        1
+/usr/bin/python3 #2   unfit     4      0       0          0         0         5          it has no os.fork
+"""
+    )
+    _, out, _ = await run_against(CannedInspector(), "get pool /usr/bin/python3 -o name", tmp_path / "s")
+    assert out == "/usr/bin/python3\n"
+    _, out, _ = await run_against(CannedInspector(), "pools dump", tmp_path / "s")
+    assert yaml.safe_load(out) == pools_to_json(POOLS)
+    _, out, _ = await run_against(CannedInspector(), "pools dump /usr/bin/python3 -o json", tmp_path / "s")
+    assert json.loads(out) == pools_to_json(POOLS[:1])
+    none = await run_against(CannedInspector(warm=()), "get pools", tmp_path / "s")
+    assert none == (0, "", "no pools: `wharfinger run --warm-hooks N` opens one for each interpreter of hooks\n")
+
+
 async def test_statistics(tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), "statistics", tmp_path / "s")
     assert (code, err) == (0, "")
@@ -301,6 +325,8 @@ class Terminal(io.StringIO):
     [
         ("get packages no.such", "no package named 'no.such'; `wharfinger get packages` lists them"),
         ("dump no.such", "no package named 'no.such'; `wharfinger get packages` lists them"),
+        ("pools dump /bin/sh", "no pool named '/bin/sh'; `wharfinger get pools` lists all"),
+        ("get pools /usr/bin/python", "no pool named '/usr/bin/python'; did you mean '/usr/bin/python3'?"),
         ("queues dump no.such", "no queue named 'no.such'; `wharfinger queues dump` shows all"),
         (
             "scheduler dump no.such",
@@ -337,6 +363,7 @@ async def test_what_is_not_there(line: str, why: str, tmp_path: Path) -> None:
         "get packages a.b -o json",
         "dump",
         "queues dump",
+        "pools dump",
         "scheduler dump",
         "statistics",
         "render a.b",
@@ -363,6 +390,7 @@ def test_no_daemon(line: str, tmp_path: Path) -> None:
         "dump -o table",
         "queues",
         "queues list",
+        "pools",
         "scheduler",
         "render",
     ],

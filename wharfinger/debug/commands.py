@@ -19,6 +19,7 @@ from wharfinger.debug.client.command_output import (
     PROMETHEUS,
     dump_text,
     packages_text,
+    pools_text,
     queues_text,
     render_text,
     scheduler_text,
@@ -34,12 +35,14 @@ from wharfinger.formats.json.value import JsonObject, as_object
 from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.yaml.reader import read_yaml
 
-_LISTED: Final = {"packages": "", "applications": "Application", "modules": "Module"}
-"""The lists of `get`, and the kind of resource in each."""
+_POOLS: Final = "pools"
+_LISTED: Final = {"packages": "", "applications": "Application", "modules": "Module", _POOLS: ""}
+"""The lists of `get`, and the kind of resource in each list of packages."""
 _SHORT: Final = {
     **dict.fromkeys(("package", "pkg", "pkgs", "all"), "packages"),
     **dict.fromkeys(("application", "app", "apps", "wapp"), "applications"),
     **dict.fromkeys(("module", "mod", "mods", "wmod"), "modules"),
+    "pool": _POOLS,
 }
 
 
@@ -53,12 +56,12 @@ class SettingsFileError(DebugError):
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `wharfinger get packages|applications|modules [NAME]`."""
+    """Add the arguments of `wharfinger get packages|applications|modules|pools [NAME]`."""
     parser.add_argument(
         "what",
         type=_listed,
         choices=tuple(_LISTED),
-        help="packages (all), applications or modules (one kind); singular and short names work, too",
+        help="packages (all), applications or modules (one kind), or the pools of warm hooks; singular and short names work, too",
     )
     add_name(parser)
     parser.add_argument(
@@ -107,6 +110,23 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
     )
     add_socket(parser)
     parser.set_defaults(handler=_queues)
+
+
+def add_pools(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `wharfinger pools dump [NAME]`."""
+    parser.add_argument("what", choices=("dump",), help="dump: every pool of warm hooks, with its workers and claims")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="one pool: the program of its interpreter (default: all)"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("table", "name", *OUTPUT_FORMATS),
+        default="yaml",
+        help="yaml (default), json, table: a line for each pool, or name: names only",
+    )
+    add_socket(parser)
+    parser.set_defaults(handler=_pools)
 
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +195,8 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
 def _get(args: argparse.Namespace) -> int:
     arrow = ARROW if is_unicode() else "->"
     columns, output, what = terminal_columns(), cast("str", args.output), cast("str", args.what)
+    if what == _POOLS:
+        return _pools(args)
     return print_answer(
         args,
         lambda client: packages_text(client, _name(args), output, columns, arrow, _LISTED[what]),
@@ -201,6 +223,15 @@ def _dump(args: argparse.Namespace) -> int:
 def _queues(args: argparse.Namespace) -> int:
     columns, output = terminal_columns(), cast("str", args.output)
     return print_answer(args, lambda client: queues_text(client, _name(args), output, columns), when_empty="no tasks")
+
+
+def _pools(args: argparse.Namespace) -> int:
+    columns, output = terminal_columns(), cast("str", args.output)
+    return print_answer(
+        args,
+        lambda client: pools_text(client, _name(args), output, columns),
+        when_empty="no pools: `wharfinger run --warm-hooks N` opens one for each interpreter of hooks",
+    )
 
 
 def _scheduler(args: argparse.Namespace) -> int:

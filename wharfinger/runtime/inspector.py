@@ -421,6 +421,32 @@ class StatisticsSnapshot:
     renderer: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class WarmPoolSnapshot:
+    """The pool of one Python interpreter for warm hooks.
+
+    ``name`` is its program, numbered if it is kept with different variables. ``state``: ``serving``, ``starting`` (no zygote
+    runs now) or ``unfit`` (``problem`` says why). ``size``: idle workers that are kept. ``ready`` workers wait for a hook,
+    ``reserved`` ones are claimed, ``waiting`` counts hooks without a worker. ``started``, ``conflicts``, ``failed``,
+    ``expired`` and ``refused`` count claims by their end, ``restarts`` zygotes that were replaced, all since the pool was
+    opened.
+    """
+
+    name: str
+    state: str
+    size: int
+    ready: int
+    reserved: int
+    waiting: int
+    started: int
+    conflicts: int
+    failed: int
+    expired: int
+    refused: int
+    restarts: int
+    problem: str = ""
+
+
 class Inspector(Protocol):
     """The questions that a running daemon answers.
 
@@ -453,6 +479,10 @@ class Inspector(Protocol):
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
         """Return all queues, sorted by name."""
+        ...
+
+    async def pools(self) -> tuple[WarmPoolSnapshot, ...]:
+        """Return the pools of warm hooks that are open, sorted by name."""
         ...
 
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:

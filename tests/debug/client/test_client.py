@@ -22,6 +22,7 @@ from tests.debug.support.samples import (
     METRICS,
     NODES,
     PACKAGES,
+    POOLS,
     STATISTICS,
     package,
 )
@@ -54,6 +55,7 @@ async def test_it_says_exactly_what_the_daemon_says(tmp_path: Path) -> None:
         assert await client.daemon() == await inspector.daemon()
         assert await client.packages() == PACKAGES
         assert await client.queues() == await inspector.queues()
+        assert await client.pools() == POOLS
         for expected in PACKAGES:
             assert await client.package(expected.name) == expected
         assert await client.package("no.such") is None
@@ -259,15 +261,16 @@ async def test_a_daemon_that_cannot_render(response: Response, why: str, tmp_pat
             await client.render("a", show_secrets=True)
 
 
-@pytest.mark.parametrize("question", ["daemon", "packages", "queues", "scheduler", "statistics", "why"])
+@pytest.mark.parametrize("question", ["daemon", "packages", "pools", "queues", "scheduler", "statistics", "why"])
 async def test_shapes_no_one_understands(question: str, tmp_path: Path) -> None:
     async def handler(_request: Request) -> Response:
-        return Response(200, b'{"name": 5, "apps": 5, "queues": 5, "nodes": 5, "version": 5}')
+        return Response(200, b'{"name": 5, "apps": 5, "queues": 5, "pools": 5, "nodes": 5, "version": 5}')
 
     async with stranger(handler, tmp_path / "debug.sock") as client:
         questions: dict[str, Callable[[], Awaitable[object]]] = {
             "daemon": client.daemon,
             "packages": client.packages,
+            "pools": client.pools,
             "queues": client.queues,
             "scheduler": client.scheduler,
             "statistics": client.statistics,

@@ -8,17 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.debug.support.samples import PACKAGES, TASKS, settings_answers, task
+from tests.debug.support.samples import PACKAGES, POOLS, TASKS, settings_answers, task
 from wharfinger.debug.encoding.encoding import (
     answer_from_json,
     answer_to_json,
+    pools_from_json,
+    pools_to_json,
     queue_from_json,
     queue_to_json,
     queues_from_json,
     queues_to_json,
 )
 from wharfinger.debug.encoding.records import record_to_json
-from wharfinger.formats.json.value import JsonValue, ShapeError
+from wharfinger.formats.json.value import JsonValue, ShapeError, find
 from wharfinger.runtime.inspector import (
     QueueSnapshot,
     SettingsAnswer,
@@ -74,6 +76,11 @@ def test_queues_come_back(tasks: list[TaskSnapshot]) -> None:
     assert queues_from_json(through_json(queues_to_json([queue]))) == (queue,)
 
 
+def test_pools_come_back_sorted_by_name() -> None:
+    assert pools_from_json(through_json(pools_to_json(reversed(POOLS)))) == POOLS
+    assert find(pools_to_json(POOLS), "pools", "/usr/bin/python3 #2", "problem") == "it has no os.fork"
+
+
 def test_queues_are_sorted_by_name() -> None:
     queues = queues_from_json(queues_to_json(p.queue for p in reversed(PACKAGES)))
     assert [queue.name for queue in queues] == [p.name for p in PACKAGES]
@@ -86,6 +93,8 @@ Reader = Callable[[JsonValue], object]
     ("read", "value", "why"),
     [
         (queues_from_json, {"queues": 1}, "queues: expected an object"),
+        (pools_from_json, {"pools": 1}, "pools: expected an object"),
+        (pools_from_json, {"pools": {"a": {}}}, "pool"),
         (queues_from_json, {"queues": {"a": {"tasks": {}}}}, "tasks: expected a list"),
         (queues_from_json, {"queues": {"a": {"tasks": [{"running": True}]}}}, "tasks: index: required"),
         (

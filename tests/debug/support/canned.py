@@ -11,6 +11,7 @@ from tests.debug.support.samples import (
     METRICS,
     NODES,
     PACKAGES,
+    POOLS,
     RENDERED,
     STATISTICS,
 )
@@ -25,6 +26,7 @@ from wharfinger.runtime.inspector import (
     SettingsAnswer,
     StatisticsSnapshot,
     ValidSettings,
+    WarmPoolSnapshot,
 )
 
 
@@ -39,6 +41,7 @@ class CannedInspector:
     answers: Mapping[str, SettingsAnswer] = field(default_factory=lambda: ANSWERS)
     explanations: Mapping[str, ExplanationSnapshot] = field(default_factory=lambda: EXPLANATIONS)
     counted: StatisticsSnapshot | None = STATISTICS
+    warm: tuple[WarmPoolSnapshot, ...] = POOLS
     measured: str = METRICS
     published: str = HOOK_METRICS
     asked: list[tuple[str, JsonObject, int]] = field(default_factory=list)
@@ -68,6 +71,9 @@ class CannedInspector:
     async def queues(self) -> tuple[QueueSnapshot, ...]:
         """All queues, sorted by name."""
         return tuple(package.queue for package in await self.packages())
+
+    async def pools(self) -> tuple[WarmPoolSnapshot, ...]:
+        return self.warm
 
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:
         """All nodes, sorted by name."""

@@ -37,6 +37,7 @@ from wharfinger.runtime.inspector import (
     UnknownSettings,
     ValidSettings,
     VoteSnapshot,
+    WarmPoolSnapshot,
 )
 
 MOMENT = datetime(2026, 5, 17, 12, 30, 45, 123456, tzinfo=UTC)
@@ -345,6 +346,11 @@ def all_statistics() -> st.SearchStrategy[StatisticsSnapshot]:
         renderer=_TEXT,
     )
 
+
+POOLS = (
+    WarmPoolSnapshot("/usr/bin/python3", "serving", 4, 3, 1, 0, 90, 2, 0, 1, 0, 1),
+    WarmPoolSnapshot("/usr/bin/python3 #2", "unfit", 4, 0, 0, 0, 0, 0, 0, 0, 7, 5, "it has no os.fork"),
+)
 
 ANSWERS: dict[str, SettingsAnswer] = {
     "prod.shop": InvalidSettings(

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from wharfinger.debug.encoding.encoding import answer_from_json, queues_from_json
+from wharfinger.debug.encoding.encoding import answer_from_json, pools_from_json, queues_from_json
 from wharfinger.debug.encoding.node import nodes_from_json
 from wharfinger.debug.encoding.package import package_from_json, packages_from_json
 from wharfinger.debug.encoding.records import record_from_json
@@ -46,6 +46,7 @@ from wharfinger.runtime.inspector import (
     RenderSnapshot,
     SettingsAnswer,
     StatisticsSnapshot,
+    WarmPoolSnapshot,
 )
 from wharfinger.runtime.paths import SOCKET_VARIABLE
 
@@ -121,6 +122,14 @@ class DebugClient:
         answer = await self._ask("/api/v1/queues/dump")
         try:
             return queues_from_json(answer)
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def pools(self) -> tuple[WarmPoolSnapshot, ...]:
+        """Return the pools of warm hooks that are open, sorted by name."""
+        answer = await self._ask("/api/v1/pools/dump")
+        try:
+            return pools_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
 

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Final, assert_never
 
 from wharfinger.debug.client.client import DebugClient
-from wharfinger.debug.encoding.encoding import answer_to_json, queues_to_json
+from wharfinger.debug.encoding.encoding import answer_to_json, pools_to_json, queues_to_json
 from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
 from wharfinger.debug.encoding.records import record_to_json
@@ -31,6 +31,7 @@ from wharfinger.runtime.inspector import (
     TaskSnapshot,
     UnknownSettings,
     ValidSettings,
+    WarmPoolSnapshot,
 )
 
 _HEADER: Final = ("NAME", "KIND", "PACKAGE", "VERSION", "STATE", "MESSAGE")
@@ -57,12 +58,17 @@ ARROW: Final = "→"
 EXIT_UNKNOWN: Final = 3
 EXIT_KEPT: Final = 3
 _MOST_MEANT: Final = 3
+_POOLS_HEADER: Final = ("NAME", "STATE", "SIZE", "READY", "RESERVED", "WAITING", "STARTED", "RESTARTS", "PROBLEM")
 _NEAR: Final = 0.75
 """The similarity from which a name is suggested, in difflib's measure."""
 
 
 class NoSuchPackageError(DebugError):
     """The daemon has no package of this name."""
+
+
+class NoSuchPoolError(DebugError):
+    """The daemon has no pool of this name."""
 
 
 class RenderFailedError(DebugError):
@@ -117,6 +123,29 @@ async def queues_text(inspector: Inspector, name: str | None, output: str, colum
         return render(queues_to_json(queues), output)
     rows = [_task_row(queue, task) for queue in queues for task in queue.tasks]
     return "".join(f"{line}\n" for line in layout(_QUEUES_HEADER, rows, columns)) if rows else ""
+
+
+async def pools_text(inspector: Inspector, name: str | None, output: str, columns: int | None) -> str:
+    """Return the output of `pools dump` and `get pools`: all pools, or one; empty without pools. Raises NoSuchPoolError."""
+    pools = await inspector.pools()
+    if name is not None:
+        known = [pool.name for pool in pools]
+        pools = tuple(pool for pool in pools if pool.name == name)
+        if not pools:
+            near = get_close_matches(name, known, 1, _NEAR)
+            hint = f"did you mean {near[0]!r}?" if near else "`wharfinger get pools` lists all"
+            raise NoSuchPoolError(f"no pool named {name!r}; {hint}")
+    if output in OUTPUT_FORMATS:
+        return render(pools_to_json(pools), output)
+    if output == "name":
+        return "".join(f"{printable(pool.name)}\n" for pool in pools)
+    rows = [_pool_row(pool) for pool in pools]
+    return "".join(f"{line}\n" for line in layout(_POOLS_HEADER, rows, columns)) if rows else ""
+
+
+def _pool_row(pool: WarmPoolSnapshot) -> tuple[str, ...]:
+    numbers = (pool.size, pool.ready, pool.reserved, pool.waiting, pool.started, pool.restarts)
+    return printable(pool.name), pool.state, *map(str, numbers), printable(pool.problem)
 
 
 async def statistics_text(inspector: Inspector, output: str) -> str:

@@ -8,6 +8,8 @@ Shapes (spec/runtime §3 and §9.1). Every duration is also given in seconds. Th
 nodes and statistics are records (:mod:`wharfinger.debug.encoding.records`); these differ from their snapshots::
 
     queues:    {queues: {<name>: queue}}
+    pools:     {pools: {<name>: {state, size, ready, reserved, waiting, started, conflicts, failed, expired, refused, restarts,
+                problem?}}}
     queue:     {length, tasks: [{index, name, lane, attempt, running, enqueued, enqueued_seconds,
                 next_retry?, next_retry_seconds?, error?, cause?, parked?, waits_for?}]}      (no tasks: no key)
     answer:    {verdict: Valid | Invalid | Unknown, version?, problems?: [{path, message}], warnings?: [...], message?}
@@ -26,6 +28,7 @@ from wharfinger.runtime.inspector import (
     TaskSnapshot,
     UnknownSettings,
     ValidSettings,
+    WarmPoolSnapshot,
 )
 
 _VERDICTS: Final = {"Valid": ValidSettings, "Invalid": InvalidSettings, "Unknown": UnknownSettings}
@@ -34,6 +37,19 @@ _VERDICTS: Final = {"Valid": ValidSettings, "Invalid": InvalidSettings, "Unknown
 def queues_to_json(queues: Iterable[QueueSnapshot]) -> JsonObject:
     """Return all queues as JSON."""
     return {"queues": {queue.name: queue_to_json(queue) for queue in queues}}
+
+
+def pools_to_json(pools: Iterable[WarmPoolSnapshot]) -> JsonObject:
+    """Return all pools as JSON."""
+    return {"pools": {pool.name: record_to_json(pool, without={"name"}) for pool in pools}}
+
+
+def pools_from_json(value: JsonValue) -> tuple[WarmPoolSnapshot, ...]:
+    """Read all pools from JSON, sorted by name. Raises ShapeError."""
+    return tuple(
+        record_from_json(item, WarmPoolSnapshot, "pool", {"name": name})
+        for name, item in sorted(find_object(value, "pools").items())
+    )
 
 
 def queues_from_json(value: JsonValue) -> tuple[QueueSnapshot, ...]:

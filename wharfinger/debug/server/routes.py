@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 import trio
 
-from wharfinger.debug.encoding.encoding import answer_to_json, queues_to_json
+from wharfinger.debug.encoding.encoding import answer_to_json, pools_to_json, queues_to_json
 from wharfinger.debug.encoding.node import node_to_json, nodes_to_json
 from wharfinger.debug.encoding.package import package_to_json, packages_to_json
 from wharfinger.debug.encoding.records import record_to_json
@@ -146,6 +146,14 @@ async def _queues(inspector: Inspector, request: Request) -> Response:
     return _document(request, queues_to_json(asked) if asked else None)
 
 
+async def _pools(inspector: Inspector, request: Request) -> Response:
+    pools = await inspector.pools()
+    if "name" not in request.query:
+        return _document(request, pools_to_json(pools))
+    asked = [pool for pool in pools if pool.name == request.arg("name")]
+    return _document(request, pools_to_json(asked) if asked else None)
+
+
 async def _scheduler(inspector: Inspector, request: Request) -> Response:
     secrets = secrets_in(await inspector.packages())
     nodes = [redact_node(node, secrets) for node in await inspector.scheduler()]
@@ -231,6 +239,7 @@ ROUTES: Final[dict[str, _Route]] = {
     "/api/v1/statistics": _Route(_statistics, frozenset({"output"})),
     "/api/v1/packages/dump": _Route(_packages, frozenset({"name", "output"})),
     "/api/v1/queues/dump": _Route(_queues, frozenset({"name", "output"})),
+    "/api/v1/pools/dump": _Route(_pools, frozenset({"name", "output"})),
     "/api/v1/scheduler/dump": _Route(_scheduler, frozenset({"name", "output"})),
     WHY: _Route(_why, frozenset({"package", "output"})),
     f"{RENDER}{{name}}": _Route(_render, frozenset({SHOW_SECRETS})),

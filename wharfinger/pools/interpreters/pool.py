@@ -49,7 +49,7 @@ class InterpreterPool:
         self.restarts = 0
         self.used_at = trio.current_time()
         self._started = False
-        self._size = size
+        self.size = size
         self._workers = workers
         self._scheduler = scheduler
 
@@ -118,7 +118,7 @@ class InterpreterPool:
     def _missing(self) -> int:
         """Return the number of workers to fork: enough for all requests that wait, and the wanted number of idle ones."""
         found = self._scheduler.snapshot()
-        return found.waiting + self._size - len(self._workers)
+        return found.waiting + self.size - len(self._workers)
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> Exception | None:

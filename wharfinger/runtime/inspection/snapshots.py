@@ -24,6 +24,7 @@ from wharfinger.runtime.core.package_snapshot import (
 from wharfinger.runtime.core.runtime import Runtime
 from wharfinger.runtime.inspection.daemon_metrics import daemon_lines
 from wharfinger.runtime.inspection.statistics import slots_of, statistics
+from wharfinger.runtime.inspection.warm_pools import warm_pools
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
     ExplanationSnapshot,
@@ -33,6 +34,7 @@ from wharfinger.runtime.inspector import (
     RenderSnapshot,
     SettingsAnswer,
     StatisticsSnapshot,
+    WarmPoolSnapshot,
 )
 from wharfinger.runtime.package.instance import Instance
 from wharfinger.runtime.resources.identity import has_release
@@ -115,6 +117,11 @@ class RuntimeInspector:
         around = surroundings(self.runtime.tools, self.runtime.now())
         names = sorted({*self.runtime.queues.names(), *self.runtime.instances})
         return tuple(self._queue(self.runtime, name, around) for name in names)
+
+    async def pools(self) -> tuple[WarmPoolSnapshot, ...]:
+        """Return the pools of warm hooks that are open, sorted by name."""
+        warm = self.runtime.tools.warm if self.runtime is not None else None
+        return warm_pools(warm) if warm is not None else ()
 
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:
         """Return all nodes of the scheduler, sorted by name."""

@@ -6,6 +6,7 @@ from typing import Final
 from wharfinger.formats.exposition import Description, MetricKind
 from wharfinger.pools.interpreters.pool import InterpreterPool
 from wharfinger.pools.interpreters.warm_start import WarmStarts
+from wharfinger.runtime.inspection.warm_pools import named_pools
 
 Rows = Sequence[tuple[Sequence[str], float]]
 
@@ -33,7 +34,7 @@ WARM_METRICS: Final = (STARTS, WORKERS, WAITING, CLAIMS, DISPATCH, CLAIMED, REST
 
 def warm_families(starts: WarmStarts) -> Iterator[tuple[Description, Rows]]:
     """Yield all families with their present rows; pools of one program with different variables have numbered labels."""
-    pools = list(_named(starts.pools()))
+    pools = list(named_pools(starts.pools()))
     yield STARTS, [(("warm",), starts.warm), (("cold",), starts.cold)]
     snapshots = [(name, pool.snapshot()) for name, pool in pools]
     yield (
@@ -49,14 +50,6 @@ def warm_families(starts: WarmStarts) -> Iterator[tuple[Description, Rows]]:
     yield DISPATCH, [((name,), pool.metrics.dispatch_s.total) for name, pool in pools]
     yield CLAIMED, [((name,), pool.metrics.claim_s.total) for name, pool in pools]
     yield RESTARTS, [((name,), pool.restarts) for name, pool in pools]
-
-
-def _named(pools: Sequence[InterpreterPool]) -> Iterator[tuple[str, InterpreterPool]]:
-    seen: dict[str, int] = {}
-    for pool in pools:
-        program = pool.interpreter.program
-        seen[program] = number = seen.get(program, 0) + 1
-        yield (program if number == 1 else f"{program} #{number}"), pool
 
 
 def _outcomes(pool: InterpreterPool) -> Iterator[tuple[str, int]]:

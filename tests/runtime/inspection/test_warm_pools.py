@@ -1,0 +1,39 @@
+"""Snapshots of real pools of warm hooks."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from tests.pools.interpreters.warm import LIMITS, command_of, package, ready, until
+from tests.runtime.support.world import open_world
+from wharfinger.runtime.inspection.snapshots import RuntimeInspector
+from wharfinger.runtime.inspection.warm_pools import warm_pools
+
+
+async def test_pools_are_shown_with_their_workers_and_claims(tmp_path: Path) -> None:
+    script = package(tmp_path / "package", "pass")
+    first = command_of(script, tmp_path / "a")
+    other = replace(command_of(script, tmp_path / "b"), env={**first.env, "PYTHONUTF8": "1"})
+    async with ready(first, 2) as starts:
+        assert (await starts.run(first, LIMITS)).ok
+        assert (await starts.run(other, LIMITS)).ok
+        await until(lambda: len(starts.pools()) == 2 and all(pool.snapshot().ready == 2 for pool in starts.pools()))
+        one, two = warm_pools(starts)
+        assert (one.name, two.name) == (sys.executable, f"{sys.executable} #2")
+        assert {pool.state for pool in (one, two)} == {"serving"}
+        assert [(pool.size, pool.ready, pool.reserved, pool.waiting) for pool in (one, two)] == [(2, 2, 0, 0)] * 2
+        assert (one.started, two.started) == (1, 0)
+        starts.pools()[0].unfit = "it has no os.fork"
+        assert (warm_pools(starts)[0].state, warm_pools(starts)[0].problem) == ("unfit", "it has no os.fork")
+
+
+async def test_the_inspector_answers_with_the_daemons_pools(tmp_path: Path) -> None:
+    command = command_of(package(tmp_path / "package", "pass"), tmp_path / "run")
+    async with open_world(tmp_path) as world, ready(command, 2) as starts:
+        inspector = RuntimeInspector(cluster="here", started=world.runtime.now())
+        assert await inspector.pools() == ()
+        inspector.runtime = world.runtime
+        assert await inspector.pools() == ()
+        world.runtime.tools = replace(world.runtime.tools, warm=starts)
+        (pool,) = await inspector.pools()
+        assert pool.name == sys.executable

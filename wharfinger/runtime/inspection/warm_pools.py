@@ -1,0 +1,42 @@
+"""The pools of warm hooks as snapshots, and their names."""
+
+from collections.abc import Iterator, Sequence
+
+from wharfinger.pools.interpreters.pool import InterpreterPool
+from wharfinger.pools.interpreters.warm_start import WarmStarts
+from wharfinger.runtime.inspector import WarmPoolSnapshot
+
+
+def named_pools(pools: Sequence[InterpreterPool]) -> Iterator[tuple[str, InterpreterPool]]:
+    """Yield each pool with its name: the program, with a number if it is kept with different variables."""
+    seen: dict[str, int] = {}
+    for pool in pools:
+        program = pool.interpreter.program
+        seen[program] = number = seen.get(program, 0) + 1
+        yield (program if number == 1 else f"{program} #{number}"), pool
+
+
+def warm_pools(starts: WarmStarts) -> tuple[WarmPoolSnapshot, ...]:
+    """Return the open pools, sorted by name."""
+    return tuple(
+        _snapshot(name, pool) for name, pool in sorted(named_pools(starts.pools()), key=lambda named: named[0])
+    )
+
+
+def _snapshot(name: str, pool: InterpreterPool) -> WarmPoolSnapshot:
+    now, counters = pool.snapshot(), pool.metrics.counters
+    return WarmPoolSnapshot(
+        name=name,
+        state="unfit" if pool.unfit else "serving" if pool.serves else "starting",
+        size=pool.size,
+        ready=now.ready,
+        reserved=now.reserved,
+        waiting=now.waiting,
+        started=counters.succeeded,
+        conflicts=counters.conflicts,
+        failed=counters.failed,
+        expired=counters.expired,
+        refused=pool.metrics.refused,
+        restarts=pool.restarts,
+        problem=pool.unfit,
+    )
