@@ -345,7 +345,8 @@ def test_a_narrowed_schema_is_always_refused(made: JsonObject, data: st.DataObje
 def pruned(made: JsonObject, value: JsonValue) -> JsonValue:
     """What is left of a value; as the API server does it (structural schema, "pruning")."""
     if isinstance(value, list):
-        return [pruned(find_object(made, "items"), item) for item in value]
+        keeps_all = find(made, PRESERVE) is True and not find(made, "items")
+        return value if keeps_all else [pruned(find_object(made, "items"), item) for item in value]
     if not isinstance(value, dict) or (find(made, PRESERVE) is True and not find(made, "properties")):
         return value
     named, more = find_object(made, "properties"), find(made, "additionalProperties")
