@@ -1,7 +1,7 @@
 """The processor time of many packages: installed by a daemon with all of its children, and found again after a restart.
 
 The daemon and the control plane are processes of their own, so that each side's time is known. With ``--kubeconfig`` the daemon
-manages that cluster instead, in a namespace that is deleted at the end. What a restart must not do (write) ends the
+manages that cluster instead, in namespaces that are deleted at the end. What a restart must not do (write) ends the
 benchmark with an error.
 """
 
@@ -26,7 +26,7 @@ from wharfinger.cluster.api.connection import load_connection
 from wharfinger.cluster.api.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.watch.informer import open_informer
 from wharfinger.formats.json.value import JsonObject, find_str
-from wharfinger.kube.resource import ObjectKey, ResourceType, name_of
+from wharfinger.kube.resource import ObjectKey, ResourceType, name_of, namespace_of
 from wharfinger.runtime.resources.resources import APPLICATION
 
 FEW: Final = 40
@@ -37,9 +37,10 @@ PATIENCE_S: Final = 900
 QUIET_S: Final = 2.0
 """A daemon that used less than IDLE of the processor for so long is idle."""
 IDLE: Final = 0.03
-NAMESPACE: Final = ObjectKey(
-    ResourceType("", "v1", "Namespace", "namespaces", namespaced=False), "", "wharfinger-bench"
-)
+NAMESPACES: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
+NAMESPACE: Final = "wharfinger-bench"
+TOGETHER: Final = 20
+"""The number of packages in one namespace."""
 REPOSITORY: Final = "bench"
 KINDS: Final = (
     ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True),
@@ -76,7 +77,7 @@ class Bench:
 
 
 async def _measure(packages: int, engine: str = "") -> list[Ratio]:
-    async with _open_bench(engine) as bench:
+    async with _open_bench(packages, engine) as bench:
         with program(*bench.command) as daemon:
             await trio.to_thread.run_sync(daemon.wait_line, " ready: ")
             with _drained(daemon):
@@ -119,7 +120,7 @@ async def _measure(packages: int, engine: str = "") -> list[Ratio]:
 
 
 @asynccontextmanager
-async def _open_bench(engine: str) -> AsyncIterator[Bench]:
+async def _open_bench(packages: int, engine: str) -> AsyncIterator[Bench]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         service = SIX_OBJECTS["templates/service.yaml"].replace(
@@ -135,13 +136,24 @@ async def _open_bench(engine: str) -> AsyncIterator[Bench]:
             homes = {f"HELM_{what}_HOME": str(folder / "helm") for what in ("CACHE", "CONFIG", "DATA")}
             environment = {**os.environ, **homes, "KUBECONFIG": str(kubeconfig), "CHART": str(chart)}
             async with open_client(load_connection(kubeconfig)) as client:
-                metadata: JsonObject = {"name": NAMESPACE.name}
-                await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+                names = [NAMESPACE, *sorted({_namespace_of(number) for number in range(packages + 1)})]
+                for place in names:
+                    metadata: JsonObject = {"name": place}
+                    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
                 try:
                     yield Bench(folder, kubeconfig, client, environment, engine)
                 finally:
-                    with trio.CancelScope(shield=True, deadline=trio.current_time() + 30):
-                        await client.delete(NAMESPACE)
+                    with trio.CancelScope(shield=True, deadline=trio.current_time() + 60):
+                        for place in names:
+                            await client.delete(ObjectKey(NAMESPACES, "", place))
+
+
+def _namespace_of(number: int) -> str:
+    return f"{NAMESPACE}-{number // TOGETHER}"
+
+
+def _is_ours(key: ObjectKey) -> bool:
+    return key.namespace.startswith(f"{NAMESPACE}-")
 
 
 def _repository(folder: Path) -> JsonObject:
@@ -156,10 +168,10 @@ def _repository(folder: Path) -> JsonObject:
 async def _bring(client: HttpClusterClient, numbers: range) -> None:
     """Create Applications, and wait until they are Ready."""
     spec: JsonObject = {"packageName": "six", "packageVersion": "1.0.0", "packageRepositoryName": REPOSITORY}
-    waiting = {f"six-{number}" for number in numbers}
-    async with open_informer(client, APPLICATION, NAMESPACE.name) as informer:
-        for name in sorted(waiting):
-            metadata: JsonObject = {"name": name, "namespace": NAMESPACE.name}
+    waiting = {f"six-{number}": _namespace_of(number) for number in numbers}
+    async with open_informer(client, APPLICATION) as informer:
+        for name, namespace in sorted(waiting.items()):
+            metadata: JsonObject = {"name": name, "namespace": namespace}
             await client.create(
                 {"apiVersion": "wharfinger.dev/v1alpha1", "kind": "Application", "metadata": metadata, "spec": spec}
             )
@@ -168,17 +180,17 @@ async def _bring(client: HttpClusterClient, numbers: range) -> None:
                 for key in await changes.wait():
                     found = informer.get(key)
                     if found is not None and find_str(found, "status", "summary", "state") == "Ready":
-                        waiting.discard(key.name)
+                        waiting.pop(key.name, None)
 
 
 async def _remove(client: HttpClusterClient) -> None:
     """Delete all Applications, and wait until they are gone."""
-    async with open_informer(client, APPLICATION, NAMESPACE.name) as informer:
+    async with open_informer(client, APPLICATION) as informer:
         await informer.wait_synced()
         with trio.fail_after(PATIENCE_S), informer.changes() as changes:
-            for key in informer.objects():
+            for key in filter(_is_ours, informer.objects()):
                 await client.delete(key)
-            while informer.objects():
+            while any(map(_is_ours, informer.objects())):
                 await changes.wait()
 
 
@@ -186,8 +198,10 @@ async def _versions(client: HttpClusterClient) -> dict[ObjectKey, str]:
     """Return the resourceVersion of every object of ours: what changed since has another."""
     found: dict[ObjectKey, str] = {}
     for kind in (APPLICATION, *KINDS):
-        for obj in (await client.list(kind, NAMESPACE.name)).items:
-            found[ObjectKey(kind, NAMESPACE.name, name_of(obj))] = find_str(obj, "metadata", "resourceVersion")
+        for obj in (await client.list(kind)).items:
+            key = ObjectKey(kind, namespace_of(obj), name_of(obj))
+            if _is_ours(key):
+                found[key] = find_str(obj, "metadata", "resourceVersion")
     return found
 
 
@@ -246,7 +260,7 @@ def _helm(bench: Bench) -> float:
     before = _children()
     for number in range(INSTALLS):
         subprocess.run(
-            ["helm", "install", f"helm-{number}", bench.environment["CHART"], "--namespace", NAMESPACE.name],
+            ["helm", "install", f"helm-{number}", bench.environment["CHART"], "--namespace", NAMESPACE],
             env=bench.environment,
             check=True,
             stdout=subprocess.DEVNULL,

@@ -71,7 +71,7 @@ RETRY_FIRST_S: Final = 0.5
 RETRY_MAX_S: Final = 30.0
 STALLED_LOOK_S: Final = 60.0
 """The interval at which a parked package is checked; the runtime decides when to retry it."""
-VERIFY_S: Final = 10.0
+VERIFY_S: Final = 60.0
 """The time after a start in which no status is written for packages that were Ready and are still being verified."""
 SYNC_PATIENCE_S: Final = 5.0
 """The time without a first list after which the log says why."""
