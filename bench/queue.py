@@ -83,7 +83,7 @@ async def _measure_many() -> list[Ratio]:
             yardstick,
             lambda: _through_queues(_nothing),
             lambda: _through_channels(_nothing),
-            budget=2.5,
+            budget=3.5,
         ),
         await compare_async(
             "queue",

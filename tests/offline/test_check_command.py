@@ -40,6 +40,8 @@ def test_everything_that_is_wrong_has_its_place(tmp_path: Path) -> None:
     assert "pod.yaml:2: warning: Pod apps/lost: envFrom names ConfigMap apps/absent, which is not in the tree" in lines
     sarif = json.loads(cli("check", str(tree), "--output", "sarif", cache=tmp_path / "cache").stdout)
     assert len(sarif["runs"][0]["results"]) == len(lines) - 1
+    junit = cli("check", str(tree), "--output", "junit", cache=tmp_path / "cache").stdout
+    assert junit.count("<testcase ") == len(lines)
 
 
 @pytest.mark.slow

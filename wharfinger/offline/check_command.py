@@ -17,7 +17,7 @@ from wharfinger.offline.checking.references import dangling
 from wharfinger.offline.checking.server_rules import OpenServer, server_findings
 from wharfinger.offline.options import OptionError, add_options, add_path, read_options
 from wharfinger.offline.orchestrator.result import Result
-from wharfinger.offline.output.findings_text import findings_json, findings_sarif, findings_text
+from wharfinger.offline.output.findings_text import findings_json, findings_junit, findings_sarif, findings_text
 
 EXIT_FOUND: Final = 1
 EXIT_USAGE: Final = 2
@@ -33,7 +33,11 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
     parser.add_argument("--strict", action="store_true", help="warnings count as errors")
     parser.add_argument(
-        "-o", "--output", choices=("text", "json", "sarif"), default="text", help="text (default), json or sarif"
+        "-o",
+        "--output",
+        choices=("text", "json", "sarif", "junit"),
+        default="text",
+        help="text (default), json, sarif or junit",
     )
     add_options(parser)
     parser.set_defaults(handler=check)
@@ -54,6 +58,8 @@ def check(args: argparse.Namespace) -> int:
         text = findings_json(findings, objects)
     elif args.output == "sarif":
         text = findings_sarif(findings, wharfinger.__version__)
+    elif args.output == "junit":
+        text = findings_junit(findings, objects, strict=args.strict)
     else:
         text = printable(findings_text(findings, objects), allow="\n")
     sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))

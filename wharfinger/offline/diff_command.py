@@ -17,6 +17,7 @@ from wharfinger.offline.orchestrator.orchestrator import Config, Tools
 from wharfinger.offline.orchestrator.result import Result
 from wharfinger.offline.orchestrator.toolbox import open_tools
 from wharfinger.offline.output.comparison import compared
+from wharfinger.offline.output.diff_markdown import diff_markdown
 from wharfinger.offline.output.diff_text import diff_json, summary_lines, unified
 from wharfinger.offline.output.report import report_text
 from wharfinger.offline.sources.fetcher import SourceError
@@ -51,7 +52,11 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
         help="what to compare with: another folder in place of the root, or a revision of the path's git repository",
     )
     parser.add_argument(
-        "-o", "--output", choices=("unified", "json"), default="unified", help="unified (default) or json"
+        "-o",
+        "--output",
+        choices=("unified", "json", "markdown"),
+        default="unified",
+        help="unified (default), json, or markdown for a comment on a review",
     )
     add_options(parser)
     parser.set_defaults(handler=diff)
@@ -66,8 +71,12 @@ def diff(args: argparse.Namespace) -> int:
         tell(f"error: {error}")
         return EXIT_FAILED
     comparison = compared(sides.before, sides.after)
-    as_json = args.output == "json"
-    text = diff_json(comparison) if as_json else unified(comparison, coloured=sys.stdout.isatty())
+    if args.output == "json":
+        text = diff_json(comparison)
+    elif args.output == "markdown":
+        text = diff_markdown(comparison)
+    else:
+        text = unified(comparison, coloured=sys.stdout.isatty())
     sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
     sys.stdout.flush()
     tell(report_text(sides.after) + "".join(f"{line}\n" for line in summary_lines(comparison)))

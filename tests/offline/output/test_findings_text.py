@@ -1,9 +1,10 @@
 """Findings in their formats."""
 
 import json
+from xml.etree.ElementTree import fromstring
 
 from wharfinger.offline.checking.findings import Finding, Rule, Severity
-from wharfinger.offline.output.findings_text import findings_json, findings_sarif, findings_text
+from wharfinger.offline.output.findings_text import findings_json, findings_junit, findings_sarif, findings_text
 from wharfinger.offline.store.store import Place
 from wharfinger.runtime.fixpoint.model import Id
 
@@ -32,3 +33,17 @@ def test_sarif() -> None:
     assert "locations" not in results[2]
     known = {rule["id"] for rule in document["runs"][0]["tool"]["driver"]["rules"]}
     assert {each["ruleId"] for each in results} <= known
+
+
+def test_junit() -> None:
+    for strict, failed in ((False, 1), (True, 3)):
+        suite = fromstring(findings_junit(FINDINGS, 4, strict=strict))  # noqa: S314 - our own text
+        assert (suite.get("tests"), suite.get("failures")) == ("4", str(failed))
+        assert len(suite.findall("testcase")) == 4
+        assert len(suite.findall("testcase/failure")) == failed
+        first = suite.findall("testcase")[1]
+        assert (first.get("name"), first.get("file"), first.get("line")) == ("ConfigMap n/x", "a.yaml", "3")
+        failure = first.find("failure")
+        assert failure is not None
+        assert (failure.get("type"), failure.get("message")) == ("error", r"refused\x1b")
+    assert ' failures="0" ' in findings_junit((), 4, strict=True)

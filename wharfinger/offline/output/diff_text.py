@@ -18,7 +18,7 @@ _RESET = "\x1b[0m"
 
 def unified(comparison: Comparison, *, coloured: bool = False) -> str:
     """Return a unified diff for each object that differs; it contains nothing else that a terminal would obey."""
-    lines = (printable(line) for change in comparison.changes for line in _unified(change))
+    lines = (printable(line) for change in comparison.changes for line in unified_lines(change))
     return "".join(f"{_coloured(line) if coloured else line}\n" for line in lines)
 
 
@@ -59,7 +59,8 @@ def diff_json(comparison: Comparison) -> str:
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def _unified(change: ObjectChange) -> Iterator[str]:
+def unified_lines(change: ObjectChange) -> Iterator[str]:
+    """Yield the lines of a unified diff of one object, as they are: text from the tree may have control characters."""
     before, after = _lines(change.before), _lines(change.after)
     name = shown(change.id)
     old, new = (name if side is not None else "/dev/null" for side in (change.before, change.after))

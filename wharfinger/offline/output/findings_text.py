@@ -1,10 +1,12 @@
-"""Findings as text for people, as JSON, and as SARIF for code reviews."""
+"""Findings as text for people, as JSON, as SARIF for code reviews, and as JUnit's XML for CI systems."""
 
 import json
 from collections.abc import Sequence
 from typing import Final
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 from wharfinger.formats.json.value import JsonObject, JsonValue
+from wharfinger.formats.terminal_text import printable
 from wharfinger.offline.checking.findings import Finding, Rule, Severity
 from wharfinger.offline.store.identity import shown
 
@@ -45,6 +47,35 @@ def findings_sarif(findings: Sequence[Finding], version: str) -> str:
     driver: JsonObject = {"name": "wharfinger", "version": version, "rules": rules}
     run: JsonObject = {"tool": {"driver": driver}, "results": results}
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def findings_junit(findings: Sequence[Finding], objects: int, *, strict: bool) -> str:
+    """Return the findings as a JUnit report: a test case for each, failed if it counts, and one for everything else.
+
+    ``strict``: warnings count, too.
+    """
+    failures = [each for each in findings if strict or each.severity is Severity.ERROR]
+    numbers = {"tests": str(len(findings) + 1), "failures": str(len(failures)), "errors": "0"}
+    suite = Element("testsuite", {"name": "wharfinger check", **numbers})
+    SubElement(suite, "testcase", {"classname": "wharfinger.check", "name": f"{objects} objects checked"})
+    for each in findings:
+        suite.append(_case(each, is_failure=each in failures))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suite, encoding="unicode")}\n'
+
+
+def _case(finding: Finding, *, is_failure: bool) -> Element:
+    who = shown(finding.id) if finding.id is not None else "the tree"
+    made = Element("testcase", {"classname": f"wharfinger.check.{finding.rule.value}", "name": printable(who)})
+    if finding.place is not None:
+        made.set("file", printable(finding.place.file))
+        if finding.place.line:
+            made.set("line", str(finding.place.line))
+    if is_failure:
+        words = {"type": finding.severity.value, "message": printable(finding.message)}
+        SubElement(made, "failure", words).text = printable(str(finding))
+    else:
+        SubElement(made, "system-out").text = printable(str(finding))
+    return made
 
 
 def _result(finding: Finding) -> JsonObject:
