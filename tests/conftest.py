@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -36,14 +37,15 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every case of a sampled test but the first as slow."""
-    seen: set[tuple[Path, str]] = set()
+    """Mark the cases of sampled tests as slow: all but the first, or with ``sampled(n)`` all but every n-th."""
+    seen: Counter[tuple[Path, str]] = Counter()
     for item in items:
-        if isinstance(item, pytest.Function) and item.get_closest_marker("sampled"):
+        if isinstance(item, pytest.Function) and (marker := item.get_closest_marker("sampled")):
             test = (item.path, item.originalname)
-            if test in seen:
+            left_out = seen[test] % marker.args[0] if marker.args else seen[test]
+            if left_out:
                 item.add_marker(pytest.mark.slow)
-            seen.add(test)
+            seen[test] += 1
 
 
 def pytest_collection_finish() -> None:

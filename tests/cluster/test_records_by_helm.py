@@ -162,6 +162,7 @@ async def bench(folder: Path) -> AsyncIterator[Bench]:
         yield at
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("helm", HELMS)
 async def test_helm_shows_everything(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
@@ -182,6 +183,7 @@ async def test_helm_shows_everything(helm: str, tmp_path: Path) -> None:
         assert at.told == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("helm", HELMS)
 async def test_what_a_user_does_is_told(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:
@@ -305,6 +307,7 @@ async def test_helm_can_do_everything_while_the_manifest_fits(helm: str, tmp_pat
         assert await at.chunks() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("helm", HELMS)
 async def test_an_uninstall_of_a_large_record_that_skips_hooks_leaves_the_objects(helm: str, tmp_path: Path) -> None:
     async with bench(tmp_path) as at:

@@ -157,6 +157,7 @@ def endings() -> dict[str, Ending]:
     return {}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fault", list(Fault))
 @pytest.mark.parametrize("operation", OPERATIONS)
 @plainly

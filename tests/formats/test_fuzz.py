@@ -13,6 +13,7 @@ from tests.scale import scaled
 pytestmark = pytest.mark.unmeasured
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_input_breaks_a_reader(target: str) -> None:
     """The only exception a reader may raise is FormatError; it may not crash, hang, or eat memory."""

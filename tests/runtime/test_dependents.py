@@ -107,6 +107,7 @@ async def test_a_version_that_would_break_others_is_refused_with_all_that_comes_
         assert await data(world, "database") == ("2.0.0", "new")
 
 
+@pytest.mark.slow
 async def test_who_needs_what_changes_is_explained_before_who_needs_those(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -128,6 +129,7 @@ async def test_what_is_taken_back_is_as_if_it_had_never_been_asked_for(tmp_path:
         assert world.runtime.instances["database"].begun == before
 
 
+@pytest.mark.slow
 async def test_a_version_that_falls_into_an_excluded_range_is_refused(tmp_path: Path) -> None:
     none_of = "noneOf: [{name: old, modules: [{name: database, constraint: '>=2.0'}]}]"
     async with open_world(tmp_path) as world:
@@ -143,6 +145,7 @@ async def test_a_version_that_falls_into_an_excluded_range_is_refused(tmp_path: 
         await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_the_last_member_of_a_group_stays_until_another_one_is_there(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -157,6 +160,7 @@ async def test_the_last_member_of_a_group_stays_until_another_one_is_there(tmp_p
         await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_of_two_members_that_are_to_go_the_first_may_and_the_other_stays(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -264,6 +268,7 @@ async def test_packages_that_would_need_each_other_go_together(tmp_path: Path) -
         await world.until_gone("", "eggs")
 
 
+@pytest.mark.slow
 async def test_members_of_each_others_groups_go_together(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.repository()
@@ -292,6 +297,7 @@ async def test_a_suspended_dependent_counts_and_one_that_is_off_does_not(tmp_pat
         await world.until_gone("", "database")
 
 
+@pytest.mark.slow
 async def test_who_waits_first_goes_on_first(tmp_path: Path) -> None:
     """A chain whose end stays: each says so, and all go once it goes."""
     async with open_world(tmp_path) as world:
@@ -341,6 +347,7 @@ async def test_a_version_that_is_none_cannot_be_compared_and_passes(tmp_path: Pa
         await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_a_suspended_package_adopts_what_it_will_not_act_on(tmp_path: Path) -> None:
     """Its version changes when it is resumed, and is judged then."""
     async with open_world(tmp_path) as world:

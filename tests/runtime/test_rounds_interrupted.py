@@ -127,6 +127,7 @@ async def test_who_had_not_been_run_with_the_new_values_is_after_a_restart(tmp_p
             assert await colour(world, "alpha") == "red"
 
 
+@pytest.mark.slow
 async def test_a_switch_in_a_round_is_no_reason_for_another(tmp_path: Path) -> None:
     """Who is on is looked at when the beforeAll hooks are through."""
     flag = f'[ "$colour" != red ] || {add("/gammaEnabled", "true")}'
@@ -141,6 +142,7 @@ async def test_a_switch_in_a_round_is_no_reason_for_another(tmp_path: Path) -> N
         await notes.tell("all beforeAll red", "gamma beforeHelm red", "all afterAll red")
 
 
+@pytest.mark.slow
 async def test_afterall_hooks_that_switch_without_end_are_named(tmp_path: Path) -> None:
     flips = (
         f"n=$(cat {tmp_path}/n 2>/dev/null || true); echo x$n >{tmp_path}/n; {add('/gammaEnabled', '$((${#n} % 2))')}"
@@ -153,6 +155,7 @@ async def test_afterall_hooks_that_switch_without_end_are_named(tmp_path: Path) 
         await notes.tell(*["all afterAll -"] * 6)
 
 
+@pytest.mark.slow
 async def test_who_is_suspended_does_not_end_a_round(tmp_path: Path) -> None:
     """Nothing is done for it, so it is through at once; the others are not."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
@@ -181,6 +184,7 @@ async def failing_at_the_end(folder: Path) -> AsyncIterator[Notes]:
         yield notes
 
 
+@pytest.mark.slow
 async def test_a_new_version_mends_an_afterall_hook(tmp_path: Path) -> None:
     """What is brought does not wait for what it is to mend."""
     global_hooks(tmp_path, "mended", all=hook(tmp_path, "mended", config(*AROUND)))
@@ -206,6 +210,7 @@ async def test_global_hooks_are_removed_although_one_fails(tmp_path: Path) -> No
         await notes.rest()
 
 
+@pytest.mark.slow
 async def test_an_afterall_hook_that_fails_gives_way_to_what_came_meanwhile(tmp_path: Path) -> None:
     """Settings that it needs came while it ran; it is not tried with the old ones until the end of days."""
     waits = f'until [ -e {tmp_path}/go ]; do sleep 0.01; done; [ "$colour" == red ]'
@@ -228,6 +233,7 @@ async def test_an_afterall_hook_that_fails_gives_way_to_what_came_meanwhile(tmp_
         )
 
 
+@pytest.mark.slow
 async def test_afterall_hooks_that_wait_for_who_goes_give_way(tmp_path: Path) -> None:
     """An uninstallation may take long; settings that come meanwhile are not held up by it."""
     waits = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done"

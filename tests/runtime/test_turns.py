@@ -103,6 +103,7 @@ async def attempted(world: World, folder: Path, number: int) -> None:
     )
 
 
+@pytest.mark.slow
 async def test_a_hiccup_holds_a_tier_and_what_is_down_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does who waits for what is down; and it is its turn as soon as that is up."""
     monkeypatch.setattr("wharfinger.runtime.core.service.BackoffPolicy", AT_ONCE)
@@ -215,6 +216,7 @@ async def test_what_is_suspended_in_mid_run_is_there_for_others(tmp_path: Path) 
         await world.until_state("prod", "shop", "Ready")
 
 
+@pytest.mark.slow
 async def test_what_is_suspended_in_its_first_run_is_there_for_no_one(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await base_that_runs(world, tmp_path)
@@ -249,6 +251,7 @@ async def missed(world: World, *, enabled: bool) -> None:
     await until_true(lambda: world.runtime.scheduler.unwanted("mid") is not enabled)
 
 
+@pytest.mark.slow
 async def test_what_only_lacks_something_when_it_is_resumed_is_not_deleted(tmp_path: Path) -> None:
     """Though it was not wanted for a while, and what it lacks was away all that time: never was it on in between."""
     async with open_world(tmp_path) as world:
@@ -328,6 +331,7 @@ async def serves(world: World, before: list[tuple[object, ...]]) -> None:
     assert graph(world) == before
 
 
+@pytest.mark.slow
 async def test_a_wish_that_closes_a_cycle_leaves_the_graph_as_it_was_also_when_it_is_tried_again(
     tmp_path: Path,
 ) -> None:

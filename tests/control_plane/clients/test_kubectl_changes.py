@@ -58,6 +58,7 @@ def test_patches(kind: str, patch: str, plane: Served) -> None:
     assert again == "configmap/settings patched (no change)\n"
 
 
+@pytest.mark.slow
 def test_labels_and_annotations(plane: Served) -> None:
     assert "already has a value" in plane.refused("kubectl", "label", "configmap", "settings", "tier=back")
     plane.run("kubectl", "label", "configmap", "settings", "tier=back", "--overwrite")
@@ -67,6 +68,7 @@ def test_labels_and_annotations(plane: Served) -> None:
     assert (find(metadata, "labels"), find(metadata, "annotations", "note")) == (None, "x")
 
 
+@pytest.mark.slow
 def test_what_would_be(plane: Served, tmp_path: Path) -> None:
     changed = tmp_path / "changed.json"
     changed.write_text(json.dumps({**SETTINGS, "data": {"color": "green"}}))
@@ -77,6 +79,7 @@ def test_what_would_be(plane: Served, tmp_path: Path) -> None:
     assert plane.refused("kubectl", "diff", "-f", str(changed)) == ""
 
 
+@pytest.mark.slow
 def test_a_kustomization(plane: Served, tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("namePrefix: my-\nresources: [settings.json]\n")
     assert plane.run("kubectl", "apply", "-k", str(tmp_path)) == "configmap/my-settings created\n"

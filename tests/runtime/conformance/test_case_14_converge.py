@@ -133,6 +133,7 @@ async def test_the_start(tmp_path: Path) -> None:
             await notes.world.until_state("", name, "Disabled")
 
 
+@pytest.mark.slow
 async def test_a_change_of_global_settings(tmp_path: Path) -> None:
     """Everything again, with the new values; nobody is started again."""
     async with converged(tmp_path) as notes:
@@ -143,6 +144,7 @@ async def test_a_change_of_global_settings(tmp_path: Path) -> None:
         assert await of_alpha(notes, "colour") == "red"
 
 
+@pytest.mark.slow
 async def test_a_change_of_a_modules_settings(tmp_path: Path) -> None:
     """That module alone."""
     async with converged(tmp_path) as notes:
@@ -151,6 +153,7 @@ async def test_a_change_of_a_modules_settings(tmp_path: Path) -> None:
         assert await of_alpha(notes, "size") == "2"
 
 
+@pytest.mark.slow
 async def test_an_afterhelm_hook_that_changes_values(tmp_path: Path) -> None:
     """What it made of them is brought to the cluster at once; beforeHelm hooks, which the peer runs again, are not."""
     async with converged(tmp_path) as notes:
@@ -159,6 +162,7 @@ async def test_an_afterhelm_hook_that_changes_values(tmp_path: Path) -> None:
         assert await of_alpha(notes, "more") == "3"
 
 
+@pytest.mark.slow
 async def test_events_of_a_modules_hook(tmp_path: Path) -> None:
     """Where they changed its values, that module is run again, alone; where they did not, nobody is."""
     async with converged(tmp_path) as notes:
@@ -172,6 +176,7 @@ async def test_events_of_a_modules_hook(tmp_path: Path) -> None:
         await notes.tell("alpha alpha-tick:Schedule grey")
 
 
+@pytest.mark.slow
 async def test_events_of_a_global_hook(tmp_path: Path) -> None:
     """Where they changed the global values, a round begins; where they did not, nothing does."""
     async with converged(tmp_path) as notes:
@@ -191,6 +196,7 @@ async def test_events_of_a_global_hook(tmp_path: Path) -> None:
         assert await of_alpha(notes, "colour") == "blue"
 
 
+@pytest.mark.slow
 async def test_a_global_hook_switches_modules(tmp_path: Path) -> None:
     """A round begins, in which only they have something to do. What the ConfigMap says of beta counts more."""
     async with converged(tmp_path) as notes:

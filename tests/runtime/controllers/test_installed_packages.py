@@ -44,6 +44,7 @@ def is_run(world: World, name: str) -> bool:
     return instance is not None and instance.verified
 
 
+@pytest.mark.slow
 async def test_a_removal_that_was_held_stays_held_and_the_package_goes_on(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -61,6 +62,7 @@ async def test_a_removal_that_was_held_stays_held_and_the_package_goes_on(tmp_pa
             assert went(tmp_path) == ["going-shop", "gone-shop", "going-database", "gone-database"]
 
 
+@pytest.mark.slow
 async def test_a_version_that_was_refused_stays_refused_and_rests_as_its_settings_are_not_known(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -120,6 +122,7 @@ def held_up(folder: Path, name: str = "held") -> str:
     return f'if [ -p "{folder}/{name}" ]; then read -r _ <"{folder}/{name}"; fi'
 
 
+@pytest.mark.slow
 async def test_nothing_is_removed_while_it_is_not_known_who_needs_it(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -157,6 +160,7 @@ async def test_nothing_is_removed_while_it_is_not_known_who_needs_it(tmp_path: P
             os.close(gate)
 
 
+@pytest.mark.slow
 async def test_what_is_not_known_yet_is_named_as_it_becomes_known(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -183,6 +187,7 @@ async def test_what_is_not_known_yet_is_named_as_it_becomes_known(tmp_path: Path
                 os.close(gate)
 
 
+@pytest.mark.slow
 async def test_a_suspension_in_the_same_edit_as_what_is_refused_is_adopted(tmp_path: Path) -> None:
     """It breaks nobody; also by a process that finds both."""
     async with open_ground(tmp_path) as ground:
@@ -332,6 +337,7 @@ async def test_a_resource_that_cannot_be_acted_on_protects_what_is_installed_for
             await world.until_gone("", "database")
 
 
+@pytest.mark.slow
 async def test_a_module_that_is_to_move_protects_from_where_it_is(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -350,6 +356,7 @@ async def test_a_module_that_is_to_move_protects_from_where_it_is(tmp_path: Path
             assert world.runtime.scheduler.enabled("house")
 
 
+@pytest.mark.slow
 async def test_a_dependent_that_is_suspended_is_known_as_soon_as_it_is_read(tmp_path: Path) -> None:
     """Reading it changes nothing in its status; what waited for it to be known is judged all the same."""
     async with open_ground(tmp_path) as ground:

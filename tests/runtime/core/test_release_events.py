@@ -318,6 +318,7 @@ def fight(name: str) -> Fight:
     return Fight(SHOP_ID, (name,), 0.0, 5, 15.0)
 
 
+@pytest.mark.slow
 async def test_fights_are_named_up_to_a_few_and_one_that_was_told_too_early_is_told_again(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         keeping, runtime, instance = world.runtime.keeping, world.runtime, instance_of(world)
@@ -389,6 +390,7 @@ async def test_what_breaks_down_is_told_until_it_is_back(tmp_path: Path) -> None
             assert find_str(world.condition(up, "Scaled"), "status") == "True"
 
 
+@pytest.mark.slow
 async def test_what_breaks_down_while_no_daemon_runs_is_told_by_the_next(tmp_path: Path) -> None:
     """What an earlier process left Ready is not Ready for ever: nothing ends the wait for it."""
     async with open_ground(tmp_path) as plain:
@@ -426,6 +428,7 @@ async def test_a_deployment_that_is_scaled_leaves_its_package_ready(tmp_path: Pa
         assert seen[-1] == ("Ready", "True", "False", "version 1.0.0 is installed and ready")
 
 
+@pytest.mark.slow
 async def test_what_breaks_down_before_it_was_judged_is_told_when_it_is(tmp_path: Path) -> None:
     """A wait that is over, and a hook that still has a say: what happened between must not be lost."""
     async with open_thing(tmp_path) as world:
@@ -478,6 +481,7 @@ async def test_a_users_revision_is_told_and_left_until_something_else_is_asked_f
         await world.until_object(SHOP, lambda obj: find_str(obj, "data", "text") == "ours")
 
 
+@pytest.mark.slow
 async def test_a_forced_look_takes_back_what_a_user_did(tmp_path: Path) -> None:
     async with open_shop(tmp_path) as world:
         await persons_revision(world, 2)
@@ -489,6 +493,7 @@ async def test_a_forced_look_takes_back_what_a_user_did(tmp_path: Path) -> None:
         await world.until("prod", "shop", lambda obj: find(obj, "status", "warnings") is None)
 
 
+@pytest.mark.slow
 async def test_what_is_taken_away_has_no_warnings_left(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

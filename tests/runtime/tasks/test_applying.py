@@ -172,6 +172,7 @@ async def test_a_chart_that_looks_into_the_cluster_is_rendered_each_time(tmp_pat
 # -- people
 
 
+@pytest.mark.slow
 async def test_a_users_revision_is_left_alone_also_over_a_restart(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         async with ground.open_world() as world:
@@ -309,6 +310,7 @@ async def test_a_module_that_is_switched_off_leaves_what_its_policy_says_and_tak
         assert await left(world, SYSTEM_NAMESPACE, "web") == {"web", "kept", "data"}
 
 
+@pytest.mark.slow
 async def test_another_policy_counts_while_the_removal_waits(tmp_path: Path) -> None:
     """An object that does not go holds the removal; whoever wants it over lets the rest stay."""
     stuck = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stuck, finalizers: [example.com/held]}\n"
