@@ -72,9 +72,9 @@ PLANTED = [
         id="layering-violation",
     ),
     pytest.param(
-        append("wharfinger/debug/printing/table.py", "\nimport wharfinger.runtime.daemon.daemon\n"),
+        append("wharfinger/debug/printing/node.py", "\nimport wharfinger.runtime.daemon.daemon\n"),
         IMPORT_CONTRACT,
-        "wharfinger.debug.printing.table -> wharfinger.runtime.daemon.daemon",
+        "wharfinger.debug.printing.node -> wharfinger.runtime.daemon.daemon",
         id="debug-sees-the-runtime",
     ),
     pytest.param(

@@ -78,6 +78,12 @@ COMMANDS: Final = (
     Command(
         "check", "offline", "check a tree by the rules of an API server, without a cluster", module="check_command"
     ),
+    Command(
+        "tree",
+        "offline",
+        "list what a folder of manifests builds, or draw it, without a cluster",
+        module="tree_command",
+    ),
     Command("cache", "offline", "show or clean up the cache of build, diff and check", module="cache_command"),
     Command("control-plane", "control_plane", "serve an embedded Kubernetes control plane on loopback"),
     Command("package", "packages", "check and lint packages, push them to a registry, inspect them there"),

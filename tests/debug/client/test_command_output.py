@@ -15,7 +15,7 @@ from wharfinger.debug.client.command_output import (
     scheduler_text,
 )
 from wharfinger.debug.encoding.package import package_to_json
-from wharfinger.debug.printing.text import width as columns_of
+from wharfinger.formats.text_width import width as columns_of
 from wharfinger.runtime.inspector import PackageSnapshot, TaskSnapshot
 
 

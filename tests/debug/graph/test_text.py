@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.debug.support.graph_samples import GRAPH, GRAPHS
 from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState, around
 from wharfinger.debug.graph.text import ASCII, UNICODE, Branches, graph_to_text
-from wharfinger.debug.printing.text import width
 from wharfinger.formats.terminal_text import is_safe, printable
+from wharfinger.formats.text_width import width
 
 
 def test_a_list_by_tiers() -> None:

@@ -21,7 +21,6 @@ from wharfinger.debug.encoding.package import package_from_json, packages_from_j
 from wharfinger.debug.encoding.records import record_from_json
 from wharfinger.debug.encoding.statistics import statistics_from_json
 from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
-from wharfinger.debug.printing.text import shorten
 from wharfinger.debug.server.routes import (
     HOOK_METRICS,
     MAX_SETTINGS,
@@ -37,6 +36,7 @@ from wharfinger.debug.server.routes import (
 )
 from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, encode_json
 from wharfinger.formats.terminal_text import printable
+from wharfinger.formats.text_width import shorten
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
     ExplanationSnapshot,

@@ -20,9 +20,9 @@ from wharfinger.debug.printing.explanation import explanation_lines
 from wharfinger.debug.printing.node import node_lines
 from wharfinger.debug.printing.output import OUTPUT_FORMATS, OutputFormat, render
 from wharfinger.debug.printing.statistics import statistics_lines
-from wharfinger.debug.printing.table import layout
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.terminal_text import printable
+from wharfinger.formats.text_table import layout
 from wharfinger.runtime.inspector import (
     Inspector,
     InvalidSettings,

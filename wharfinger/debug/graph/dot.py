@@ -1,9 +1,4 @@
-r"""The graph of packages in Graphviz' DOT language.
-
-Pure. Names are untrusted. A quoted string in DOT has one escape (``\"``) and passes backslashes on to the reader of the
-string. A label has escapes of its own (``\N`` is the node's name) and also HTML entities. Therefore control characters are
-made visible, backslashes are doubled, and ``&`` is written as an entity. Other characters are kept: Graphviz reads its input
-as UTF-8, and it knows only the lower numeric entities.
+"""The graph of packages in Graphviz' DOT language. Pure. Names are untrusted.
 
 An edge points at the named package and is drawn from right to left, so packages that start first are on the left.
 """
@@ -13,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState
-from wharfinger.formats.terminal_text import printable
+from wharfinger.formats.graph_labels import dot_label
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _STATES: Final = {
@@ -61,18 +56,15 @@ def _identity(name: str, number: int) -> str:
 
 
 def _node(node: GraphNode, *, focus: bool) -> str:
-    tooltip = _text("; ".join((node.caption, *node.waits_for, *([node.message] if node.message else []))))
+    tooltip = dot_label("; ".join((node.caption, *node.waits_for, *([node.message] if node.message else []))))
     bold = ", penwidth=3" if focus else ""
-    return f'label="{_text(node.name)}\\n{_text(node.caption)}", tooltip="{tooltip}", {_STATES[node.state]}{bold}'
+    return (
+        f'label="{dot_label(node.name)}\\n{dot_label(node.caption)}", tooltip="{tooltip}", {_STATES[node.state]}{bold}'
+    )
 
 
 def _edge(edge: GraphEdge) -> str:
     kind = edge.kind.value.replace("-", " ")
     label = f"{kind} {edge.label}" if edge.group else edge.label
     held = ', color="#b3261e", penwidth=2' if edge.waited_for else ""
-    return f'label="{_text(label)}", tooltip="{kind}", {_KINDS[edge.kind]}{held}'
-
-
-def _text(text: str) -> str:
-    """Escape a text for the quotes of a label."""
-    return printable(text).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
+    return f'label="{dot_label(label)}", tooltip="{kind}", {_KINDS[edge.kind]}{held}'

@@ -1,20 +1,18 @@
 """The graph of packages as a Mermaid flowchart, for pages that render those.
 
 Pure, and in ASCII. Names are untrusted and must not become syntax. Identifiers are generated (``n0``, ``n1`` …), so no name
-can be a reserved word such as ``end``. Labels are quoted, and every character in them that Mermaid could misread is written
-as one of Mermaid's own entities (``#35;``).
+can be a reserved word such as ``end``. Labels are quoted and escaped.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
 from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, NodeState
-from wharfinger.formats.terminal_text import printable
+from wharfinger.formats.graph_labels import mermaid_label
 
 MAX_EDGES: Final = 500
 MAX_CHARACTERS: Final = 50_000
 """The limits of Mermaid's default settings (``maxEdges``, ``maxTextSize``)."""
-_HARMLESS: Final = frozenset(" ,-./:=+_")
 _CLASSES: Final = {
     NodeState.ACTIVE: "fill:#d8f0dc,stroke:#1a7f37",
     NodeState.DEGRADED: "fill:#fdecc8,stroke:#9a6700,stroke-width:3px",
@@ -58,10 +56,10 @@ def _lines(graph: Graph) -> Iterator[str]:
     yield "flowchart RL"
     for node in graph.nodes:
         opening, closing = _BRACKETS.get(node.state, ("[", "]"))
-        label = f"{_text(node.name)}<br/>{_text(node.caption)}"
+        label = f"{mermaid_label(node.name)}<br/>{mermaid_label(node.caption)}"
         yield f'  {ids[node.name]}{opening}"{label}"{closing}:::{_class(node.state)}'
     for edge in graph.edges:
-        yield f'  {ids[edge.source]} {_ARROWS[edge.kind]}|"{_text(_label(edge))}"| {ids[edge.target]}'
+        yield f'  {ids[edge.source]} {_ARROWS[edge.kind]}|"{mermaid_label(_label(edge))}"| {ids[edge.target]}'
     for number, edge in enumerate(graph.edges):
         if edge.waited_for:
             yield f"  linkStyle {number} stroke:#b3261e,stroke-width:3px"
@@ -80,11 +78,3 @@ def _label(edge: GraphEdge) -> str:
 
 def _class(state: NodeState) -> str:
     return state.value.replace(" ", "")
-
-
-def _text(text: str) -> str:
-    """Escape a text for the quotes of a label: keep letters, digits and harmless characters, write all others as entities."""
-    return "".join(
-        character if character in _HARMLESS or (character.isascii() and character.isalnum()) else f"#{ord(character)};"
-        for character in printable(text)
-    )

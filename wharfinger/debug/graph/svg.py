@@ -17,8 +17,8 @@ from wharfinger.debug.graph.layout import Box, Layout, Point, Size, lay_out
 from wharfinger.debug.graph.look import HEADS, SHIFTS, SIGNS, class_of, style_lines
 from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState
 from wharfinger.debug.printing.node import moment_text
-from wharfinger.debug.printing.text import shorten, width
 from wharfinger.formats.terminal_text import printable
+from wharfinger.formats.text_width import shorten, width
 
 _LETTER: Final = 7.4
 """The greatest width of a letter in pixels, in the fonts of the style sheet."""

@@ -10,8 +10,8 @@ from typing import Final
 
 from wharfinger.debug.graph.model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState
 from wharfinger.debug.printing.node import moment_text
-from wharfinger.debug.printing.text import width
 from wharfinger.formats.terminal_text import printable
+from wharfinger.formats.text_width import width
 
 _LEAST_COLUMNS: Final = 30
 """The width below which nothing is wrapped here, because the terminal wraps anyway."""

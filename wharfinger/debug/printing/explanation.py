@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from wharfinger.debug.fields import duration
-from wharfinger.debug.printing.text import width
 from wharfinger.formats.terminal_text import printable
+from wharfinger.formats.text_width import width
 from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot
 
 _GAP: Final = "  "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from wharfinger.debug.printing.table import layout
+from wharfinger.formats.text_table import layout
 from wharfinger.runtime.inspector import LackSnapshot, NodeSnapshot
 
 # WAITS-FOR is last because only this column may be long, and only the last column is cut to fit a terminal.

@@ -6,7 +6,7 @@ workers.
 
 from collections.abc import Iterator
 
-from wharfinger.debug.printing.table import layout
+from wharfinger.formats.text_table import layout
 from wharfinger.kube.times import format_exact_time
 from wharfinger.runtime.inspector import StatisticsSnapshot, StoreSnapshot
 

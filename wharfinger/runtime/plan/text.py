@@ -16,6 +16,7 @@ from typing import Final
 
 from wharfinger.formats.json.value import JsonObject
 from wharfinger.formats.listing import listed
+from wharfinger.formats.text_table import layout
 from wharfinger.formats.yaml.writer import write_yaml
 from wharfinger.runtime.inspector import ExplanationSnapshot
 from wharfinger.runtime.plan.plan import Plan, PlannedPackage, PlanState
@@ -23,7 +24,6 @@ from wharfinger.runtime.scheduler.rules import Facts
 
 _HEADER: Final = ("TURN", "TIER", "NAME", "KIND", "PACKAGE", "VERSION", "STATE", "AFTER")
 _NONE: Final = "-"
-_GAP: Final = "   "
 _MOST_AFTER: Final = 5
 _WOULD: Final = {
     PlanState.BLOCKED: "would not be on",
@@ -56,9 +56,7 @@ def plan_yaml(plan: Plan, facts: Facts) -> str:
 
 
 def _table(packages: Sequence[PlannedPackage]) -> list[str]:
-    rows = [_HEADER, *(_row(each) for each in packages)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
-    return [_GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return layout(_HEADER, [_row(each) for each in packages], None)
 
 
 def _row(package: PlannedPackage) -> tuple[str, ...]:

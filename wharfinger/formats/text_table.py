@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from wharfinger.debug.printing.text import shorten, width
 from wharfinger.formats.terminal_text import printable
+from wharfinger.formats.text_width import shorten, width
 
 _GAP: Final = "   "
 _LEAST_LAST_COLUMN: Final = 20

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.debug.support.samples import HOSTILE
-from wharfinger.debug.printing.table import layout
-from wharfinger.debug.printing.text import width
 from wharfinger.formats.terminal_text import is_safe
+from wharfinger.formats.text_table import layout
+from wharfinger.formats.text_width import width
 
 HEADER = ("NAME", "STATE", "MESSAGE")
 

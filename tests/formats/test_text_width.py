@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.debug.support.samples import HOSTILE
-from wharfinger.debug.printing.text import shorten, width
 from wharfinger.formats.terminal_text import is_safe, printable
+from wharfinger.formats.text_width import shorten, width
 
 
 @pytest.mark.parametrize(

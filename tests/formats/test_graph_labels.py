@@ -1,0 +1,18 @@
+"""Untrusted text in labels of graphs."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.formats.graph_labels import dot_label, mermaid_label
+
+
+def test_what_a_reader_would_misread_is_escaped() -> None:
+    assert dot_label('a "b" \\N &lt; c') == 'a \\"b\\" \\\\N &amp;lt; c'
+    assert mermaid_label('end["x"]; #1') == "end#91;#34;x#34;#93;#59; #35;1"
+
+
+@given(st.text())
+def test_no_text_ends_its_label(text: str) -> None:
+    escaped = dot_label(text)
+    assert '"' not in escaped.replace("\\\\", "").replace('\\"', "")
+    assert not set(mermaid_label(text)) & set('"[](){}<>|\n')

@@ -1,0 +1,43 @@
+"""``wharfinger tree`` as a user runs it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.offline.support import FLEET, cli, config_map, kustomization, write_tree
+from tests.programs import ROOT
+
+
+@pytest.mark.slow
+def test_the_sample_tree(tmp_path: Path) -> None:
+    path = str(FLEET / "clusters" / "production")
+    done = cli("tree", path, "--packages", str(ROOT / "examples"), "-o", "json", cache=tmp_path)
+    assert done.returncode == 0, done.stderr
+    nodes = json.loads(done.stdout)["nodes"]
+    assert sum(node["state"] == "built" for node in nodes) == 14
+    apps = next(node for node in nodes if node["name"] == "apps" and node["kind"] == "Kustomization")
+    assert apps["file"] == "clusters/production/apps.yaml"
+    assert "Kustomization flux-system/monitoring" in apps["dependsOn"]
+
+
+def test_what_is_wrong_is_in_the_list_and_in_the_exit_code(tmp_path: Path) -> None:
+    files = {
+        "ks.yaml": kustomization("a", "./a") + "---\n" + kustomization("b", "./b", depends=("absent",)),
+        "a/map.yaml": config_map("one"),
+    }
+    tree = write_tree(tmp_path / "tree", files)
+    done = cli("tree", str(tree), cache=tmp_path / "cache")
+    assert done.returncode == 1
+    rows = [line.split()[:5] for line in done.stdout.splitlines()]
+    assert ["Kustomization", "flux-system", "a", "built", "1"] in rows
+    assert ["Kustomization", "flux-system", "b", "failed", "0"] in rows
+    assert "error: ks.yaml:" in done.stderr
+    graph = cli("tree", str(tree), "-o", "mermaid", cache=tmp_path / "cache")
+    assert graph.stdout.startswith("flowchart RL\n")
+
+
+def test_a_path_that_cannot_be_read(tmp_path: Path) -> None:
+    done = cli("tree", str(tmp_path / "absent"), cache=tmp_path / "cache")
+    assert done.returncode == 2
+    assert "does not exist" in done.stderr

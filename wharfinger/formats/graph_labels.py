@@ -1,0 +1,26 @@
+r"""Untrusted text in the labels of graphs, in Graphviz' DOT language and in Mermaid. Pure.
+
+A quoted string in DOT has one escape (``\"``) and passes backslashes on to the reader of the string. A label has escapes of
+its own (``\N`` is the node's name) and also HTML entities. Therefore control characters are made visible, backslashes are
+doubled, and ``&`` is written as an entity. Other characters are kept: Graphviz reads its input as UTF-8, and it knows only
+the lower numeric entities. In Mermaid every character that could be misread is written as one of its own entities (``#35;``).
+"""
+
+from typing import Final
+
+from wharfinger.formats.terminal_text import printable
+
+_HARMLESS: Final = frozenset(" ,-./:=+_")
+
+
+def dot_label(text: str) -> str:
+    """Escape a text for the quotes of a label in DOT."""
+    return printable(text).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
+
+
+def mermaid_label(text: str) -> str:
+    """Escape a text for the quotes of a label in Mermaid: all but letters, digits and harmless characters are entities."""
+    return "".join(
+        character if character in _HARMLESS or (character.isascii() and character.isalnum()) else f"#{ord(character)};"
+        for character in printable(text)
+    )

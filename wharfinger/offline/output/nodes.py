@@ -1,0 +1,94 @@
+"""The nodes of a tree after a build: what became of each, what made it, and what it depends on. Pure.
+
+A node is an object that is built: a source, a Kustomization, a release, a package. Objects that are only printed are no nodes;
+they appear as dependencies where a node reads them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from wharfinger.offline.controllers.package import MODULES
+from wharfinger.offline.orchestrator.collect import FILES
+from wharfinger.offline.orchestrator.result import Result
+from wharfinger.offline.store.store import Place
+from wharfinger.runtime.fixpoint.model import Id
+
+
+class NodeState(StrEnum):
+    """The state of a node after a build, or of something that a node depends on."""
+
+    BUILT = "built"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+    """It failed because something that it needs failed or does not exist."""
+    SKIPPED = "skipped"
+    ORPHAN = "orphan"
+    """A file declares it, and nothing builds that file."""
+    DATA = "data"
+    """It is not built, but read: a ConfigMap, a Secret."""
+    ABSENT = "absent"
+    """A node depends on it, and it is not in the tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node. ``objects`` is the number of objects that it makes; ``made_by`` None: only files declare it, or nothing does.
+
+    ``message`` says why it is not built. ``depends_on`` are the nodes and data that it looked at, sorted.
+    """
+
+    id: Id
+    state: NodeState
+    objects: int = 0
+    place: Place | None = None
+    made_by: Id | None = None
+    depends_on: tuple[Id, ...] = ()
+    message: str = ""
+
+
+def nodes_of(result: Result) -> tuple[Node, ...]:
+    """Return all nodes of a build, and everything that they depend on, sorted by id."""
+    makers = _makers(result)
+    ids = {*result.depends_on, *result.manifests, *result.failed, *result.skipped, *result.orphans} - set(
+        _files(result)
+    )
+    read = {each for reads in result.depends_on.values() for each in reads} - ids - {MODULES}
+    nodes = [_node(who, result, makers) for who in ids]
+    nodes += [_data(who, result, makers) for who in read]
+    return tuple(sorted(nodes, key=lambda each: each.id))
+
+
+def _node(who: Id, result: Result, makers: dict[Id, Id]) -> Node:
+    failure = result.failed.get(who)
+    place = result.places.get(who) or result.orphans.get(who)
+    state, message = NodeState.BUILT, ""
+    if failure is not None:
+        state = NodeState.FAILED if failure.is_primary else NodeState.BLOCKED
+        message, place = failure.message, place or failure.place
+    elif who in result.skipped:
+        state, message = NodeState.SKIPPED, result.skipped[who]
+    elif who in result.orphans:
+        state, message = NodeState.ORPHAN, "nothing builds the file that declares it"
+    reads = tuple(sorted(each for each in result.depends_on.get(who, ()) if each != MODULES))
+    return Node(who, state, len(result.manifests.get(who, ())), place, makers.get(who), reads, message)
+
+
+def _makers(result: Result) -> dict[Id, Id]:
+    """Return the producer of each object that a node made."""
+    found: dict[Id, Id] = {}
+    for producer in sorted(result.manifests):
+        if producer.kind != FILES:
+            for manifest in result.manifests[producer]:
+                if manifest.id != producer:
+                    found.setdefault(manifest.id, producer)
+    return found
+
+
+def _data(who: Id, result: Result, makers: dict[Id, Id]) -> Node:
+    place, maker = result.places.get(who), makers.get(who)
+    return Node(who, NodeState.ABSENT if place is None and maker is None else NodeState.DATA, 0, place, maker)
+
+
+def _files(result: Result) -> Iterator[Id]:
+    return (producer for producer in result.manifests if producer.kind == FILES)
