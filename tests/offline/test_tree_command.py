@@ -15,7 +15,7 @@ def test_the_sample_tree(tmp_path: Path) -> None:
     done = cli("tree", path, "--packages", str(ROOT / "examples"), "-o", "json", cache=tmp_path)
     assert done.returncode == 0, done.stderr
     nodes = json.loads(done.stdout)["nodes"]
-    assert sum(node["state"] == "built" for node in nodes) == 14
+    assert sum(node["state"] == "built" for node in nodes) == 15
     apps = next(node for node in nodes if node["name"] == "apps" and node["kind"] == "Kustomization")
     assert apps["file"] == "clusters/production/apps.yaml"
     assert "Kustomization flux-system/monitoring" in apps["dependsOn"]

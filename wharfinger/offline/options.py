@@ -49,7 +49,7 @@ def add_path(parser: argparse.ArgumentParser) -> None:
         "path",
         type=Path,
         metavar="PATH",
-        help="a chart (folder or archive), a package's folder, or a folder of manifests with Flux and Wharfinger resources",
+        help="a chart (folder or archive), a package's folder, or a folder of manifests of Flux, Argo CD and Wharfinger",
     )
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.offline.support import FLEET, config_map, flux_id, kustomization, release, write_tree
-from wharfinger.offline.discovery.tree import discover, normal_path, plain_address, remotes_of
+from wharfinger.offline.discovery.repository_address import remotes_of
+from wharfinger.offline.discovery.tree import discover, normal_path
 from wharfinger.offline.discovery.walk import TreeError
 
 BOOTSTRAP = flux_id("Kustomization", "flux-system")
@@ -117,19 +118,6 @@ def test_wrong_paths_are_refused(tmp_path: Path) -> None:
 )
 def test_normal_paths(text: str, path: str | None) -> None:
     assert normal_path(text) == path
-
-
-@pytest.mark.parametrize(
-    ("url", "address"),
-    [
-        ("https://git.example.com/a/b.git", "git.example.com/a/b"),
-        ("ssh://git@Git.example.com:22/a/b", "git.example.com/a/b"),
-        ("git@git.example.com:a/b.git", "git.example.com/a/b"),
-        ("nonsense", ""),
-    ],
-)
-def test_addresses_of_one_repository_are_equal(url: str, address: str) -> None:
-    assert plain_address(url) == address
 
 
 def test_problems_of_built_files_are_kept_apart(tmp_path: Path) -> None:

@@ -48,6 +48,14 @@ async def test_references(ref: dict[str, str], content: str, repository: Path, t
     assert not (artifact.folder / ".git").exists()
 
 
+async def test_the_default_branch_is_that_of_the_repository(repository: Path, tmp_path: Path) -> None:
+    fetcher = GitFetcher(tmp_path / "cache")
+    main = await fetcher.fetch(request(repository, name="HEAD"))
+    git(repository, "checkout", "-q", "-b", "trunk", "1.0.0")
+    trunk = await fetcher.fetch(request(repository, name="HEAD"))
+    assert [(each.folder / "file.txt").read_text().strip() for each in (main, trunk)] == ["2", "0"]
+
+
 async def test_a_known_commit_needs_no_repository(repository: Path, tmp_path: Path) -> None:
     fetcher = GitFetcher(tmp_path / "cache")
     first = await fetcher.fetch(request(repository, branch="main"))

@@ -10,7 +10,6 @@ A folder with a ``kustomization.yaml`` that no Flux Kustomization builds is buil
 it does not list do not count, and its namespace and generators apply. All other files are loaded as they are.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -20,18 +19,18 @@ from typing import Final
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json.value import JsonObject, JsonValue, find_str
 from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.offline.discovery.argo import argo_folders
 from wharfinger.offline.discovery.documents import SUFFIXES, Document, Problem, read_documents
+from wharfinger.offline.discovery.repository_address import plain_address, remotes_of
 from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES, TreeError, list_tree
 from wharfinger.offline.store.identity import DEFAULT_NAMESPACE, object_id, shown
-from wharfinger.offline.store.kinds import GIT_REPOSITORY, KUSTOMIZATION
+from wharfinger.offline.store.kinds import ARGO_APPLICATION, GIT_REPOSITORY, KUSTOMIZATION
 from wharfinger.offline.store.store import Place
 from wharfinger.runtime.fixpoint.model import Id
 
 BOOTSTRAP_SOURCE: Final = Id(GIT_REPOSITORY, "flux-system", "flux-system")
 """The source of a cluster's own tree, by the name that ``flux bootstrap`` gives it."""
 MAX_FILE: Final = 16 * 1024 * 1024
-_REMOTE: Final = re.compile(r"^\s*url\s*=\s*(\S+)\s*$", re.MULTILINE)
-_ADDRESS: Final = re.compile(r"(?:[a-z+]+://)?(?:[^@/]+@)?(?P<host>[^/:]+)(?::\d+)?[/:](?P<path>.+?)(?:\.git)?/?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,8 @@ class Tree:
     """What is wrong with files that a Kustomization or a folder builds; they matter if it does."""
     local_sources: frozenset[Id]
     """The GitRepositories that stand for the tree itself."""
+    local_addresses: frozenset[str] = frozenset()
+    """The addresses of the tree's own repository, as `plain_address` writes them."""
     namespace: str = DEFAULT_NAMESPACE
 
     def is_below(self, file: str, folder: str) -> bool:
@@ -117,6 +118,21 @@ class _Kustomization:
         return _is_below(self.file, self.folder)
 
 
+@dataclass(frozen=True, slots=True)
+class _ArgoFolder:
+    """A folder that an Application of Argo CD builds, in the repository at an address."""
+
+    id: Id
+    folder: str
+    address: str
+    file: str
+
+    @property
+    def is_bootstrap(self) -> bool:
+        """True if it builds the folder that it lies in."""
+        return self.folder != "." and _is_below(self.file, self.folder)
+
+
 @dataclass(slots=True)
 class _Scan:
     root: Path
@@ -162,7 +178,7 @@ class _Scan:
     def follow(self) -> None:
         """Read the folders that the Kustomizations of the tree build, until there are no others."""
         while True:
-            built = {each.folder for each in self.flux()} | self.listed
+            built = {each.folder for each in self.flux()} | {each.folder for each in self.argo()} | self.listed
             wanted = sorted(each for each in built if not _is_below_any(each, self.seen))
             if not wanted:
                 return
@@ -178,9 +194,13 @@ class _Scan:
         """Sort what was read into what is loaded, what is built, and what is only known."""
         flux = tuple(self.flux())
         local = self._local_sources(flux)
+        argo = tuple(self.argo())
+        addresses = self._local_addresses(local, argo)
         built = {each.folder for each in flux if each.source in local}
+        built |= {each.folder for each in argo if each.address in addresses}
         bootstrap = {each.id for each in flux if each.is_bootstrap and each.source in local}
         bootstrap |= {each.source for each in flux if each.id in bootstrap}
+        bootstrap |= {each.id for each in argo if each.is_bootstrap and each.address in addresses}
         folders = self._folders(path, built)
         loaded: list[Declared] = []
         seen: dict[Id, Place] = {}
@@ -204,7 +224,16 @@ class _Scan:
             for each in self.documents[file]:
                 declared.setdefault(each.id, each.document)
         return Tree(
-            self.root, path, tuple(loaded), folders, declared, tuple(plain), tuple(hidden), local, self.namespace
+            self.root,
+            path,
+            tuple(loaded),
+            folders,
+            declared,
+            tuple(plain),
+            tuple(hidden),
+            local,
+            addresses,
+            self.namespace,
         )
 
     def _folders(self, path: str, built: set[str]) -> tuple[str, ...]:
@@ -235,6 +264,33 @@ class _Scan:
                     continue  # its controller reports that
                 if folder is not None and "${" not in folder:
                     yield _Kustomization(each.id, folder, source, file)
+
+    def argo(self) -> Iterator[_ArgoFolder]:
+        """Yield the folders that Applications of Argo CD build, in whatever repository."""
+        for file in sorted(self.documents):
+            for each in self.documents[file]:
+                if each.id.kind != ARGO_APPLICATION:
+                    continue
+                try:
+                    folders = [
+                        (plain_address(url), normal_path(path)) for url, path in argo_folders(each.document.object)
+                    ]
+                except FormatError:
+                    continue  # its controller reports that
+                yield from (
+                    _ArgoFolder(each.id, folder, address, file) for address, folder in folders if folder and address
+                )
+
+    def _local_addresses(self, local: frozenset[Id], argo: tuple[_ArgoFolder, ...]) -> frozenset[str]:
+        """Return the addresses of the tree itself: remotes and sources, else Applications that build themselves."""
+        urls = {
+            find_str(each.document.object, "spec", "url")
+            for documents in self.documents.values()
+            for each in documents
+            if each.id in local
+        }
+        found = ({*remotes_of(self.root)} | {plain_address(url) for url in urls}) - {""}
+        return frozenset(found or {each.address for each in argo if each.is_bootstrap})
 
     def _local_sources(self, flux: tuple[_Kustomization, ...]) -> frozenset[Id]:
         declared = {each.id: each for documents in self.documents.values() for each in documents}
@@ -276,22 +332,6 @@ def source_of(obj: JsonObject, namespace: str) -> Id:
     kind = find_str(obj, "spec", "sourceRef", "kind", default="GitRepository")
     own = find_str(obj, "spec", "sourceRef", "namespace", default=namespace)
     return Id(f"{kind}.source.toolkit.fluxcd.io", own, find_str(obj, "spec", "sourceRef", "name"))
-
-
-def remotes_of(root: Path) -> frozenset[str]:
-    """Return the addresses of the remotes of the git repository at ``root``, as `plain_address` writes them. Blocking."""
-    config = root / ".git" / "config"
-    try:
-        text = config.read_text(errors="replace") if config.is_file() else ""
-    except OSError:
-        return frozenset()
-    return frozenset(plain_address(url) for url in _REMOTE.findall(text)) - {""}
-
-
-def plain_address(url: str) -> str:
-    """Return ``host/path`` of a repository's address, the same for ssh and https; "" if it has another form."""
-    match = _ADDRESS.match(url.strip())
-    return f"{match['host'].lower()}/{match['path']}" if match else ""
 
 
 def root_of(path: Path) -> Path:

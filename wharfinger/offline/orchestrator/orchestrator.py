@@ -23,6 +23,7 @@ import trio
 
 from wharfinger.offline.building.charts import ChartRenders, FolderDigests
 from wharfinger.offline.building.kustomize import KustomizeBuilder
+from wharfinger.offline.controllers.argo_application import ArgoApplicationController, ArgoSources
 from wharfinger.offline.controllers.controller import Controller, Desk, RunOptions
 from wharfinger.offline.controllers.helm_release import ChartSources, HelmReleaseController
 from wharfinger.offline.controllers.kustomization import FolderController, KustomizationController
@@ -40,7 +41,16 @@ from wharfinger.offline.sources.helm_repository import HelmRepositories
 from wharfinger.offline.sources.oci import OciFetcher
 from wharfinger.offline.sources.retry import RetryPolicy
 from wharfinger.offline.store.identity import DEFAULT_NAMESPACE, kind_id
-from wharfinger.offline.store.kinds import FOLDER, HELM_RELEASE, KUSTOMIZATION, MODULE, PACKAGES, SCHEDULABLE, SOURCES
+from wharfinger.offline.store.kinds import (
+    ARGO_APPLICATION,
+    FOLDER,
+    HELM_RELEASE,
+    KUSTOMIZATION,
+    MODULE,
+    PACKAGES,
+    SCHEDULABLE,
+    SOURCES,
+)
 from wharfinger.offline.store.store import Change, ObjectStore, Place
 from wharfinger.packages.rendering.renderer import Renderer
 from wharfinger.runtime.fixpoint.converge import World, converge
@@ -190,12 +200,14 @@ class Orchestrator:
         charts = ChartRenders(tools.renderer, tools.digests, options.kube_version, options.api_versions)
         sources = SourceController(desk, self._fetchers)
         chart_sources = ChartSources(tools.oci, tools.helm_repositories, sources)
+        argo_sources = ArgoSources(self._fetchers, tools.oci, tools.helm_repositories)
         packages = PackageController(desk, charts, tools.packages)
         controllers: dict[str, Controller] = {
             **dict.fromkeys(SOURCES, sources),
             KUSTOMIZATION: KustomizationController(desk, tools.kustomize),
             FOLDER: FolderController(desk, tools.kustomize),
             HELM_RELEASE: HelmReleaseController(desk, charts, chart_sources, tools.kustomize),
+            ARGO_APPLICATION: ArgoApplicationController(desk, charts, argo_sources, tools.kustomize),
             **dict.fromkeys(PACKAGES, packages),
         }
         return controllers, packages

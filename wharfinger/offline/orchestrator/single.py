@@ -67,7 +67,7 @@ async def build_package(request: PackageRequest, tools: Tools, options: RunOptio
         raise TreeError(str(error)) from error
     who = _id_of(loaded.spec)
     charts = ChartRenders(tools.renderer, tools.digests, options.kube_version, options.api_versions)
-    tree = Tree(folder, ".", (), (), {}, (), (), frozenset(), request.namespace)
+    tree = Tree(folder, ".", (), (), {}, (), (), frozenset(), namespace=request.namespace)
     controller = PackageController(Desk(tree, ObjectStore(), options, tools.scratch), charts, tools.packages)
     try:
         loaded = Loaded(loaded.spec, loaded.definition, loaded.tree, await charts.digest_of(folder), loaded.source)

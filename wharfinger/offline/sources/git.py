@@ -30,6 +30,9 @@ from wharfinger.process.errors import ProcessError
 
 LIMITS: Final = Limits(wall_s=300.0, stdout_bytes=64 * 1024 * 1024)
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}\Z")
+DEFAULT_REVISION: Final = "HEAD"
+"""The name in ``spec.ref`` that stands for the repository's default branch."""
+_DEFAULT_REF: Final = "refs/wharfinger/default"
 _TRANSIENT: Final = re.compile(
     r"could not resolve host|connection (?:reset|refused|timed out)|early eof|timed out|unexpected disconnect",
     re.IGNORECASE,
@@ -104,6 +107,9 @@ class GitFetcher:
             wanted = f"refs/tags/{tag}"
         else:
             wanted = ref["commit"] or ref["name"]
+            if wanted == DEFAULT_REVISION:  # that of the mirror is not that of the repository
+                await self._checked(mirror, "fetch", "--quiet", "--force", url, f"+HEAD:{_DEFAULT_REF}")
+                wanted = _DEFAULT_REF
             wanted = wanted or (f"refs/tags/{ref['tag']}" if ref["tag"] else f"refs/heads/{ref['branch'] or 'master'}")
         outcome = await self._git(
             mirror, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{wanted}^{{commit}}"

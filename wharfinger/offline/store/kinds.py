@@ -22,6 +22,7 @@ BUCKET: Final = kind_id(_SOURCE, "Bucket")
 APPLICATION: Final = kind_id(_WHARFINGER, "Application")
 MODULE: Final = kind_id(_WHARFINGER, "Module")
 PACKAGE_REPOSITORY: Final = kind_id(_WHARFINGER, "PackageRepository")
+ARGO_APPLICATION: Final = kind_id("argoproj.io", "Application")
 CONFIG_MAP: Final = "ConfigMap"
 SECRET: Final = "Secret"  # noqa: S105 - a kind
 FOLDER: Final = "Folder"
@@ -29,5 +30,5 @@ FOLDER: Final = "Folder"
 
 SOURCES: Final = frozenset({GIT_REPOSITORY, OCI_REPOSITORY, HELM_REPOSITORY, HELM_CHART, BUCKET})
 PACKAGES: Final = frozenset({APPLICATION, MODULE})
-SCHEDULABLE: Final = SOURCES | PACKAGES | {KUSTOMIZATION, HELM_RELEASE, FOLDER}
+SCHEDULABLE: Final = SOURCES | PACKAGES | {KUSTOMIZATION, HELM_RELEASE, ARGO_APPLICATION, FOLDER}
 """The kinds whose objects are nodes of the engine. All others are data: their existence is their readiness."""

@@ -1,0 +1,194 @@
+"""What the source of an Argo CD Application asks of Helm, of kustomize and of a plain folder. Pure, but for one reader of files.
+
+Helm: ``valueFiles`` in order, then ``values`` or ``valuesObject`` (which wins over ``values``), then ``fileParameters`` and
+``parameters``, as ``helm template`` gets them from Argo CD. Of a folder, ``directory.include`` and ``exclude`` are globs in which
+``*`` also matches ``/``.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
+from wharfinger.formats.merge_patch import overlaid
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.offline.building.values import with_value
+from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES
+
+MAX_FILE: Final = 4 * 1024 * 1024
+_TOOLS: Final = ("helm", "kustomize", "directory", "plugin")
+_IMAGE: Final = re.compile(r"(?:(?P<name>[^=]+)=)?(?P<image>[^@]+?)(?::(?P<tag>[^:/@]+))?(?:@(?P<digest>.+))?\Z")
+_GLOB: Final = re.compile(r"\*+|\?|\{[^{}]*\}|\[[^\]]+\]")
+
+
+class ArgoError(FormatError):
+    """A source asks for something that is wrong, or that is not supported."""
+
+
+def tool_of(source: JsonObject, folder: Path) -> str:
+    """Return ``helm``, ``kustomize`` or ``directory``: the one that the source names, or that the folder is made for. Blocking.
+
+    Raises ArgoError for plugins, and for several tools at once.
+    """
+    named = [tool for tool in _TOOLS if find(source, tool) is not None]
+    if "plugin" in named:
+        raise ArgoError("plugin: plugins are not run; render the source beforehand")
+    if len(named) > 1:
+        raise ArgoError(f"names several tools: {', '.join(named)}; leave all but one out")
+    if named:
+        return named[0]
+    if (folder / "Chart.yaml").is_file():
+        return "helm"
+    return "kustomize" if any((folder / name).is_file() for name in KUSTOMIZATION_FILES) else "directory"
+
+
+def helm_values(helm: JsonObject, read: Callable[[str], str | None]) -> JsonObject:
+    """Return the values of a release; ``read`` returns the text of a file that the source names, None if it does not exist.
+
+    Raises FormatError.
+    """
+    values: JsonObject = {}
+    for number, name in enumerate(find_list(helm, "valueFiles")):
+        if not isinstance(name, str):
+            raise ArgoError(f"valueFiles[{number}]: expected a path")
+        text = read(name)
+        if text is not None:
+            values = overlaid(values, as_object(read_yaml(text, what=name) or {}, name))
+        elif find(helm, "ignoreMissingValueFiles") is not True:
+            raise ArgoError(f"valueFiles[{number}]: there is no file {name!r}; correct it, or add the file")
+    written = find_object(helm, "valuesObject")
+    if not written and (text := find_str(helm, "values")):
+        written = as_object(read_yaml(text, what="values") or {}, "values")
+    values = overlaid(values, written)
+    for number, each in enumerate(find_list(helm, "parameters")):
+        text = find_str(each, "value")
+        forced = find(each, "forceString") is True
+        if not forced and text.startswith("{"):
+            raise ArgoError(f"parameters[{number}]: lists in parameters are not supported; use valuesObject")
+        values = with_value(values, find_str(each, "name"), f'"{text}"' if forced else text)
+    for number, each in enumerate(find_list(helm, "fileParameters")):
+        content = read(find_str(each, "path"))
+        if content is None:
+            raise ArgoError(f"fileParameters[{number}]: there is no file {find_str(each, 'path')!r}")
+        values = with_value(values, find_str(each, "name"), f'"{content}"')
+    return values
+
+
+def kustomize_fields(asked: JsonObject, own: JsonObject) -> JsonObject:
+    """Return the fields of a kustomization over the folder; ``own`` is the folder's own ``kustomization.yaml``.
+
+    Argo CD edits that file. An overlay gives the same, except where both set the same field: that is an ArgoError.
+    """
+    made: JsonObject = {}
+    for key in ("namePrefix", "nameSuffix"):
+        if text := find_str(asked, key):
+            if find_str(own, key):
+                raise ArgoError(f"kustomize.{key}: the folder's kustomization sets it, too; set it in one place")
+            made[key] = text
+    if namespace := find_str(asked, "namespace"):
+        made["namespace"] = namespace
+    if images := find_list(asked, "images"):
+        named = {find_str(each, "name") for each in find_list(own, "images")}
+        made["images"] = [_image(each, named) for each in images]
+    for key in ("replicas", "components", "patches"):
+        if listed := find_list(asked, key):
+            made[key] = listed
+    if labels := find_object(asked, "commonLabels"):
+        templates = find(asked, "labelIncludeTemplates") is True
+        selectors = find(asked, "labelWithoutSelector") is not True
+        made["labels"] = [{"pairs": labels, "includeSelectors": selectors, "includeTemplates": templates or selectors}]
+    if annotations := find_object(asked, "commonAnnotations"):
+        made["commonAnnotations"] = annotations
+    return made
+
+
+def folder_filter(directory: JsonObject) -> Callable[[str], bool]:
+    """Return a function that tells for a path, relative to the folder, whether a source takes the file. Raises ArgoError."""
+    if find(directory, "jsonnet"):
+        raise ArgoError("directory.jsonnet: Jsonnet is not run; render the source beforehand")
+    include, exclude = (_glob(find_str(directory, key)) for key in ("include", "exclude"))
+    recurse = find(directory, "recurse") is True
+
+    def takes(path: str) -> bool:
+        if not recurse and "/" in path:
+            return False
+        if exclude is not None and exclude.fullmatch(path):
+            return False
+        return include is None or include.fullmatch(path) is not None
+
+    return takes
+
+
+def read_text(root: Path, base: Path, name: str, references: Mapping[str, Path]) -> str | None:
+    """Return the text of a file that a source names; None if it does not exist. Blocking. Raises ArgoError.
+
+    ``$name/path`` lies in the source with that ``ref``, ``/path`` in the source's root, any other path in ``base``.
+    """
+    if "://" in name:
+        raise ArgoError(f"{name}: files are not fetched over the network; add the file to a source")
+    top, path = root, base / name
+    if name.startswith("$"):
+        reference, _, rest = name[1:].partition("/")
+        if reference not in references:
+            raise ArgoError(f"{name}: no source has the ref {reference!r}; correct it, or add the source")
+        top = references[reference]
+        path = top / rest
+    elif name.startswith("/"):
+        path = root / name.lstrip("/")
+    real = path.resolve()
+    if not real.is_relative_to(top.resolve()):
+        raise ArgoError(f"{name}: leads out of its source; correct it")
+    if not real.is_file():
+        return None
+    with real.open("rb") as file:
+        data = file.read(MAX_FILE + 1)
+    if len(data) > MAX_FILE:
+        raise ArgoError(f"{name}: more than {MAX_FILE} bytes")
+    return data.decode(errors="replace")
+
+
+def _image(value: JsonValue, own: set[str]) -> JsonObject:
+    """Return ``old=new:tag`` as kustomize writes it."""
+    match = _IMAGE.match(value) if isinstance(value, str) else None
+    if match is None:
+        raise ArgoError(f"kustomize.images: {value!r} is no image; write NAME=IMAGE:TAG or IMAGE:TAG")
+    name = match["name"] or match["image"]
+    if name in own:
+        raise ArgoError(f"kustomize.images: the folder's kustomization sets {name}, too; set it in one place")
+    image: JsonObject = {"name": name}
+    if match["name"]:
+        image["newName"] = match["image"]
+    if match["tag"]:
+        image["newTag"] = match["tag"]
+    if match["digest"]:
+        image["digest"] = match["digest"]
+    return image
+
+
+def _glob(text: str) -> re.Pattern[str] | None:
+    return re.compile(_translated(text)) if text else None
+
+
+def _translated(text: str) -> str:
+    made, position = "", 0
+    for match in _GLOB.finditer(text):
+        made += re.escape(text[position : match.start()])
+        piece = match[0]
+        if piece[0] == "*":
+            made += ".*"
+        elif piece == "?":
+            made += "."
+        elif piece[0] == "{":
+            made += "(?:" + "|".join(_translated(each) for each in piece[1:-1].split(",")) + ")"
+        else:
+            inner = piece[1:-1]
+            negated = inner[0] in "!^" and len(inner) > 1
+            made += f"[{'^' if negated else ''}{''.join(_in_class(each) for each in inner[negated:])}]"
+        position = match.end()
+    return made + re.escape(text[position:])
+
+
+def _in_class(character: str) -> str:
+    return character if character == "-" else re.escape(character)

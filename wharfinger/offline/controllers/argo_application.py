@@ -1,0 +1,218 @@
+"""The controller of Argo CD Applications: sources with a chart, a kustomization, or plain manifests.
+
+An Application that is rendered by another one becomes a node in turn, so an app of apps is built as a tree. Sync waves, hooks and
+sync options have no effect: the manifests are the same.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject, as_object, find, find_list, find_object, find_str
+from wharfinger.formats.yaml.reader import read_yaml
+from wharfinger.offline.building.argo import ArgoError, folder_filter, helm_values, kustomize_fields, read_text, tool_of
+from wharfinger.offline.building.charts import ChartRenders, objects_of
+from wharfinger.offline.building.kustomization import Folder, Overlay
+from wharfinger.offline.building.kustomize import KustomizeBuilder, KustomizeError
+from wharfinger.offline.controllers.controller import Desk, Produced
+from wharfinger.offline.controllers.gate import Gate, ReconcileError
+from wharfinger.offline.controllers.kustomization import build_error
+from wharfinger.offline.discovery.argo import ArgoSource, argo_sources
+from wharfinger.offline.discovery.documents import SUFFIXES, is_encrypted, read_documents, without_encryption
+from wharfinger.offline.discovery.repository_address import plain_address
+from wharfinger.offline.discovery.tree import MAX_FILE, normal_path
+from wharfinger.offline.discovery.walk import KUSTOMIZATION_FILES, TreeError
+from wharfinger.offline.sources.fetcher import Artifact, SourceError, SourceRequest
+from wharfinger.offline.sources.fetchers import Fetchers
+from wharfinger.offline.sources.git import DEFAULT_REVISION
+from wharfinger.offline.sources.helm_repository import HelmRepositories
+from wharfinger.offline.sources.oci import OciFetcher
+from wharfinger.offline.sources.retry import with_retries
+from wharfinger.offline.store.identity import object_id
+from wharfinger.offline.store.kinds import GIT_REPOSITORY
+from wharfinger.offline.store.store import Stored
+from wharfinger.packages.errors import PackageError
+from wharfinger.packages.registry.address import RegistryAddress
+from wharfinger.packages.rendering.renderer import RenderRequest
+from wharfinger.runtime.fixpoint.model import Id
+
+_CONSTRAINT: Final = frozenset("*^~<>=| ")
+
+
+@dataclass(frozen=True, slots=True)
+class ArgoSources:
+    """Where the sources of Applications come from."""
+
+    fetchers: Fetchers
+    oci: OciFetcher
+    repositories: HelmRepositories
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files of a source: the folder to build, the root of its repository, and a digest if it identifies the files."""
+
+    folder: Path
+    root: Path
+    path: str
+    digest: str = ""
+
+
+class ArgoApplicationController:
+    """Builds Applications of Argo CD; implements :class:`~wharfinger.offline.controllers.controller.Controller`."""
+
+    def __init__(self, desk: Desk, charts: ChartRenders, sources: ArgoSources, builder: KustomizeBuilder) -> None:
+        self._desk = desk
+        self._charts = charts
+        self._sources = sources
+        self._builder = builder
+
+    async def reconcile(self, stored: Stored, _gate: Gate) -> Produced:
+        """Build all sources of an Application; of an object in two of them the later one counts. Raises ReconcileError."""
+        sources = argo_sources(stored.object)
+        if not sources:
+            raise ReconcileError("spec: needs source or sources, which name what to build")
+        namespace = find_str(stored.object, "spec", "destination", "namespace")
+        fetched: list[tuple[ArgoSource, _Files]] = []
+        for source in sources:
+            with _errors_of(source):
+                fetched.append((source, await self._files(source)))
+        references = {source.ref: files.root for source, files in fetched if source.ref}
+        made: dict[Id, JsonObject] = {}
+        for source, files in fetched:
+            if source.is_values_only:
+                continue
+            with _errors_of(source):
+                for obj in await self._objects(stored.id, namespace, source, files, references):
+                    who = object_id(obj, namespace or self._desk.tree.namespace)
+                    made.pop(who, None)
+                    made[who] = obj
+        objects = (without_encryption(each) if is_encrypted(each) else each for each in made.values())
+        return Produced(tuple(objects), namespace=namespace)
+
+    async def _files(self, source: ArgoSource) -> _Files:
+        """Fetch the files of a source. Raises SourceError, PackageError or ArgoError."""
+        if not source.repository:
+            raise ArgoError("needs repoURL, the address of a repository")
+        if source.chart:
+            artifact = await with_retries(partial(self._chart, source), self._desk.retries)
+            return _Files(artifact.folder, artifact.folder, source.chart, artifact.revision)
+        address = plain_address(source.repository)
+        if address and address in self._desk.tree.local_addresses:
+            root = self._desk.tree.root
+        else:
+            root = (await self._sources.fetchers.fetch(_git_request(source))).folder
+        relative = normal_path(source.path or ".")
+        folder = root / (relative or "")
+        if relative is None or not folder.resolve().is_relative_to(root.resolve()):
+            raise ArgoError(f"path: {source.path!r} leads out of the repository; correct it")
+        if not await trio.Path(folder).is_dir():
+            raise ArgoError(f"path: the repository has no folder {source.path!r}; correct it, or add the folder")
+        return _Files(folder, root, relative)
+
+    async def _chart(self, source: ArgoSource) -> Artifact:
+        """Fetch a chart from a Helm repository or a registry. Raises SourceError."""
+        url = source.repository
+        if url.startswith(("http://", "https://")):
+            return await self._sources.repositories.chart({"spec": {"url": url}}, source.chart, source.revision, None)
+        place = url.removeprefix("oci://")
+        # An Application cannot say that a registry has no TLS; on this machine registries have none, as Docker assumes, too.
+        insecure = RegistryAddress(place.partition("/")[0]).is_loopback
+        registry: JsonObject = {"spec": {"url": f"oci://{place}", "insecure": insecure}}
+        return await self._sources.oci.chart(registry, source.chart, source.revision, None)
+
+    async def _objects(
+        self, who: Id, namespace: str, source: ArgoSource, files: _Files, references: Mapping[str, Path]
+    ) -> Sequence[JsonObject]:
+        tool = "helm" if source.chart else await trio.to_thread.run_sync(tool_of, source.spec, files.folder)
+        if tool == "helm":
+            return await self._rendered(who, namespace, source, files, references)
+        if tool == "kustomize":
+            return await self._kustomized(source, files)
+        return await trio.to_thread.run_sync(_plain, files, find_object(source.spec, "directory"))
+
+    async def _rendered(
+        self, who: Id, namespace: str, source: ArgoSource, files: _Files, references: Mapping[str, Path]
+    ) -> Sequence[JsonObject]:
+        """Render a chart as Argo CD calls ``helm template``."""
+        helm = find_object(source.spec, "helm")
+        read = partial(read_text, files.root, files.folder, references=references)
+        values = await trio.to_thread.run_sync(helm_values, helm, read)
+        options = self._desk.options
+        api_versions = tuple(each for each in find_list(helm, "apiVersions") if isinstance(each, str))
+        rendered = await self._charts.render_request(
+            RenderRequest(
+                chart=files.folder,
+                chart_digest=files.digest or await self._charts.digest_of(files.folder),
+                release=find_str(helm, "releaseName") or who.name,
+                namespace=find_str(helm, "namespace") or namespace or self._desk.tree.namespace,
+                values=values,
+                kube_version=find_str(helm, "kubeVersion") or options.kube_version,
+                api_versions=api_versions or options.api_versions,
+                is_upgrade=False,
+            )
+        )
+        return objects_of(rendered, crds=find(helm, "skipCrds") is not True)
+
+    async def _kustomized(self, source: ArgoSource, files: _Files) -> Sequence[JsonObject]:
+        own = await trio.to_thread.run_sync(_own_kustomization, files.folder)
+        if own is None:
+            raise ArgoError(f"path: {source.path!r} has no kustomization.yaml; add one, or remove kustomize")
+        fields = kustomize_fields(find_object(source.spec, "kustomize"), own)
+        what = Overlay(files.folder, files.path, (".",), fields) if fields else Folder(files.folder, files.path)
+        try:
+            return await self._builder.build(what)
+        except KustomizeError as error:
+            if files.root == self._desk.tree.root:
+                raise build_error(self._desk, files.path, error) from error
+            raise
+
+
+@contextmanager
+def _errors_of(source: ArgoSource) -> Iterator[None]:
+    """Turn the errors of a source into a ReconcileError that names it."""
+    try:
+        yield
+    except (FormatError, PackageError, SourceError, KustomizeError, TreeError, OSError) as error:
+        raise ReconcileError(f"{source.field}: {error}") from error
+
+
+def _git_request(source: ArgoSource) -> SourceRequest:
+    """Return the request for the files of a git repository at ``targetRevision``: a branch, a tag, a commit or a constraint."""
+    revision = source.revision or DEFAULT_REVISION
+    ref: JsonObject = {"semver": revision} if _CONSTRAINT & set(revision) else {"name": revision}
+    return SourceRequest(Id(GIT_REPOSITORY, "", source.repository), {"spec": {"url": source.repository, "ref": ref}})
+
+
+def _own_kustomization(folder: Path) -> JsonObject | None:
+    """Return the ``kustomization.yaml`` of a folder; None if there is none. Blocking. Raises FormatError, OSError."""
+    path = next((folder / name for name in KUSTOMIZATION_FILES if (folder / name).is_file()), None)
+    return None if path is None else as_object(read_yaml(path.read_bytes(), what=path.name) or {}, path.name)
+
+
+def _plain(files: _Files, directory: JsonObject) -> Sequence[JsonObject]:
+    """Return the objects in the files of a folder, in the order of their paths. Blocking. Raises ReconcileError, TreeError."""
+    takes = folder_filter(directory)
+    found: list[JsonObject] = []
+    for path in sorted(files.folder.rglob("*")):
+        relative = path.relative_to(files.folder).as_posix()
+        if path.suffix not in SUFFIXES or not takes(relative) or not path.is_file():
+            continue
+        if not path.resolve().is_relative_to(files.root.resolve()):
+            raise ArgoError(f"path: {relative} leads out of the repository; remove the link")
+        name = path.relative_to(files.root).as_posix()
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE + 1)
+        if len(data) > MAX_FILE:
+            raise ArgoError(f"{name}: more than {MAX_FILE} bytes")
+        content = read_documents(data, name)
+        if content.problems:
+            raise ReconcileError(str(content.problems[0]), content.problems[0].place)
+        found += [each.object for each in content.documents]
+    return found
