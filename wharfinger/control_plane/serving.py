@@ -208,9 +208,8 @@ async def run_until_told(
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends it at once.
 
-    ``storage`` is in memory unless given. The end of what the descriptor ``lifeline`` reads is a signal too: of a pipe, it
-    means that the parent process is gone. Raises ControlPlaneStartError and StorageError, by themselves and not in a
-    group.
+    ``storage`` is in memory unless given. The end of file at the descriptor ``lifeline`` is a signal, too: of a pipe, it
+    means that the parent process is gone. Raises ControlPlaneStartError and StorageError, by themselves and not in a group.
     """
     try:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:

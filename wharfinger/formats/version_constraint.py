@@ -11,8 +11,8 @@ every comparator becomes one half-open interval of release numbers, or the outsi
 names lies just below its release.
 
 The tests compare it with Helm's own ``semverCompare``. One difference is intended: an operator before a bare wildcard is
-taken literally (``<=*`` and ``^*`` are anything, ``>*``, ``<*`` and ``!=*`` nothing), where the first implementation
-compares with 0.0.0.
+taken literally: ``<=*`` and ``^*`` accept every version, ``>*``, ``<*`` and ``!=*`` none. The first implementation compares
+with 0.0.0.
 
 Pure. Text is bounded before it is read, and every pattern matches in linear time.
 """

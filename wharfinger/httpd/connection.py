@@ -5,7 +5,7 @@ both. Invariants:
 
 * one request at a time: pipelined ones wait in bounded buffers, and are answered in order;
 * every wait for the client has a deadline, every size a limit;
-* after anything malformed the connection ends: nothing that follows such bytes is ever read as a request;
+* after anything malformed the connection ends: bytes that follow them are never read as a request;
 * an answer that could not be sent whole ends the connection, so no client takes a part for the whole;
 * a handler is never cancelled because its client disconnected, a streaming producer always is.
 """

@@ -1,4 +1,4 @@
-"""``wharfinger check``: what is wrong with a tree, as far as it can be known without a cluster."""
+"""``wharfinger check``: the mistakes in a tree that can be found without a cluster."""
 
 import argparse
 import sys

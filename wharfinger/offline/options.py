@@ -1,4 +1,4 @@
-"""The options that all offline commands share, and what is made of them."""
+"""The options that all offline commands share, and their reader."""
 
 import argparse
 import os

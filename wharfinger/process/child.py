@@ -42,7 +42,7 @@ async def run_child(
     its row in ``ledger`` removed.
 
     Error handling: SpawnError if the program could not be started, LedgerError if that could not be journalled before,
-    StuckError if it does not die of SIGKILL. What a sink raises is raised in an exception group. Cancelled is raised only
+    StuckError if it does not die of SIGKILL. The error of a sink is raised in an exception group. Cancelled is raised only
     when all are dead: after at most ``cancel_grace_s`` and what SWEEP_S, DYING_S and FLUSH_CANCELLED_S allow; mostly a
     moment after the grace, however many are cancelled at once.
     """
@@ -61,7 +61,7 @@ async def conduct(
 ) -> Outcome:
     """Conduct a child that runs already to its end, as `run_child` does; it belongs to this call from the first moment on.
 
-    Of ``limits``, those of the kernel hold for the child already. Raises StuckError, and what a sink raises in a group.
+    Of ``limits``, those of the kernel hold for the child already. Raises StuckError, and the errors of a sink in a group.
     """
     run = Run(child, command.argv[0], limits)
     output = _Output(run, command, limits, sinks)

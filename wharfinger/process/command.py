@@ -13,7 +13,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Whom a program runs as, in no other group. While a run lasts, nothing else on the machine may run as this ``uid``."""
+    """The user and the only group with which a program runs."""
 
     uid: int
     gid: int
@@ -41,11 +41,11 @@ class Limits:
     """The limits of one run. Set by configuration, never in inner code.
 
     After ``wall_s`` the group gets SIGTERM, after ``term_grace_s`` more SIGKILL. Output beyond ``stdout_bytes`` ends the run
-    the same way; ``stderr_bytes`` only limits what is kept (the last bytes, because errors come last). ``drain_s`` is how
-    long the pipes may stay open after the leader ended; then the processes that hold them are killed.
+    the same way; ``stderr_bytes`` only limits the bytes that are kept (the last ones, because errors come last). ``drain_s``
+    is how long the pipes may stay open after the leader ended; then the processes that hold them are killed.
 
     ``cancel_grace_s`` is the grace after a cancellation, never more than ``term_grace_s``: the cancelling task waits for the
-    end, and what comes after it must begin within a second.
+    end, and its next step must begin within a second.
 
     The last four are the kernel's (setrlimit(2)), for each process of the run: address space, number of processes of its
     user (effective only if the user is the run's own), descriptors, and the size of a file. None: this process's own limit.

@@ -195,7 +195,7 @@ def _numbers(folder: str) -> list[int]:
 
 
 def _read(path: str, limit: int, at_once: int = _READ_BYTES) -> bytes | None:
-    """Return the content of a file of /proc; None if its process is gone, may not be read, or unmapped what is asked for.
+    """Return the content of a file of /proc; None if the process is gone, may not be read, or has unmapped this memory.
 
     ``at_once``: the memory that is allocated for one read, which costs more than the read if it is large.
     """

@@ -20,12 +20,12 @@ reused, so signals sent by number can only reach this run.
 
 * Every way to the end leads through Killing: even a child that exits by itself may leave processes behind.
 * There is at most one timer; each SetTimer replaces the one before. Killing has none: its effect is bounded by itself.
-* The cancelling task waits for the end, and so does what comes after it: a cancellation has a grace of its own, shortens one
+* The cancelling task waits for the end, and so do its next steps: a cancellation has a grace of its own, shortens one
   that is under way (Terminating) and the wait for output that no caller will see (Flushing), and never lengthens either.
-* The first cause of an end is kept, with two exceptions: output over the limit makes an EXITED an OUTPUT_LIMIT (what was
-  kept is not all), and a cancellation makes it ``None`` (no caller will see an outcome).
-* In Terminating the grace belongs to the whole group: when the leader dies of SIGTERM at once (a shell does), what it
-  had started may continue to clean up for as long as it holds a pipe and the grace lasts.
+* The first cause of an end is kept, with two exceptions: output over the limit turns EXITED into OUTPUT_LIMIT (the output is
+  incomplete), and a cancellation turns it into ``None`` (no caller will see an outcome).
+* In Terminating the grace belongs to the whole group: when the leader dies of SIGTERM at once, as a shell does, the
+  processes that it started may clean up while they hold a pipe and the grace lasts.
 """
 
 from dataclasses import dataclass, replace
@@ -34,13 +34,13 @@ from typing import Final, assert_never
 from wharfinger.process.command import Ending, Limits
 
 PIPES: Final = 2
-"""stdout and stderr, where both are read to their end before a run counts as over."""
+"""stdout and stderr; a run is over only after both were read to their end."""
 DYING_S: Final = 10.0
 """The time in which the leader must end after SIGKILL, before it counts as stuck in the kernel."""
 FLUSH_S: Final = 5.0
 """The time to wait for the end of the pipes when all are dead; it passes only if an unreachable process holds a pipe."""
 FLUSH_CANCELLED_S: Final = 0.1
-"""The same after a cancellation: enough to read what is there, which a sink may still want."""
+"""The same after a cancellation: enough to read the rest of the output for a sink."""
 
 
 @dataclass(frozen=True, slots=True)

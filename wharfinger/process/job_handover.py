@@ -63,8 +63,8 @@ class JobHandover(Generic[AnyJob]):
     async def receive(self, *, warm: bool = False) -> AnyJob:
         """Return the next request, for a slot with a ``warm`` worker or for one without.
 
-        A slot that has answered a request waits here before its caller goes on, because nothing between gives way to others. So
-        the caller's next request finds it. Raises trio.EndOfChannel after the close.
+        A slot that has answered a request waits here before its caller goes on, because there is no checkpoint in between.
+        So the caller's next request finds it. Raises trio.EndOfChannel after the close.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._senders:

@@ -1,15 +1,17 @@
 """The journal of the state folder: one SQLite file with several tables, whose rows are used only if they are proved sound.
 
-It is one file with rules of its own, because its content decides what is killed and what is *not* run again after a ``kill
--9``, and because it may be lost (DESIGN §7). So it must never be wrong, and never a reason not to start.
+It is one file with rules of its own, because its content decides which processes are killed, and which work is *not*
+repeated, after a ``kill -9``, and because it may be lost (DESIGN §7). So it must never be wrong, and never a reason not to
+start.
 
 Invariants:
 
-* What a method returned from is in the file, whatever kills the process: WAL with ``synchronous = NORMAL``. (A power cut may
+* When a method returns, its change is in the file, even if the process is killed: WAL with ``synchronous = NORMAL``. (A
+  power cut may
   remove the last commits, never half of one, and without a trace: SQLite reads its log up to the first frame that is not
   whole. A table for which rows of an earlier moment would be wrong must store the boot ID in its rows.)
-* Every row carries a checksum of itself, of its table's name and of that table's version. What is returned was written by
-  this program, with this meaning.
+* Every row carries a checksum of itself, of its table's name and of that table's version. Rows that are returned were
+  written by this program, with this meaning.
 * Each table has a version, in ``table_versions``. An older one that the table's owner can read is migrated, in one
   transaction with the change of the version; any other is set aside: renamed in place, and the table begins empty.
 * A table with rows that do not match their checksums is set aside likewise; an owner that can use the sound rows says so
@@ -149,7 +151,7 @@ class JournalFile:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what had to be set aside since the file was opened, for the log; the last MAX_WARNINGS."""
+        """Return the rows that were set aside since the file was opened, for the log; the last MAX_WARNINGS."""
         return tuple(self._warnings)
 
     def report_to(self, tell: Callable[[str], None]) -> None:

@@ -1,4 +1,5 @@
-"""The journal of process groups that the daemon started, so that the next daemon can end what a killed one left behind.
+"""The journal of process groups that the daemon started, so that the next daemon can end the processes that a killed one
+left behind.
 
 A row is written as an *intent* (the token) before the child exists, *completed* (number and start time) when it does, and
 *forgotten* when no process of the run is alive any more. A daemon killed between any two of these steps leaves at least the
@@ -11,7 +12,7 @@ itself is damaged while the daemon runs, the rows are written again from memory,
 run now.
 
 The table is ``process_groups`` of the state folder's journal. Version 1 had no checksums; its rows are migrated, so that an
-update of the daemon does not forget what the old one left running. A commit survives the death of the daemon; it need not
+updated daemon knows the processes that the old one left running. A commit survives the death of the daemon; it need not
 survive the death of the machine, which ends all processes anyway.
 """
 
@@ -31,7 +32,7 @@ from wharfinger.process.journal_file import JournalFile, Row, TableSpec
 from wharfinger.process.sweep import sweep
 
 LEFT_BEHIND_S: Final = 15.0
-"""The time that the next start spends on killing what was left behind."""
+"""The time that the next start spends on killing processes of the last daemon."""
 
 
 def _version_1(database: sqlite3.Connection) -> Iterable[Row]:

@@ -23,7 +23,7 @@ class CappedOutput:
 
 
 class TailBuffer:
-    """Keeps the last ``limit`` bytes of what is added, in at most twice that memory plus one chunk."""
+    """Keeps the last ``limit`` bytes that were added, in at most twice that memory plus one chunk."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

@@ -32,7 +32,7 @@ class ProcessStat:
     """The fields that identify a process and show which processes belong together. ``start_ticks`` counts clock ticks since
     boot.
 
-    ``state`` and ``exiting`` are those of the main thread; other ones of its ``threads`` may continue when it has ended.
+    ``state`` and ``exiting`` are those of the main thread; the other ``threads`` may continue after it has ended.
     ``environ_bytes`` is the size of its environment; -1 if there is none to read: for a moment inside ``execve``, at the end
     of its life, and in processes that this one may not read.
     """

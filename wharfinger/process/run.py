@@ -11,8 +11,8 @@ is not reaped, ``killpg(pid)`` and "session == pid" mean this run only. Only whe
 does ``wait4`` reap it, which gives the usage of exactly this child. Nothing here may wait for "any child" (``waitpid(-1)``),
 and no other code in this process may either.
 
-Runs that end at the same time are swept together (:mod:`wharfinger.process.shared_sweep`): the end of a hundred costs what
-the end of a few does, and a cancelled one is over a moment after its grace.
+Runs that end at the same time are swept together (:mod:`wharfinger.process.shared_sweep`): ending a hundred runs costs as
+much as ending a few, and a cancelled run is over a moment after its grace.
 """
 
 import math
@@ -139,9 +139,8 @@ class Run:
     ) -> Ended | Stuck:
         """Do ``jobs`` while the child lives, and wait for its end; ``pipes`` of them post PipeClosed.
 
-        When this returns or raises, whatever a job did, all processes of the run are dead and its row in ``ledger`` is
-        removed. Shielded from cancellation: ``ask_end`` ends it early, and what follows then is bounded. Jobs that are not
-        done at the end are cancelled.
+        When this returns or raises, all processes of the run are dead and its row in ``ledger`` is removed. Shielded from
+        cancellation: ``ask_end`` ends it early, within a bounded time. Jobs that are not done at the end are cancelled.
         """
         with trio.CancelScope(shield=True):
             try:
@@ -160,7 +159,7 @@ class Run:
         return final
 
     async def pump(self, fd: int, take: Callable[[bytes], None]) -> None:
-        """Drain one pipe to its end, whatever becomes of the bytes: a child that cannot write cannot clean up.
+        """Drain one pipe to its end, even if the bytes are not wanted any more: a child that cannot write cannot clean up.
 
         A child that writes faster than its output can be processed waits, so that other tasks get half of the time.
         """
@@ -176,7 +175,9 @@ class Run:
         return StuckError(self.program, self.child.mark.pid, DYING_S)
 
     async def _make_sure(self, ledger: ProcessLedger | None) -> None:
-        """Establish what must hold on every way out, a bug in a sink and Ctrl-C included: all dead, the leader reaped."""
+        """Guarantee the end of the run on every exit, also after a bug in a sink and after Ctrl-C: all dead, the leader
+        reaped.
+        """
         if self.returncode is None and not self.stuck:
             self._signal_group(signal.SIGKILL)
             await self._sweep()

@@ -2,7 +2,7 @@
 
 * Its own session, hence its own process group; no controlling terminal, no shell, no inherited descriptors.
 * No parent-death signal (prctl(2), PR_SET_PDEATHSIG): it fires when the *thread* that started the child ends, and worker
-  threads end. What a dead daemon leaves behind is found through the ledger and the marker.
+  threads end. The processes of a dead daemon are found through the ledger and the marker.
 * The marker is in the environment before the program runs, and the intent is in the ledger before the child exists.
 * ``Spawned.popen`` is kept until the child is reaped: a Popen that is dropped earlier is reaped by the next Popen of any
   other code (``subprocess._cleanup``), and the number would be free while it is still being signalled.

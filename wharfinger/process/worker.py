@@ -1,11 +1,12 @@
 """A child that stays: started once, talked with over its stdin and stdout, dead with all its descendants when the block ends.
 
-The same start, marks, ledger row, ending and sweep as :mod:`wharfinger.process.child`; what differs is that there is no deadline
-and no output limit here, since the user of the worker reads as it goes, with the pipe's own back-pressure, and bounds what
-it takes. stderr is always drained: its tail is kept, and a sink may see it.
+The same start, marks, ledger row, ending and sweep as :mod:`wharfinger.process.child`; the difference is that there is no
+deadline and no output limit, because the user of the worker reads continuously, with the pipe's back-pressure, and bounds
+what it reads. stderr is always drained: its tail is kept, and a sink may see it.
 
-A worker that ends by itself takes what it started with it: at most DRAIN_S later the rest is killed, so ``receive_some`` comes
-to an end and ``wait`` answers. Leaving the block closes its stdin and ends it: SIGTERM to its group, the grace, SIGKILL to all.
+When a worker ends by itself, the processes that it started are ended, too: at most DRAIN_S later the rest is killed, so
+``receive_some`` comes to an end and ``wait`` answers. Leaving the block closes its stdin and ends it: SIGTERM to its group,
+the grace, SIGKILL to all.
 
 There is no parent-death signal (:mod:`wharfinger.process.spawn` says why). A worker whose parent is killed reads the end of its
 stdin; one that does not care about it is ended by the next start, through the ledger.
@@ -126,11 +127,11 @@ async def open_worker(
 
     Resource handling: on every way out, the body's error and cancellation included, the worker, its group, its session and
     its marked descendants are dead, its pipes closed, and its row in ``ledger`` removed. That takes at most ``term_grace_s``
-    and what :mod:`wharfinger.process.ending` allows for killing.
+    and the time that :mod:`wharfinger.process.ending` allows for killing.
 
     Error handling: SpawnError and LedgerError before the block; StuckError at its end, even in place of Cancelled. The
-    worker's own end is no error: ``receive_some`` and ``wait`` report it. What the body or ``on_stderr`` raises is raised in
-    a group.
+    worker's own end is no error: ``receive_some`` and ``wait`` report it. Errors of the body and of ``on_stderr`` are raised
+    in a group.
     """
     if command.stdin:
         raise AssertionError("a worker's input is sent while it runs")

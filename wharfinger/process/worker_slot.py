@@ -1,7 +1,7 @@
 """One worker that serves one request after another, as long as it is sound: the common part of all pools of workers.
 
 A slot takes its next request only while its worker lives: a worker that died while idle is noticed before a request is given
-to it. A request that was taken is finished or shut down, whatever happens between the two.
+to it. Every request that was taken is finished or shut down.
 """
 
 import math

@@ -42,7 +42,7 @@ class QueueDump:
 
 @dataclass(frozen=True, slots=True)
 class QueuesStatistics:
-    """All queues together: what is there now, and what happened since the start.
+    """All queues together: the present numbers, and those since the start.
 
     Now: ``queues``, ``tasks`` and those of them that run, back off or are parked. Since the start: tasks ``retired`` after
     success, ``dropped`` without, ``failures`` of runs, and those of them that were ``bugs`` (an unexpected exception).

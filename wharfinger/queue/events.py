@@ -1,6 +1,6 @@
 """The events and the effects of a queue's machine: two closed unions of records (theory in `queue.machine`).
 
-Tasks, runs and operations are numbers here. The shell knows what they stand for (coroutines, cancel scopes, callbacks).
+Tasks, runs and operations are numbers here. The shell knows the coroutines, cancel scopes and callbacks behind them.
 """
 
 from typing import Final, TypeAlias
@@ -19,8 +19,8 @@ DUPLICATE: Final = "the same task is already waiting"
 class Enqueued:
     """A task is offered. ``task`` is a number never used before in this queue, ``scope`` that of its operation.
 
-    ``unique`` leaves it out if the same work waits already; ``tells`` says that its asker wants to hear of its success. What
-    is taken waits in its lane as this very value.
+    ``unique`` leaves it out if the same work waits already; ``tells`` says that its asker wants to hear of its success. An
+    accepted task waits in its lane as this very value.
     """
 
     task: int
@@ -86,7 +86,7 @@ class ScopeCancelled:
 
 @record
 class Draining:
-    """Take nothing more and drop what waits; ``interrupt`` what runs as well, or let it finish."""
+    """Accept no more tasks and drop those that wait; ``interrupt`` what runs as well, or let it finish."""
 
     cause: str
     interrupt: bool

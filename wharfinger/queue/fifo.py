@@ -1,9 +1,9 @@
 """A first-in-first-out sequence that is never changed, only followed by another: what waits in a lane (`queue.state`).
 
 A pure machine answers every event with a new state and leaves the old one as it was. With a tuple, each task put behind a
-thousand others would copy a thousand, and so would each one taken. This one shares: what is put behind goes onto a chain that
-begins with the newest, what is taken comes from a chain that begins with the oldest, and when the second is used up the first
-is turned round once. So putting and taking cost the same however long it is, on average over the steps of one history.
+thousand others would copy a thousand, and so would each one taken. This one shares: new items go onto a chain that begins
+with the newest one; items are taken from a chain that begins with the oldest one. When the second chain is empty, the first
+one is reversed. So putting and taking cost the same however long it is, on average over the steps of one history.
 """
 
 from collections.abc import Iterable, Iterator
@@ -72,7 +72,7 @@ def _items(chain: "_Chain[T]") -> Iterator[T]:
 
 
 def _chained(items: Iterable[T]) -> "_Chain[T]":
-    """Return a chain that begins with the last of these items."""
+    """Return these items as a chain in reverse order: it begins with the last one."""
     chain: _Chain[T] = None
     for item in items:
         chain = (item, chain)

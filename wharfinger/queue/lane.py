@@ -1,11 +1,11 @@
-"""One lane at work: executes the runs the machine starts, one after the other, and reports what came of them.
+"""One lane at work: executes the runs that the machine starts, one after the other, and reports their results.
 
 The shape. A lane is at work as long as it has something to do: from its first run, through every backoff, until it is empty or
 parked. Then it is gone, and the trio task that did the work (`worker_pool`) with it or on to another lane. Between two runs there
 is nothing but the machine's step; one cancel scope serves run after run, until a run of it was cancelled.
 
-What a run may not leave to the next: a used-up cancel scope, the loop to itself (a checkpoint after every few runs, however they
-ended, for tasks that have none), and context variables it has set (the lane goes on in a new trio task then).
+A run may not leave to the next one: a used-up cancel scope, the loop to itself (a checkpoint after every few runs, however
+they ended, for tasks that have none), and context variables it has set (the lane goes on in a new trio task then).
 
 The guard. A task that raises TaskFailed failed as expected. Any other exception is a bug in that task: it is logged with its
 traceback, counted, shown in the dump, and parks that task; it neither ends the daemon nor goes unseen. What this module or
@@ -85,7 +85,7 @@ class LaneOwner(Protocol):
         ...
 
     def post(self, event: Event) -> None:
-        """Let the machine step, and perform what it decides: the next run may have been given when this returns."""
+        """Let the machine step, and perform its decisions: the next run may have been given when this returns."""
         ...
 
     def next_wake(self, lane: str) -> float | None:
@@ -161,7 +161,7 @@ class LaneWork:
             self._called_off = True
 
     def wake(self) -> None:
-        """Look again, if it sleeps: what it waited to try again may be gone."""
+        """Look again, if it sleeps: the task that it waited to try again may be gone."""
         if self._wake is not None:
             self._wake.set()
 

@@ -1,7 +1,7 @@
-"""The queue of one package as a pure machine: what runs, what waits, for what, and what may never run.
+"""The queue of one package as a pure machine: which task runs, which tasks wait and for what, and which may never run.
 
 Theory of operation. A queue has *lanes*; a lane is a strict FIFO, and its head is the only task that may run. A task that
-fails stays at the head, because what comes after it in the lane builds on it (Install on Download). So the head is always in
+fails stays at the head, because the tasks after it in the lane build on it (Install on Download). So the head is always in
 one of five phases, and everything behind it waits as it was enqueued:
 
 ==========  ===============================================================================================================
@@ -31,16 +31,16 @@ judged the old ones: if it fails permanently, it is not parked but runs once mor
 retires at once if no caller asked to be told. [5] leaves when the queue is closing: no retry will come.
 
 *Retires* = left after success, *leaves* = dropped with a cause; either way the next of the lane starts in the same step, so
-no lane with work stands still. "-": a run is known by its number, and the number of a run that is over matches nothing, so a
-report of a superseded run changes nothing. CallDone follows only from Running, and the shell performs it before it steps
+no lane with work stands still. "-": a run is identified by its number. The number of a finished run matches nothing, so the
+report of a superseded run has no effect. CallDone follows only from Running, and the shell performs it before it steps
 again, so the success of a cancelled task is never reported. An illegal pair raises IllegalEvent and changes nothing.
 
 No clock, no randomness, no I/O: events carry the time (seconds of any monotonic clock) and the random number that jitter
 needs. The time of the next wake is not an effect but a question about the state (`state.next_wake`), so it cannot become
 stale.
 
-The cost of a step does not depend on how much waits in the lane: states share what they have in common (`queue.fifo`), and
-only `unique`, a cancelled scope and a drain visit all of it.
+The cost of a step does not depend on how much waits in the lane: states share their common parts (`queue.fifo`), and only
+`unique`, a cancelled scope and a drain visit all of it.
 """
 
 from collections.abc import Callable
@@ -147,7 +147,7 @@ def _same_work_waits(lane: Lane, event: Enqueued) -> bool:
 
 
 def _outcome(state: QueueState, lane: str, head: Running | Completing | Ending, report: Report) -> Answer:
-    """Return what becomes of the head whose run reported."""
+    """Return the outcome of the first task after its run has reported."""
     entry = head.entry
     if isinstance(head, Running) and isinstance(report, Finished):
         if not entry.tells:

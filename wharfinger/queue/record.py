@@ -1,9 +1,9 @@
-"""Values the queue's machine makes by the dozen for every task: frozen for the type checker, cheap when made.
+"""Records of the queue's machine, which makes dozens of them for every task: frozen for the type checker, and cheap to make.
 
-A frozen dataclass makes each field through ``object.__setattr__``, which is five times the price of an assignment and was a
+A frozen dataclass sets each field through ``object.__setattr__``, which costs five times as much as an assignment and took a
 third of a machine step. So `record` is ``@dataclass(frozen=True)`` to mypy, which refuses every assignment to a field, and a
-plain one with slots when the program runs. That no step changes what it was given is held by a test under random orders of
-events (tests/queue/test_machine_rules.py).
+plain one with slots when the program runs. A test with random orders of events checks that no step changes its input
+(tests/queue/test_machine_rules.py).
 """
 
 from dataclasses import dataclass

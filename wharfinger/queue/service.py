@@ -80,7 +80,7 @@ class Queues:
             worker.post(InputChanged())
 
     async def remove(self, name: str, cause: str = "the queue is removed") -> None:
-        """Interrupt what runs, drop what waits, and return when the queue is gone. Unknown names are fine.
+        """Interrupt the running task, drop the waiting ones, and return when the queue is gone. Unknown names are fine.
 
         The removal goes on even if the wait for it is cancelled.
         """
@@ -94,7 +94,7 @@ class Queues:
         await ended.wait()
 
     async def wait_idle(self, name: str) -> None:
-        """Return once nothing in this queue will happen by itself: it is empty, parked or unknown."""
+        """Return once the queue is idle: it is empty, parked or unknown."""
         for worker in self._known(name):
             await worker.wait_idle()
 
@@ -127,7 +127,7 @@ class Queues:
         )
 
     def drain(self, cause: str) -> None:
-        """Take nothing more, drop what waits, let what runs finish. `open_queues` does this at its end."""
+        """Accept no more tasks, drop the waiting ones, and let running ones finish. `open_queues` does this at its end."""
         self._closing = self._closing or cause
         for worker in tuple(self._workers.values()):
             worker.post(Draining(cause, interrupt=False))

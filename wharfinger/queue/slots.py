@@ -15,7 +15,7 @@ Work that holds its slot for SLOW_S and then raises (it failed, was cut or was c
 package's next success of that kind it shares a quarter of the slots with all other slow packages.
 
 Invariants: cancelling a waiter takes it out of line before `cancel` returns, so each grant is used; slots are given back
-whatever the body raised; waking one waiter costs nothing for the others. No task of its own, no timer.
+even if the body raises; waking one waiter costs nothing for the others. No task of its own, no timer.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -73,9 +73,9 @@ class Slots:
         """Hold the right to do one piece of work of this kind while the body runs; entering waits for it.
 
         ``package`` is the package that waits and whose share is used; without one, the package on whose queue this runs, or
-        else the daemon itself. ``source`` is what the work depends on, such as a registry's host; it has a share of its own.
-        Entering is no checkpoint if a slot is free. Raises RuntimeError on entering if the caller holds a slot that must not
-        wait for this one.
+        else the daemon itself. ``source`` is the host on which the work depends, such as a registry; it has a share of its
+        own. Entering is no checkpoint if a slot is free. Raises RuntimeError on entering if the caller holds a slot that
+        must not wait for this one.
         """
         return _Use(self._counter, kind, package or current_package(), source)
 

@@ -14,9 +14,8 @@ hold up all other work, because some slots stay out of its reach:
 * packages whose last work of a kind was slow and failed share a quarter of that kind, until one of theirs succeeds.
 
 Each share is at least one slot, and less than all of them wherever its percentage is below 100 and there are two or more. So
-whatever the packages of one group or of one source do, a slot that only other packages can take always remains: the k-th of
-these waits for at most k/r pieces of their own work, where r is what the share leaves
-(`tests/queue/test_slots_neighbours.py`).
+one slot always remains for packages of other groups and sources: the k-th of these waits for at most k/r pieces of their own
+work, where r is what the share leaves (`tests/queue/test_slots_neighbours.py`).
 
 *Turns.* Packages belong to groups: the namespace of an Application, one group for all Modules, one for the daemon itself. Each
 kind has a line of groups in the order of their turns; a group that begins to wait gets the last turn, and so does a group that
@@ -38,8 +37,9 @@ Invariants (`tests/queue/test_slots_rules.py`): no limit and no share is exceede
 package's first; a request is granted at most once and never after it was withdrawn; a line holds no empty group and no
 package without requests; at most MAX_SLOW packages of a kind are remembered as slow.
 
-Withdrawing what does not wait, or returning what is not held, raises IllegalSlotEvent and changes nothing. No clock and no
-I/O. A step costs what copying one line takes: the groups that wait for one kind, the packages that wait of one group.
+To withdraw a request that does not wait, or return a slot that is not held, raises IllegalSlotEvent and has no effect. No
+clock and no I/O. A step costs what copying one line takes: the groups that wait for one kind, the packages that wait of one
+group.
 """
 
 from collections.abc import Mapping
@@ -86,7 +86,7 @@ class SlotLimits:
     least 1.
 
     ``source_share`` is the percentage of the downloads that one source may have, ``namespace_share`` the percentage of each
-    limit that one namespace may have; at 100 nothing is kept free for others. Raises ValueError.
+    limit that one namespace may have; at 100 no slot is kept for others. Raises ValueError.
     """
 
     work: int = 16
@@ -203,7 +203,7 @@ def _percent(limit: int, percent: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A package wants a slot. ``request`` is a number never used before, ``source`` whom the work waits for, if that counts."""
+    """A package wants a slot. ``request`` is a new number, ``source`` the host on which the work depends, if it is limited."""
 
     request: int
     kind: Kind
@@ -304,7 +304,7 @@ def _returned(state: SlotsState, returned: Returned) -> tuple[SlotsState, tuple[
 
 
 def _settled(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[SlotsState, tuple[Granted, ...]]:
-    """Grant what can go now, the earliest turn first, until nothing of these kinds can."""
+    """Grant the requests of these kinds that fit now, the earliest turn first."""
     granted: list[Granted] = []
     while chosen := _next(state, kinds):
         kind, package, waiter = chosen
@@ -354,7 +354,7 @@ def _can_go(state: SlotsState, kind: Kind, package: str, source: str) -> bool:
 
 
 def _taken(state: SlotsState, kind: Kind, package: str, waiter: Waiter, line: Mapping[str, Group]) -> SlotsState:
-    """Return the kind with one more slot in use. The turn of a served group counts as given out, whether or not it still
+    """Return the kind with one more slot in use. The turn of a served group is used up, whether or not the group still
     waits.
     """
     slots, work, group = state.kinds[kind], state.work, group_of(package)

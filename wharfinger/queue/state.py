@@ -29,7 +29,9 @@ class Rules:
 
 @record
 class History:
-    """A head's runs so far: ``attempt`` counts those begun, ``failures`` those since it last had reason for hope."""
+    """A head's runs so far: ``attempt`` counts the attempts that began, ``failures`` the failed ones since the last
+    progress.
+    """
 
     attempt: int = 1
     failures: int = 0
@@ -91,7 +93,7 @@ Head: TypeAlias = Running | Completing | Ending | BackingOff | Parked
 
 @record
 class Lane:
-    """The task whose turn it is, and what waits behind it."""
+    """The task whose turn it is, and the tasks behind it."""
 
     head: Head
     waiting: Fifo[Enqueued]

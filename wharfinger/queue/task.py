@@ -1,4 +1,6 @@
-"""What a queue runs. A task is written to be run again at any moment: after a failure, and after a crash of the daemon."""
+"""The tasks that a queue runs. A task is written to be run again at any moment: after a failure, and after a crash of the
+daemon.
+"""
 
 from typing import Protocol
 
@@ -12,7 +14,7 @@ class Task(Protocol):
         ...
 
     async def execute(self) -> None:
-        """Do the work. Raises TaskFailed for what can be expected to fail; anything else it raises is a bug."""
+        """Do the work. Raises TaskFailed for expected failures; anything else it raises is a bug."""
         ...
 
 

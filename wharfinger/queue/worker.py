@@ -1,4 +1,4 @@
-"""The shell of one queue: it performs what the machine decides, at once, and knows what the machine's numbers stand for.
+"""The shell of one queue: it performs the machine's decisions at once, and knows the tasks behind the machine's numbers.
 
 The shape. Any code on the event loop may *post* an event: the machine steps at once and its effects are performed before
 `post` returns, so the answer, the state and the effects always agree, and no task has to be woken to perform them. The work
@@ -122,7 +122,7 @@ class QueueWorker:
         return True
 
     def post(self, event: Event) -> None:
-        """Let the machine step, and do what it decides. When this returns, it is done."""
+        """Let the machine step, and perform its decisions. When this returns, it is done."""
         self.state, effects = step(self.state, event)
         if effects:
             self._perform(effects)
@@ -140,13 +140,13 @@ class QueueWorker:
         return dump_queue(self.name, self.state, trio.current_time(), executing)
 
     def ended(self) -> trio.Event:
-        """Set once it holds nothing and none of its lanes has a trio task."""
+        """Set once it holds no task and none of its lanes has a trio task."""
         if self._ended is None:
             self._ended = trio.Event()
         return self._ended
 
     async def wait_idle(self) -> None:
-        """Return once nothing will happen by itself: it is empty, or parked."""
+        """Return once the queue is idle: it is empty, or parked."""
         while not (is_idle(self.state) or self._crashed):
             if self._quiet is None:
                 self._quiet = trio.Event()

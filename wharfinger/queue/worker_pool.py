@@ -1,9 +1,9 @@
 """The trio tasks that do the work of all lanes: started when a lane has something to do, and kept for a while afterwards.
 
-Starting a trio task and entering a cancel scope cost more than everything else that a small task needs on its way through
-its queue, and a thousand packages whose hooks listen to the same event have a small task each, again and again. So a trio
-task whose lane is done becomes idle, and is given the next lane that begins, of whichever queue. At most MAX_IDLE are idle,
-however many packages there are; any further one ends. This is all that idle queues cost.
+To start a trio task and enter a cancel scope costs more than all the rest of a small task, and a thousand packages whose
+hooks listen to the same event have a small task each for every event. So a trio task whose lane is done becomes idle, and is
+given the next lane that begins, of whichever queue. At most MAX_IDLE are idle, however many packages there are; any further
+one ends. This is all that idle queues cost.
 
 A trio task has the context of the code that made the pool, not of the code that enqueued: it must not live on as part of a
 request.
@@ -54,7 +54,7 @@ class WorkerPool:
             self._idle.remove(worker)
 
     def dismiss(self) -> None:
-        """End those that rest, and each of the others when its lane is done."""
+        """End the idle workers, and each of the others when its lane is done."""
         self._dismissed = True
         while self._idle:
             self._idle.pop().take(None)

@@ -1,4 +1,4 @@
-"""The one read interface of the runtime: frozen snapshots, taken in one step, without anything secret in what they show.
+"""The one read interface of the runtime: frozen snapshots, taken in one step, without secrets.
 
 `PackageSnapshot.secrets` is the exception: it has what must not be shown, is never encoded, and does not cross the socket.
 
@@ -118,7 +118,7 @@ class ProgressSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class PackageSnapshot:
-    """One package: its identity, what is wanted, what is installed, what it is doing, and its state.
+    """One package: its identity, the wanted state, the installed one, its work in progress, and its state.
 
     ``version`` and ``digest`` are wanted, ``installed_version`` and ``installed_digest`` are in the cluster (empty:
     nothing). ``values`` are those it was last rendered with, redacted by the runtime, which knows their schema.

@@ -95,7 +95,7 @@ def test_documents_that_are_no_objects(document: JsonObject) -> None:
 
 
 def test_lists_of_something_else() -> None:
-    with pytest.raises(ReleaseError, match="no object of an API"):
+    with pytest.raises(ReleaseError, match="not a Kubernetes object"):
         flattened([{"apiVersion": "v1", "kind": "List", "items": [5]}])
     with pytest.raises(ReleaseError, match=r"metadata\.name: expected a string, found a boolean"):
         flattened([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": False}}])

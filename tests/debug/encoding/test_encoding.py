@@ -135,7 +135,7 @@ def test_answers_about_settings_come_back_as_they_were(answer: SettingsAnswer) -
     [
         ([], "answer: expected an object"),
         ({}, "verdict: required"),
-        ({"verdict": "Perhaps"}, "verdict: 'Perhaps' is none of Valid, Invalid, Unknown"),
+        ({"verdict": "Perhaps"}, "verdict: 'Perhaps' is not one of Valid, Invalid, Unknown"),
         ({"verdict": "Valid", "version": "1", "warnings": 1}, "warnings: expected a list"),
         ({"verdict": "Invalid", "version": "1", "problems": [1]}, "problems: expected an object"),
         ({"verdict": "Invalid", "version": "1", "problems": [{"path": 1}]}, "path: Expected `str`, got `int`"),

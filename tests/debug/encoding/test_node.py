@@ -119,7 +119,7 @@ def test_nodes_come_back(nodes: list[NodeSnapshot]) -> None:
         ({"state": "idle", "groups": [[]]}, "groups: expected an object"),
         (
             {"state": "idle", "groups": [{"kind": "allOf", "name": "x", "members": {}}]},
-            "groups: kind: 'allOf' is none of anyOf, noneOf",
+            "groups: kind: 'allOf' is not one of anyOf, noneOf",
         ),
         ({"state": "idle", "groups": [{"kind": "anyOf", "members": []}]}, "members: expected an object"),
         ({"state": "idle", "groups": [{"kind": "anyOf", "members": {"a": 1}}]}, "dependencies: expected an object"),

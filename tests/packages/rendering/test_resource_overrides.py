@@ -122,7 +122,7 @@ def many(count: int, **more: JsonValue) -> list[JsonValue]:
         ({}, "spec.resourceRequests: expected a list, found an object"),
         ([1], "spec.resourceRequests[0]: expected an object, found an integer"),
         ([None], "spec.resourceRequests[0]: expected an object, found null"),
-        ([{"kind": "Pod"}], "[0].kind: 'Pod' is none of Deployment, StatefulSet, DaemonSet, Job, CronJob"),
+        ([{"kind": "Pod"}], "[0].kind: 'Pod' is not one of Deployment, StatefulSet, DaemonSet, Job, CronJob"),
         ([{"kind": "Job"}], "[0].name: required"),
         ([{"kind": "Job", "name": "A_b"}], "[0].name: 'A_b' is no name"),
         ([{"kind": "Job", "name": 5}], "[0].name: expected a string, found an integer; put it in quotes"),

@@ -91,7 +91,7 @@ def test_what_hooks_are_given() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--hook-credentials", "some"), "'some' is none of modules, all, none"),
+        (("--hook-credentials", "some"), "'some' is not one of modules, all, none"),
         (("--hook-env", "A B"), "'A B' is not NAME, NAME=VALUE"),
     ],
 )

@@ -182,7 +182,7 @@ def test_what_is_told_is_bounded(tmp_path: Path) -> None:
     ("limit", "most", "expected"),
     [
         ("MAX_FILES", 1, "2 files, and at most 1 are read"),
-        ("MAX_BYTES", 300, "all files are more than 300 bytes; plan a part of them"),
+        ("MAX_BYTES", 300, "exceed the limit of 300 bytes together; plan a part of them"),
         ("MAX_RESOURCES", 2, "more than 2 Applications and Modules; plan a part of them"),
         ("MAX_FILE", 100, "bytes is over the limit"),
     ],

@@ -46,7 +46,7 @@ def test_the_digest_is_of_what_changes_how_it_is_kept() -> None:
         ({"drift": "off"}, r"spec\.drift"),
         ({"healthChecks": [{"kind": "Thing"}]}, r"spec\.healthChecks"),
         ({"healthChecks": {}}, r"spec\.healthChecks"),
-        ({"deletionPolicy": "Keep"}, r"spec\.deletionPolicy: 'Keep' is none of Delete, DeleteAll, Orphan"),
+        ({"deletionPolicy": "Keep"}, r"spec\.deletionPolicy: 'Keep' is not one of Delete, DeleteAll, Orphan"),
         ({"deletionPolicy": 1}, r"deletionPolicy"),
         ({"allowEmpty": "yes"}, r"spec\.allowEmpty: expected true or false"),
     ],

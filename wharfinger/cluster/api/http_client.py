@@ -33,7 +33,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue, ShapeError, enc
 from wharfinger.kube.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
 
 _REDEFINING: Final = frozenset({"CustomResourceDefinition.apiextensions.k8s.io", "APIService.apiregistration.k8s.io"})
-"""The kinds whose objects change what the server serves."""
+"""The kinds of objects that define which kinds the server serves."""
 
 
 class HttpClusterClient:

@@ -31,7 +31,7 @@ MAX_LIST_BYTES: Final = 1024 * 1024 * 1024
 """The size limit of one list, over all its pages."""
 
 WAITED_S: Final = 0.0001
-"""The delay after which a chunk counts as waited for, in seconds."""
+"""The delay, in seconds, after which a reader is considered to have waited for a chunk."""
 BUSY_S: Final = 0.02
 """A stream is busy if it is waited for again within this time, in seconds."""
 REST_S: Final = 0.005

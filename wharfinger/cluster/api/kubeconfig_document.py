@@ -115,7 +115,7 @@ def _credentials(authorization: str) -> tuple[str, str, bool]:
             raise ConnectionConfigError("the credentials for Basic authorization are not Base64 of text") from error
         return name, secret, True
     raise ConnectionConfigError(
-        "credentials for hooks and charts: expected a token, a password or a certificate, found another kind"
+        "credentials for hooks and charts: need a token, a password or a certificate; other logins cannot be passed on"
     )
 
 

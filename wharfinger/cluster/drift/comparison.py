@@ -11,9 +11,9 @@ moment. So drift is what our entry lacks:
 * Without one, after a restart: the fields that we want, and our entry does not cover. The field sets themselves show which
   lists are keyed, so no schema is needed. Empty values and nulls do not count, nor do fields that only the server decides.
 
-Two things are no drift: fields that were taken under our own name by anything but an apply, since a package's hooks write
-so, and fields that a rule leaves to other managers (:mod:`~wharfinger.cluster.objects.drift_policy`). The writer of a
-removal is recorded nowhere: it is "".
+Two things are no drift: fields that were written under our own name by other means than an apply, as a package's hooks do,
+and fields that a rule leaves to other managers (:mod:`~wharfinger.cluster.objects.drift_policy`). The writer of a removal is
+recorded nowhere: it is "".
 """
 
 import base64

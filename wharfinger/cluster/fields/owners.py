@@ -1,8 +1,8 @@
 """The owners of a live object's fields, by its ``metadata.managedFields``, from the view of one manager that applies.
 
-It distinguishes three kinds of entries: the one it applied (:attr:`FieldOwners.own`), writes under its name by any other
-means (a package's hooks write so), and those of all other managers. Unreadable entries own nothing; if its own entry is
-unreadable, nothing is known about the object.
+It distinguishes three kinds of entries: the fields that it applied (:attr:`FieldOwners.own`), those that were written under
+its name by other means, as by a package's hooks, and those of all other managers. Unreadable entries own nothing; if its own
+entry is unreadable, nothing is known about the object.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ class FieldOwners:
     """The entries of all other managers, the latest first."""
 
     def writer_of(self, path: FieldPath) -> Writer:
-        """Return the other manager that has this field now, or else one that has something inside it; NOBODY if there is none."""
+        """Return the other manager that owns this field now, else one that owns a field inside it; NOBODY if there is none."""
         inside = NOBODY
         for entry in self.others:
             if path in entry.fields:

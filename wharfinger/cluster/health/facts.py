@@ -1,4 +1,4 @@
-"""The facts about each live object of a release, and tasks that determine what the object alone does not show.
+"""The facts about each live object of a release, and tasks that determine the facts that the object alone does not show.
 
 Most objects are judged at once when they are reported. Two kinds of them are not, and are *open* until a task has judged
 them:

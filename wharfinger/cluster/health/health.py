@@ -65,7 +65,7 @@ class Health:
 def health_of(
     states: Mapping[ObjectKey, Readiness], unknown: Iterable[ObjectKey] = (), stalled: Iterable[ObjectKey] = ()
 ) -> Health:
-    """Return the health of a release whose objects are in these states, all but the unknown ones."""
+    """Return the health of a release from the states of its objects. Unknown states are left out by the caller."""
     laggards = {key: state for key, state in sorted(states.items()) if not isinstance(state, Current)}
     ready = tuple(sorted(key for key, state in states.items() if isinstance(state, Current)))
     late = frozenset(key for key in stalled if key in laggards)

@@ -7,8 +7,8 @@ The block begins when the Lease is held. If the Lease cannot be renewed in time,
 cancelled and LeaseLostError is raised: the next holder then waits no longer than the Lease was granted for. On a clean end
 the Lease is given back, so that the next holder need not wait at all.
 
-``identity`` must be one that no two processes have at once (that of a state folder that only one can lock): the Lease of its
-earlier life is taken over at once. The machine is :mod:`~wharfinger.cluster.lease.machine`.
+``identity`` must be one that no two processes have at once (that of a state folder that only one can lock): the Lease that
+it held before its restart is acquired at once. The machine is :mod:`~wharfinger.cluster.lease.machine`.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable

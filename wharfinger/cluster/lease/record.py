@@ -20,7 +20,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_US: Final = 250_000_000_000_000_000
 """The year 9892: later clocks are cut to it, so that a stamp can still be advanced."""
 _LAST_US: Final = 253_402_214_400_000_000
-"""9999-12-31: a stamp from that day on counts as none."""
+"""9999-12-31: a later time is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def read_lease(obj: JsonObject) -> LeaseRecord:
     fence = find_int(obj, "spec", "leaseTransitions")
     duration = find_int(obj, "spec", "leaseDurationSeconds")
     if not 0 <= fence <= MAX_FENCE or not 0 <= duration <= MAX_FENCE:
-        raise ShapeError(f"a Lease with {fence} transitions and a duration of {duration} seconds")
+        raise ShapeError(f"leaseTransitions {fence} and leaseDurationSeconds {duration} must be from 0 to {MAX_FENCE}")
     return LeaseRecord(
         find_str(obj, "metadata", "uid"),
         find_str(obj, "metadata", "resourceVersion"),

@@ -1,7 +1,7 @@
 """The server's answer to an apply, in the few bytes that are needed to judge drift.
 
 That answer is the baseline: the fields that were ours then, and their values after the server's defaults, normalised
-quantities and admission. What a chart wrote is no baseline ("1000m" is stored as "1", ``stringData`` not at all). Of each
+quantities and admission. The text of the chart is no baseline ("1000m" is stored as "1", ``stringData`` not at all). Of each
 object some hundred bytes are kept: the packed fields, four bytes of a checksum for each value, and a *mark*, by which the
 usual event (a status changed) is dismissed without reading either.
 """
@@ -33,7 +33,7 @@ class Applied:
     resource_version: str
     mark: int
     fields: PackedJson
-    """FieldsV1 of what was ours."""
+    """The fields that were ours, as FieldsV1."""
     values: bytes
     """A checksum of each value, in the order of :func:`~wharfinger.cluster.fields.items.leaf_values`."""
     partial: bool = False

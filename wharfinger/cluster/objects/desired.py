@@ -22,7 +22,7 @@ from wharfinger.kube.resource import ObjectKey
 
 @dataclass(frozen=True, slots=True, order=True)
 class Identity:
-    """One object, whatever version it is written in: ``Identity("Deployment.apps", "prod", "web")``."""
+    """One object, independent of the version in which it is written: ``Identity("Deployment.apps", "prod", "web")``."""
 
     group_kind: str
     namespace: str

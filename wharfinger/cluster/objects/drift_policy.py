@@ -105,7 +105,9 @@ def read_drift_policy(value: JsonValue, what: str) -> DriftPolicy:
     said = _only(as_object(value, what), what, {"mode", "ignore"})
     mode = find_str(said, "mode", default=DriftMode.CORRECT)
     if mode not in set(DriftMode):
-        raise DriftPolicyError(f"{what}.mode: {mode!r:.80} is none of {', '.join(known.value for known in DriftMode)}")
+        raise DriftPolicyError(
+            f"{what}.mode: {mode!r:.80} is not one of {', '.join(known.value for known in DriftMode)}"
+        )
     rules = find_list(said, "ignore")
     if len(rules) > MAX_RULES:
         raise DriftPolicyError(f"{what}.ignore: {len(rules)} rules are over the limit of {MAX_RULES}")
@@ -174,7 +176,7 @@ def _read_pointer(value: JsonValue, what: str) -> str:
 
 def _only(said: JsonObject, what: str, known: set[str]) -> JsonObject:
     if unknown := sorted(said.keys() - known):
-        raise DriftPolicyError(f"{what}: {unknown[0]!r:.80} is none of {', '.join(sorted(known))}")
+        raise DriftPolicyError(f"{what}: {unknown[0]!r:.80} is not one of {', '.join(sorted(known))}")
     return said
 
 

@@ -16,7 +16,7 @@ WIRING     ClusterRoleBinding, RoleBinding, Service: a binding is refused withou
 WORKLOADS  DaemonSet, Pod, ReplicationController, ReplicaSet, Deployment, HorizontalPodAutoscaler, StatefulSet, Job, CronJob:
            a pod gets the list of services when it starts
 ROUTES     Ingress, APIService: after the services to which they lead
-WEBHOOKS   MutatingWebhookConfiguration, ValidatingWebhookConfiguration: one of them may refuse what is written beside it
+WEBHOOKS   MutatingWebhookConfiguration, ValidatingWebhookConfiguration: one may refuse objects written at the same time
 CUSTOM     every other kind: after the controllers that handle it
 """
 

@@ -45,7 +45,7 @@ async def rows_of(
 ) -> tuple[DesiredObject, ...]:
     """Return the rows of the objects of a record; none for kinds that are no longer served.
 
-    Raises SilentKindError if that cannot be known, and what the client raises.
+    Raises SilentKindError if that cannot be known, and the errors of the client.
     """
     rows: dict[Identity, DesiredObject] = {}
     for obj in in_install_order(objects):

@@ -101,7 +101,7 @@ def flattened(documents: Iterable[JsonObject]) -> list[JsonObject]:
     try:
         return _flattened(documents)
     except ShapeError as error:
-        raise ReleaseError(f"the manifest has something that is no object of an API: {error}") from error
+        raise ReleaseError(f"the manifest has a document that is not a Kubernetes object: {error}") from error
 
 
 def _flattened(documents: Iterable[JsonObject]) -> list[JsonObject]:

@@ -7,8 +7,7 @@ discovery, because a manifest cannot be trusted to state it. A kind that discove
 no object of it can be written before.
 
 The scope is enforced twice. `check_scope` checks a whole request before its first write, so that nothing is half done.
-`check_key` checks every single apply, whatever the row was made from (a record in the namespace, say, which a tenant can
-write).
+`check_key` checks every single apply, also of a row that was made from a record in the namespace, which a tenant can write.
 """
 
 import logging
@@ -75,7 +74,7 @@ async def check_scope(
     """Check that none of these objects lies outside of the namespace.
 
     Raises OutsideNamespaceError, naming the first of them. ``objects`` have no Lists in them any more; ``definitions`` are
-    those of ``crds/``. Kinds that no server serves are ignored. Raises what the client raises.
+    those of ``crds/``. Kinds that no server serves are ignored. Raises the errors of the client.
     """
     outside = [key for key in await _keys(client, owner, [*definitions, *objects]) if is_outside(key, owner)]
     if outside:

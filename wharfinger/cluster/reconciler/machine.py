@@ -1,5 +1,5 @@
-"""The reconciler as a pure machine: what is to be done, in which order, and what an outcome means. No waiting, clock or
-operations.
+"""The reconciler as a pure machine: which operations are due, in which order, and what an outcome means. No waiting, clock
+or operations.
 
 A key is in one place (:class:`Place`) and has one status (:class:`Kind`)::
 
@@ -202,7 +202,7 @@ class Machine(Generic[K, R]):
         self._wish(record, now)
 
     def _change(self, record: Record[K, R], change: Change[K, R], now: float) -> None:
-        """Record that the row has changed: whatever was known of attempts at the old one is forgotten."""
+        """Record that the row has changed: the attempts at the old revision are forgotten."""
         owner = self._owner_of(change.row)
         record.owner.forget(record.revision)
         self._retries.clear(record.key)

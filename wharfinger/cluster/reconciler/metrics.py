@@ -1,4 +1,6 @@
-"""Report what reconcilers do to a system of metrics, and the one that keeps the numbers in memory."""
+"""The counters of reconcilers: the interface for a system of metrics, and an implementation that keeps the numbers in
+memory.
+"""
 
 from collections.abc import Mapping
 from enum import StrEnum

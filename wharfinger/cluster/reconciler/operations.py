@@ -71,7 +71,7 @@ class OperationTimeoutError(ClusterError):
 
 
 class UnexpectedError(ClusterError):
-    """An operation raised something that is neither a ClusterError nor a FormatError; that exception is the cause."""
+    """An operation raised something that is neither a ClusterError nor a FormatError; the exception is its ``__cause__``."""
 
 
 class BadRowError(ClusterError):

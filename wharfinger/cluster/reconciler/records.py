@@ -1,4 +1,4 @@
-"""The records of a reconciler: what it knows of one key, and of one owner.
+"""The records of a reconciler: its knowledge about one key, and about one owner.
 
 The owner of a row is what waits for it: a package's wave. Every number that reports progress is kept per owner, so that an
 object which fails delays only the owner that waits for it.

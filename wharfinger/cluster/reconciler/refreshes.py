@@ -55,7 +55,9 @@ class Refreshes(Generic[K, R]):
         return next(iter(self._aged.values()))
 
     def let_through(self, now: float) -> Record[K, R] | None:
-        """Return the next waiting key, if the rate allows it now; it counts, and is to be removed by :meth:`withdraw`."""
+        """Return the next waiting key, if the rate allows it now; the row then counts as refreshed, and :meth:`withdraw`
+        removes it.
+        """
         if not self._limited or self._next_at > now:
             return None
         self._next_at = max(self._next_at, now - BURST_S) + self._gap_s

@@ -1,10 +1,10 @@
 """The service of a reconciler: workers that pull, and one task each that reads the table, keeps the time, and prunes.
 
 There is one task for each worker, never one for a row. A worker takes the next attempt from the machine, performs it,
-reports its outcome, and waits when there is none. Changes are read from the table in rounds: the next one when no worker can
-be given anything of the last, or after READ_EVERY_S, so that the rows of one owner never hide those of another for long. One
-slow operation occupies one worker and delays no round. If the target offers batches, workers take changes in batches and
-retries one by one.
+reports its outcome, and waits when there is none. Changes are read from the table in rounds: the next page is read when no
+worker can be given a row of the last one, or after READ_EVERY_S, so that the rows of one owner never hide those of another
+for long. One slow operation occupies one worker and delays no round. If the target offers batches, workers take changes in
+batches and retries one by one.
 
 Leaving the block cancels what runs: operations are idempotent, and the next reconciler begins with all rows.
 """

@@ -319,7 +319,7 @@ def holder_annotations(holder: Holder) -> JsonObject:
 
 
 def read_holder(annotations: Mapping[str, JsonValue]) -> Holder:
-    """Return the writer of a Secret with these annotations. What cannot be read of it counts as absent."""
+    """Return the writer of a Secret with these annotations. Fields that cannot be read count as absent."""
 
     def said(name: str) -> str:
         value = annotations.get(name)

@@ -1,5 +1,5 @@
-"""A release record that is too large for a Secret: a head that Helm can read, and chunks beside it with what was cut out of
-it.
+"""A release record that is too large for a Secret: a head that Helm can read, and chunks beside it with the parts that were
+cut out of it.
 
 These parts are cut, in this order, until the head fits: the notes together with the chart's files (then Helm can still do
 everything with the record); the manifest; the hooks; the values. The notes of the head say so. A cut manifest is replaced by
@@ -64,7 +64,7 @@ CHUNK_BYTES: Final = 900 * 1024
 """The data in a chunk: below the limit of a Secret, and with base64 below the limit of a request to etcd."""
 MAX_CHUNKS: Final = MAX_DOCUMENT_BYTES // CHUNK_BYTES + 1
 STAND_IN: Final = "Helm_cannot_do_this--only_Wharfinger_has_the_manifest"
-"""The name of what stands for a manifest that was cut out."""
+"""The name of the object that stands in a head for a manifest that was cut out."""
 
 _STAND_IN: Final = (
     f"# The manifest of this revision is larger than a record of Helm's can be: it is in Secrets of type {CHUNK_TYPE}.\n"

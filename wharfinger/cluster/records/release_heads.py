@@ -67,7 +67,7 @@ class ForeignChange:
 
     @property
     def by_helm(self) -> bool:
-        """Return whether it was a user's `helm uninstall`: that removes the holder's name from the record with which it
+        """Return whether it was a user's `helm uninstall`: helm removes the holder's name from the record with which it
         begins.
         """
         head = self.head

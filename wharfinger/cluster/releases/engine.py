@@ -14,7 +14,7 @@ not fought (:mod:`~wharfinger.cluster.records.release_heads`).
 Invariants:
 
 * One operation of a release at a time; different releases never wait for each other.
-* A request for what was applied last makes no API request at all, as long as no event contradicts it.
+* A request that equals the last applied one makes no API request, as long as no event contradicts it.
 * A release whose last operation failed has no row that is not done. A release is *whole* if all its objects have rows: a
   prune deletes objects without a row only of such a release.
 * A release that another tool changed is left alone: after a foreign revision its drift is reported and not corrected, until
@@ -135,7 +135,7 @@ class ReleaseEngine:
         return known.result
 
     async def upgrade(self, request: ReleaseRequest, *, progress: Progress = silent) -> ReleaseResult:
-        """Install or upgrade. Raises ReleaseError and its kinds, ConflictError, and whatever the client raises."""
+        """Install or upgrade. Raises ReleaseError and its kinds, ConflictError, and the errors of the client."""
         if (same := self.unchanged(request)) is not None:
             await trio.lowlevel.checkpoint()
             return same
@@ -166,7 +166,8 @@ class ReleaseEngine:
         applied: bool = True,
         progress: Progress = silent,
     ) -> UninstallResult:
-        """Delete what the release applied, wait until it is gone, then delete its records. A second call deletes nothing.
+        """Delete the objects that the release applied, wait until they are gone, then delete its records. A second call
+        deletes nothing.
 
         ``delete_protected``: delete volumes, claims, namespaces and definitions as well. ``orphan``: delete only the
         records, and our label. ``applied`` False: no object can exist unless there is a record, or the namespace is being
@@ -220,7 +221,8 @@ class ReleaseEngine:
         From then on a definition that is deleted is noticed and restored, as ``drift`` says. They replace those that the
         same ``step`` of the release applied before.
 
-        Raises OutsideNamespaceError and UnsafeDefinitionError before the first write, CrdError, and what the client raises.
+        Raises OutsideNamespaceError and UnsafeDefinitionError before the first write, CrdError, and the errors of the
+        client.
         """
         owner = Owner(name, namespace)
         if self._tools.confined(owner):
@@ -235,8 +237,8 @@ class ReleaseEngine:
     ) -> tuple[ObjectKey, ...]:
         """Apply objects of a release before the release itself, which is going to have them in its manifest.
 
-        Raises OutsideNamespaceError, ForeignObjectError and UnknownKindError before the first write, and whatever the client
-        raises.
+        Raises OutsideNamespaceError, ForeignObjectError and UnknownKindError before the first write, and the errors of the
+        client.
         """
         owner = Owner(name, namespace)
         async with self._board.turn(owner):

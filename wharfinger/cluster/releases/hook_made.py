@@ -14,7 +14,7 @@ from wharfinger.formats.json.value import JsonObject, find_object, find_str
 MADE_FOR: Final = "wharfinger.dev/made-by-hook-of"
 """A label: the release whose package's hook made the object."""
 MADE_FOR_NAMESPACE: Final = "wharfinger.dev/made-by-hook-of-namespace"
-"""An annotation: that release's namespace."""
+"""An annotation: the namespace of that release."""
 
 
 @dataclass(frozen=True, slots=True)

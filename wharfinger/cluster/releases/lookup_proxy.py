@@ -1,4 +1,4 @@
-"""A proxy to the API for one run of Helm: it only reads, and only what the release may read.
+"""A proxy to the API for one run of Helm: it only reads, and only objects that the release may read.
 
 A chart that calls `lookup` is rendered with ``--dry-run=server``, so Helm has to reach an API server. It gets none of the
 daemon's credentials. It gets the address of this server, which listens on loopback for as long as the run lasts, and a token

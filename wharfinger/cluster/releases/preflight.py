@@ -78,7 +78,7 @@ class Surveyor:
     ) -> Survey:
         """Return the rows and the live objects of a release.
 
-        Raises ForeignObjectError, UnknownKindError, UnsafeDefinitionError, ReleaseError, and what the client raises.
+        Raises ForeignObjectError, UnknownKindError, UnsafeDefinitionError, ReleaseError, and the errors of the client.
         """
         rows, coming = await self._rows(owner, objects, _defined([*crds, *objects]), drift)
         identities: set[Identity] = set()

@@ -1,4 +1,4 @@
-"""The record of one operation: written before the first change, completed whatever happens, and read back as objects.
+"""The record of one operation: written before the first change, completed in every case, and read back as objects.
 
 Requests that fail transiently are retried (:mod:`wharfinger.cluster.api.retrying`). A write without an answer may have been
 done; the conflict that the next attempt meets is then our own, which shows in the stored record: it is the very one that was
@@ -108,7 +108,9 @@ class RecordKeeper:
         return await patiently(update)
 
     async def fail(self, stored: Stored, history: Sequence[Stored], error: BaseException, verb: str) -> None:
-        """Mark a record failed, whatever happens; one that cannot be marked stays pending and is found by the next attempt."""
+        """Mark a record failed, even after a cancellation; one that cannot be marked stays pending and is found by the next
+        attempt.
+        """
         with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_S), suppress(ClusterError):
             what = f"{verb} {error}" if isinstance(error, WaitInterruptedError) else f"{verb} failed: {_why(error)}"
             failed = await self.mark(stored, ReleaseStatus.FAILED, what[:1100])

@@ -59,7 +59,7 @@ class Uninstall:
         self._applied = applied
 
     async def run(self) -> UninstallResult:
-        """Uninstall the release. Raises ReleaseBusyError, HookFailedError, ReleaseError, and whatever the client raises."""
+        """Uninstall the release. Raises ReleaseBusyError, HookFailedError, ReleaseError, and the errors of the client."""
         keeper, owner = self._tools.keeper, self._owner
         history = await keeper.settled(owner)
         if not history:
@@ -144,8 +144,8 @@ class Uninstall:
         return [hook for hook, out in zip(hooks, outside, strict=True) if not out]
 
     async def _await_gone(self, deleted: Mapping[ObjectKey, str]) -> None:
-        """Wait until the objects are gone, those that the answer to the delete did not report as gone. One read finds what is
-        gone meanwhile, the others are waited for.
+        """Wait until the objects are gone, those that the answer to the delete did not report as gone. One read finds the
+        objects that are gone already; the others are waited for.
         """
         still: dict[ObjectKey, str] = {}
 

@@ -1,8 +1,8 @@
 """One upgrade, or install, of one release, step by step.
 
-Checks (all that can be known) → pending record → definitions → hooks → waves → removal of what left the manifest → hooks →
-deployed record. Nothing is written before the checks are over; whatever happens afterwards, the record says how it ended,
-and rows that are not done are forgotten. The same manifest, values and chart make no new revision: the objects are checked
+Checks (as far as possible) → pending record → definitions → hooks → waves → removal of what left the manifest → hooks →
+deployed record. Nothing is written before the checks are over; from then on, the record always says how the upgrade ended,
+and unfinished rows are forgotten. The same manifest, values and chart make no new revision: the objects are checked
 nevertheless, and those that differ are repaired.
 """
 
@@ -84,7 +84,8 @@ class Done:
 class _View:
     """The result of the checks. ``leaving``: rows of objects that may exist and are not in the manifest.
 
-    ``unsure``: objects that an interrupted attempt may have changed, or not: what was applied last is not known.
+    ``unsure``: objects that an interrupted attempt may have changed, or not: the objects that were applied last are not
+    known.
     """
 
     survey: Survey = field(default_factory=Survey)
@@ -94,7 +95,7 @@ class _View:
     leaving: tuple[DesiredObject, ...] = ()
 
     def read_again(self) -> "_View":
-        """Return the view without what is known of live objects, since hooks may have changed them."""
+        """Return the view without its knowledge of live objects, since hooks may have changed them."""
         return replace(self, survey=replace(self.survey, lives={}, unread=frozenset()))
 
 
@@ -109,8 +110,8 @@ class Upgrade:
         self._whole = whole
 
     async def run(self) -> Done:
-        """Upgrade the release. Raises ReleaseError and its kinds, FieldConflictError, UnknownKindError, and whatever the
-        client raises.
+        """Upgrade the release. Raises ReleaseError and its kinds, FieldConflictError, UnknownKindError, and the errors of
+        the client.
 
         OutsideNamespaceError comes before anything else is checked.
         """

@@ -2,7 +2,7 @@
 
 A stream begins with all rows that exist, reports no deletion from before it began, and from then on reports for each key
 that changed what it is *now*: several changes of a row between two reads are one. It is ordered by revision, and a batch
-need not be taken to its end, because one number says what was taken.
+need not be read to its end, because one number says how far it was read.
 
 * A row that was created and deleted before it was read: only the deletion is reported.
 * A row that was deleted and created again: only the row, whose :attr:`Change.created` is then later than before; a consumer

@@ -1,10 +1,10 @@
 """The rows of a table, and how a draft becomes the next snapshot.
 
-A commit costs what it changes, the rows and the values of indexes, however many others there are.
+The cost of a commit depends on the rows and index values that it changes, not on the size of the table.
 
 Invariants, after each commit:
 
-* the log has every row of the snapshot, and every grave, once, as what is not over, by revision;
+* the log has every row of the snapshot, and every grave, once, as an unfinished version, by revision;
 * a bucket of an index has every row with its value, and there is no bucket without one;
 * what older snapshots see is as it was.
 """

@@ -1,8 +1,8 @@
 """Versions by revision, in a list that is only ever appended to and so is shared by all snapshots.
 
-What is over stays in the list until it is half as much as what is not. Then a new list grows beside it, a few versions with
-each write, so that no write pays for all; once it has caught up, the log's *successor* takes over. Snapshots keep the list that
-they have.
+Finished versions stay in the list until they are half as many as the others. Then a new list grows beside it, a few versions
+with each write, so that no write pays for all; once it has caught up, the log's *successor* takes over. Snapshots keep the
+list that they have.
 
 Invariant: a version that is not over is in the list, once, and the revisions of a list go up.
 """

@@ -1,7 +1,7 @@
 """Watches: notifications that something which was read may have changed.
 
-A watch is taken *before* what it watches is read, fires once, and may fire though nothing changed; it never misses a change
-that was committed after it was taken. It fires after the commit: a task that is woken reads the new rows.
+A watch is taken *before* the rows are read, fires once, and may fire without a change; it never misses a change that was
+committed after it was taken. It fires after the commit: a task that is woken reads the new rows.
 
 Watches of keys and of index values are held weakly: one for which no task waits any more is gone with its taker.
 """

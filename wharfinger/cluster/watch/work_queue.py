@@ -5,7 +5,7 @@ objects. A key in hand is never handed to a second worker; if it is added meanwh
 
 * ``waiting`` and ``in hand`` are disjoint; ``again`` is a subset of ``in hand``; a key that waits or is queued again has no time.
 * Every key added is handed out at least once after its latest `add`, in the order of arrival.
-* If a key has several times, the earliest counts. Times are trio's clock.
+* If a key has several times, the earliest one is used. Times are trio's clock.
 """
 
 import heapq
@@ -58,7 +58,7 @@ class WorkQueue(Generic[Key]):
         self._wake.set()
 
     async def take(self) -> Key:
-        """Return the next key, which counts as being processed from now on. Not a checkpoint if a key waits."""
+        """Return the next key, which is being processed from now on. Not a checkpoint if a key waits."""
         while True:
             next_due = self._add_due()
             if self._waiting:

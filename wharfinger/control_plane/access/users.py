@@ -95,7 +95,7 @@ def misplaced_space(authorization: str) -> bool:
 
 
 def _secret(authorization: str) -> str | None:
-    """Return the token of an Authorization header; None if there is none of a supported scheme."""
+    """Return the token of an Authorization header; None without a supported scheme."""
     parts = authorization.strip().split(" ", 2)
     scheme, value = parts[0].lower(), parts[1] if len(parts) > 1 else ""
     if not value or scheme not in _SCHEMES:

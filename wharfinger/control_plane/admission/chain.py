@@ -40,7 +40,7 @@ ORDER: Final = (
 
 
 def _ask_policies(admission: Admission) -> None:
-    """Refuse what an admission policy refuses. Raises StatusError."""
+    """Refuse a request that an admission policy refuses. Raises StatusError."""
     if admission.policies is not None and not admission.own:
         admission.policies.enforce(admission)
 

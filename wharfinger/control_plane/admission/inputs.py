@@ -1,4 +1,4 @@
-"""The inputs of a policy's expressions: what they see of a request, by the names that they use for it."""
+"""The inputs of a policy's expressions: the parts of a request that they see, by the names of their variables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

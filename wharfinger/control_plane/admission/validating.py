@@ -65,7 +65,7 @@ class CompiledPolicy:
     def denials(
         self, admission: Admission, asked: Resource, taken: Resource, parameter: JsonObject | None
     ) -> tuple[list[Denial], list[Denial]]:
-        """Return the denials of a request, and separately the errors that refuse it whatever the actions of the binding are."""
+        """Return the denials of a request, and separately the errors that refuse it independently of the binding's actions."""
         known = inputs(admission, asked, taken, parameter)
         asking = {**known, **authorizers(admission)}
         try:

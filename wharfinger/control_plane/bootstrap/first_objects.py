@@ -2,7 +2,7 @@
 
 ``first_objects.json`` (made by ``generate_first_objects.py``) holds them as a kube-apiserver stores them; roles and bindings
 are in :mod:`~wharfinger.control_plane.bootstrap.roles`. All of them are written once, at the first start, and none if the
-marker object is already there. So what a user changed or deleted afterwards is kept. The objects that the server needs are
+marker object is already there. So later changes and deletions by a user are kept. The objects that the server needs are
 restored by :mod:`~wharfinger.control_plane.controllers.standing_objects`.
 """
 

@@ -1,6 +1,6 @@
 """The roles and bindings with which every kube-apiserver starts (``roles.json``, made by generate_bootstrap_roles.py).
 
-They exist from the first start; what a user changed in them is kept.
+They exist from the first start; a user's changes of them are kept.
 """
 
 from collections.abc import Iterator

@@ -54,7 +54,7 @@ class Pair:
     _keyed: dict[tuple[tuple[str, JsonValue], ...], JsonValue] | None = None
 
     def member(self, name: str) -> "Pair | None":
-        """Return the pair of a member that also has an old value, else None."""
+        """Return a member's new and old value as a pair, or None if it has no old value."""
         if name not in self._children:
             self._children[name] = self._member(name)
         return self._children[name]

@@ -16,7 +16,7 @@ from wharfinger.formats.schemas.structural import members, parts, sorted_parts
 
 
 def embeds(schema: JsonObject) -> bool:
-    """Return whether a schema has embedded objects; most have none, and need none of the other functions."""
+    """Return whether a schema has embedded objects; most schemas have none, and need no other function of this module."""
     return schemas.has(schema, lambda node: schemas.flag(node, schemas.EMBEDDED))
 
 

@@ -1,8 +1,8 @@
 """OpenAPI as clients ask for it: an index and a document a group version (version 3), and everything in one (version 2).
 
-What is said of built-in kinds is data (:mod:`~wharfinger.control_plane.discovery.openapi_data`); custom kinds are described as
-they come (:mod:`~wharfinger.control_plane.discovery.openapi_custom`). Documents are kept as bytes with their hash until the
-catalog changes: the hash is in the index, and it is the ETag, so that clients ask for what changed and for nothing else.
+What is said of built-in kinds is data (:mod:`~wharfinger.control_plane.discovery.openapi_data`); custom kinds are described
+as they come (:mod:`~wharfinger.control_plane.discovery.openapi_custom`). Documents are kept as bytes with their hash until
+the catalog changes: the hash is in the index, and it is the ETag, so that clients request only the documents that changed.
 """
 
 import hashlib

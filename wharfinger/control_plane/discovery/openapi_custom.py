@@ -1,8 +1,8 @@
 """Custom kinds in OpenAPI: their schemas as a kube-apiserver publishes them, their paths as it describes its own.
 
 Paths are not built but copied: ``custom/v3`` and ``custom/v2`` of the data hold what a server said of two sample kinds, one
-in namespaces and one not, and a kind's names are put in the place of theirs. Schemas are unfolded (what an embedded object
-or an int-or-string is, is written out), and for version 2 cut down to what kubectl can read (apiextensions'
+in namespaces and one not, and a kind's names are put in the place of theirs. Schemas are expanded (the meaning of an
+embedded object or an int-or-string is written out), and for version 2 cut down to what kubectl can read (apiextensions'
 ``ToStructuralOpenAPIV2``).
 """
 

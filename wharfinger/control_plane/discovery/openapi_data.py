@@ -24,7 +24,7 @@ def _archive() -> tuple[JsonObject, bytes]:
 
 
 def version_3_names() -> list[str]:
-    """``api/v1``, ``apis/apps/v1``, ``version`` …: what there is a document of."""
+    """``api/v1``, ``apis/apps/v1``, ``version`` …: the groups and versions that have a document."""
     return [name.removeprefix("v3/") for name in _archive()[0] if name.startswith("v3/")]
 
 

@@ -1,7 +1,7 @@
 """A handler in front of the control plane's own one, which applies the faults of the plan to requests.
 
-The order is that of a network and a server: a partition delays everything, then come latency, requests that are dropped or
-refused before anything is done, the request itself (perhaps on an older state), and faults of the answer.
+The order is that of a network and a server: a partition delays everything; then come latency, requests that are dropped or
+refused before they are processed, the request itself (perhaps on an older state), and faults of the answer.
 """
 
 import logging

@@ -25,7 +25,8 @@ def step(
 ) -> tuple[PlanState, tuple[int, ...]]:
     """Return the state after a request, and the indexes of the rules that hit it, in their order.
 
-    ``now_s`` counts from the start of the control plane. A partition hits for as long as it lasts, whatever the counts.
+    ``now_s`` counts from the start of the control plane. A partition affects every request while it lasts; counts do not
+    limit it.
     """
     asked, hits, found = list(state.asked), list(state.hits), list[int]()
     for index, rule in enumerate(rules):

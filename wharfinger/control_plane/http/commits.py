@@ -1,7 +1,7 @@
 """One wait for the disk for all requests of one moment: an answer is sent after the commit of the state that it shows.
 
-The first request that has to wait lets every other task that is ready run, then commits what all of them wrote. Reads wait
-too while something is uncommitted, because they may have seen it.
+The first request that has to wait lets all other tasks run that are ready, then commits the writes of all of them. Reads
+wait too while something is uncommitted, because they may have seen it.
 """
 
 import trio

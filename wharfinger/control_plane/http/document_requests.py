@@ -153,7 +153,7 @@ def _exposed(request: Request, text: str) -> Response:
 
 
 def _accept(request: Request, media: str) -> None:
-    """Refuse who does not take what alone there is. Raises StatusError (406)."""
+    """Refuse a client that does not accept the only form that there is."""
     accept = request.headers.get("accept", "")
     if accept and {"*/*", media}.isdisjoint(named_media(accept)):
         raise status.not_acceptable((media,))

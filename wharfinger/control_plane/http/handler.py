@@ -29,7 +29,7 @@ from wharfinger.httpd.messages import Request, Response, StreamingResponse
 
 log: Final = logging.getLogger(__name__)
 WARNINGS_CHARS: Final = 4096
-"""Characters of all warnings of one answer, as in the kube-apiserver; what is over is left out."""
+"""Characters of all warnings of one answer, as in the kube-apiserver; the rest is left out."""
 WARNING_CHARS: Final = 256
 """Characters of one warning, where there are too many of all."""
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")

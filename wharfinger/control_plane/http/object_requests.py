@@ -68,7 +68,7 @@ _OTHERS: Final = frozenset({"Status", "TokenRequest"})
 """Kinds that subresources answer with, which are not those of the resource."""
 _PLAIN: Final = Representation(Encoding.JSON)
 _CONNECTED: Final = frozenset({"attach", "exec", "portforward", "proxy"})
-"""Subresources that answer with what is behind them, whatever is accepted."""
+"""Subresources that pass a connection on to something behind the API server, whatever forms the client accepts."""
 _REVIEWS: Final = "localsubjectaccessreviews"
 """The resource that may be requested in any namespace, existing or not."""
 _VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)

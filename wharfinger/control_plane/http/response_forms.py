@@ -1,7 +1,7 @@
 """The last form of an answer: JSON for people to read, compressed where it is long, and the headers that every answer has.
 
 Rules and figures are the kube-apiserver's: a client that asks for ``pretty``, or whose User-Agent is a browser's or curl's,
-gets JSON over many lines; answers over 128 KiB are compressed for those who take gzip; errors that fit nothing a client
+gets JSON over many lines; answers over 128 KiB are compressed for clients that accept gzip; errors that fit nothing a client
 accepts are JSON.
 """
 

@@ -30,7 +30,7 @@ class Generation(StrEnum):
     """The way in which ``metadata.generation`` is kept."""
 
     NONE = "none"
-    """Not at all: what a client wrote stays."""
+    """Not at all: the client's value is kept."""
     SPEC = "spec"
     """1 at creation, one more with each change outside metadata and status."""
     FIRST = "first"

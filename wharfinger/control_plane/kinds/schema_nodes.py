@@ -1,4 +1,4 @@
-"""Looking into one node of a schema (``JSONSchemaProps``); what has the wrong type reads as absent.
+"""Looking into one node of a schema (``JSONSchemaProps``); a value of the wrong type is read as absent.
 
 Bodies are decoded before they come here, so a wrong type is not a user's mistake that would have to be reported.
 """
@@ -54,7 +54,7 @@ def strings(schema: JsonObject, name: str) -> list[str]:
 
 
 def values(schema: JsonObject, name: str) -> list[JsonValue]:
-    """Return a list of anything such as ``enum``."""
+    """Return a list of arbitrary values, such as ``enum``."""
     found = schema.get(name)
     return found if isinstance(found, list) else []
 

@@ -63,7 +63,7 @@ class Scalar(StrEnum):
     """The scalar types of built-in kinds, by the letter of the data file."""
 
     ANY = ""
-    """Not known: whatever JSON has."""
+    """Not known: any JSON value."""
     STRING = "s"
     BOOL = "b"
     INT32 = "i"

@@ -1,7 +1,7 @@
 """Fields that the schema does not declare: found, and removed (field validation, KEP-2885; pruning of custom resources).
 
-What is declared comes from the kind's :class:`ListTypes`, so built-in and custom kinds go one way. An object of a custom
-schema that declares no properties keeps what is in it.
+The declared fields come from the kind's :class:`ListTypes`, so built-in and custom kinds are treated in the same way. An
+object whose custom schema declares no properties keeps all of its fields.
 """
 
 from wharfinger.control_plane.kinds.type_shapes import ListTypes

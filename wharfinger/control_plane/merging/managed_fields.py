@@ -101,9 +101,9 @@ def record_update(
 ) -> JsonObject:
     """``after`` with the managedFields that an Update (PUT, POST, any patch but apply) leaves; a new object.
 
-    ``before`` is the stored object, None at creation. An object that was stored without entries stays untracked until
-    a manager applies it. What the request itself says of managedFields is honoured as the API server does: entries
-    replace the stored ones, ``[{}]`` drops them all, anything else (and everything on a subresource) is ignored.
+    ``before`` is the stored object, None at creation. An object that was stored without entries stays untracked until a
+    manager applies it. The managedFields in the request are treated as by the API server: entries replace the stored ones,
+    ``[{}]`` drops them all, anything else (and everything on a subresource) is ignored.
     """
     try:
         if before is not None and elsewhere is None:

@@ -1,4 +1,4 @@
-"""Server-side apply (KEP-555): a manager says what it wants of an object, and owns exactly that.
+"""Server-side apply (KEP-555): a manager states the fields that it wants, and owns exactly these.
 
 The intent is merged into the live object by the kind's list types. What this manager owned by its last apply, left out
 now and no other manager owns, is removed. A field that would change while another manager owns it is a conflict, unless forced;
@@ -56,7 +56,7 @@ class UndeclaredFieldError(FormatError):
 
 
 class ApplyConflict(Exception):  # noqa: N818 - the name of the thing in the API
-    """Other managers own what the intent would change.
+    """Other managers own fields that the intent would change.
 
     ``conflicts`` holds (manager as printed, such as ``"alpha"`` or ``"kubectl-edit" using v1``, path such as
     ``.data.x``), sorted by manager. The message is the API server's.
@@ -217,8 +217,8 @@ def _merge_values(live: JsonValue, intent: JsonValue, lists: ListTypes) -> JsonV
 
 
 def _merge_lists(live: list[JsonValue], intent: list[JsonValue], lists: ListTypes) -> list[JsonValue]:
-    """Return the items by key: those in both lists follow the intent's order, live-only ones stay before the items that
-    they preceded.
+    """Return the items by key: items in both lists follow the intent's order; items that only the live list has stay before
+    the items that they preceded.
     """
     lefts = [(item_element(item, lists), item) for item in live]
     rights = {element: items[-1] for element, items in by_element(intent, lists).items()}

@@ -8,8 +8,8 @@ say what a partial object cannot:
 * ``$setElementOrder/<field>``: the order of a merged list;
 * ``$retainKeys``: the only members that stay (unions such as a Deployment's ``strategy``).
 
-At each object, what it retains comes first, then its ordered lists, then everything else. Directives that were followed
-are gone from the patch, and so are the nulls of what it adds; what is left is shown where the result fits no kind.
+At each object, what it retains comes first, then its ordered lists, then everything else. Directives that were followed are
+gone from the patch, and so are the nulls of what it adds; other directives are shown if the result fits no kind.
 
 Source: the strategic merge patch document of Kubernetes' API conventions, the design proposals on order and retained
 keys, and apimachinery's ``strategicpatch``. Custom kinds do not offer the format.

@@ -1,4 +1,4 @@
-"""Documents beside what is known of their kind: which fields an object has, and what differs between two of them.
+"""Documents together with the types of their kind: which fields an object has, and what differs between two of them.
 
 A :class:`~wharfinger.kube.field_sets.FieldSet` says nothing of values and needs no schema; going from documents to sets
 needs one, since only :class:`ListTypes` know whether a list is a set, is keyed, or changes as a whole.

@@ -1,7 +1,7 @@
 """IP addresses and ranges in the fields that are older than strict rules for them (``util/validation/ip.go``).
 
-Such fields take what is not in canonical form and warn of it; what two programs may read differently (zeros before a
-number, IPv4 inside IPv6) is refused, except where an update leaves it as it was.
+Such fields accept an address that is not in canonical form, with a warning; what two programs may read differently (zeros
+before a number, IPv4 inside IPv6) is refused, except where an update leaves it as it was.
 """
 
 import ipaddress

@@ -1,7 +1,7 @@
 """The form in which kube-apiserver's own types print, which some refusals show instead of the object as it was sent.
 
 "Pod updates may not change fields other than …" continues with the difference of two specs as Go prints the server's
-internal structs: names as in Go, in the order of the struct, nulls for what is not set. ``internal_types.json`` (made by
+internal structs: names as in Go, in the order of the struct, nulls for unset fields. ``internal_types.json`` (made by
 ``tools/kubernetes/generate_internal_types.py``, which explains it) describes those structs.
 
 >>> internal_form("core.Toleration", {"key": "a"})["Key"]

@@ -1,4 +1,4 @@
-"""Parts of foreign objects by name, forgiving: what is of another shape reads as absent (intake has refused it before)."""
+"""Parts of foreign objects by name, forgiving: a value of another shape is read as absent (intake has refused it before)."""
 
 from collections.abc import Hashable, Sequence
 
@@ -13,7 +13,7 @@ def part(obj: JsonValue, *path: str) -> JsonObject | None:
 
 
 def list_at(obj: JsonValue, *path: str) -> list[JsonValue]:
-    """Return the list at a path, whatever its items are; empty if there is none."""
+    """Return the list at a path, with items of any type; empty if there is none."""
     found = _at(obj, path)
     return found if isinstance(found, list) else []
 

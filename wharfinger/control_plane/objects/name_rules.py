@@ -52,5 +52,5 @@ def address_name(name: str, _prefix: bool) -> list[str]:  # noqa: FBT001
 
 
 def any_name(_name: str, _prefix: bool) -> list[str]:  # noqa: FBT001
-    """Kinds whose own rules say what their names are, or that take any."""
+    """Accept every name, for kinds that allow any name or have rules of their own."""
     return []

@@ -1,4 +1,6 @@
-"""Reviews of identity (authentication.k8s.io/v1): who am I, whose is a token; and tokens of service accounts."""
+"""Reviews of identity (authentication.k8s.io/v1): the user of the request itself, and the user of a token; and tokens of
+service accounts.
+"""
 
 from datetime import timedelta
 from typing import Final

@@ -1,4 +1,4 @@
-"""Selectors in reviews of access: which objects it is about. Rights do not depend on them; what is wrong with them is said."""
+"""Selectors in reviews of access: which objects it is about. Rights do not depend on them; errors in them are reported."""
 
 from typing import Final
 

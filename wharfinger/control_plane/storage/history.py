@@ -1,7 +1,7 @@
 """The latest changes of a storage, for watches and older lists: bounded in number and in the bytes that only it keeps.
 
 A change holds on to the state before it, which nothing else needs any more; those are the bytes that count. The oldest
-changes go first, whatever their collection, so that one revision says for all what is still known.
+changes of all collections are dropped first, so one revision says for all collections which changes are still known.
 """
 
 from bisect import bisect_right

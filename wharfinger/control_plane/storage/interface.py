@@ -5,7 +5,7 @@ held for every implementation by ``tests/control_plane/support/storage_contract.
 
 1. Each write takes the next revision; no two writes share one; a deletion is a write too.
 2. An object that was passed in or out never changes: neither side alters it afterwards.
-3. A list at a revision is what a list was at that time, until that revision is compacted.
+3. A list at a revision is the list as it was at that time, until that revision is compacted.
 4. The changes after a revision, applied in order to the list at that revision, give the present list.
 5. What :meth:`Storage.commit` has returned for is kept, even if the process dies. A write that was not committed may be
 undone,

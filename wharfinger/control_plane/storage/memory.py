@@ -1,7 +1,7 @@
 """Storage in memory: for each collection its records by place and the places in order, and a bounded history.
 
-A list of now walks the places; a list of before walks them too, with what changed since put back as it was, so that a page
-costs what is on it and what changed, not what there is.
+A list of now walks the places; a list at an earlier revision walks them, too, and undoes the changes since then. So the cost
+of a page depends on its size and on the changes, not on the number of objects.
 """
 
 from bisect import bisect_left, insort
@@ -38,7 +38,7 @@ class _Shelf:
 
 
 class MemoryStorage:
-    """State that is lost with the process: of tests and simulations, and what other storages keep in reach.
+    """State that is lost with the process: for tests and simulations, and as the cache of other storages.
 
     It begins at ``revision`` with what ``bodies`` has (each as a storage stamped it, with its revision), and without a
     history, which is bounded to ``history_limit`` changes and ``history_bytes``.

@@ -1,7 +1,7 @@
 """One state of one stored object: JSON bytes, decoded when it is read.
 
 A tree of Python objects takes four times the memory of its JSON and costs time in the garbage collector; bytes do neither,
-and lists, watches and gets send them as they are. What was decoded lately stays decoded within a limit (:class:`Warmth`),
+and lists, watches and gets send them as they are. Recently decoded records stay decoded within a limit (:class:`Warmth`),
 since an object that was just written is usually read once more.
 """
 
@@ -18,7 +18,7 @@ WARM_BYTES: Final = 2 * 1024 * 1024
 
 
 class Collection(msgspec.Struct, frozen=True, order=True, gc=False):
-    """All objects of one kind, whatever the version: group and plural name."""
+    """All objects of one kind, in all versions: group and plural name."""
 
     group: str
     plural: str

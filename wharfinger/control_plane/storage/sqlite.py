@@ -2,10 +2,10 @@
 to SQLite.
 
 A write is made in memory at once and waits there for :meth:`SqliteStorage.commit`, which writes all waiting changes in one
-transaction; only then may a client see them. So what a client saw is in the file, whatever kills the process, and requests
-that come at the same time share one wait for the disk (``docs/decisions/0016-storage-of-the-control-plane.md``). Reads never
-access the file. History is not kept: after a start all older revisions are compacted, older watches are answered 410, and
-clients list again.
+transaction; only then may a client see them. So everything that a client saw is in the file, even if the process is killed,
+and requests that come at the same time share one wait for the disk
+(``docs/decisions/0016-storage-of-the-control-plane.md``). Reads never access the file. History is not kept: after a start
+all older revisions are compacted, older watches are answered 410, and clients list again.
 
 Invariants:
 
@@ -233,7 +233,7 @@ def _read(body: bytes) -> JsonObject:
 
 
 def _check_readable(body: bytes) -> None:
-    """Refuse what could not be read again. Raises FormatError."""
+    """Refuse an object that could not be read again. Raises FormatError."""
     if len(body) > MAX_OBJECT_BYTES or body.count(b"[") + body.count(b"{") > MAX_DEPTH:
         _read(body)
 
@@ -266,7 +266,7 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
 
 
 _DAMAGE: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR})
-"""SQLITE_ERROR too: the statements are fixed, so a table is not what the version promises."""
+"""SQLITE_ERROR too: the statements are fixed, so a table has another form than its version says."""
 _HELD: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 

@@ -1,4 +1,6 @@
-"""Bodies of custom kinds: taken as they are, but for their metadata, and without what the schema does not declare."""
+"""Bodies of custom kinds: accepted as they are, except for their metadata, and without the fields that the schema does not
+declare.
+"""
 
 from wharfinger.control_plane.catalog.catalog import Served
 from wharfinger.control_plane.custom.embedded_objects import coerced, coerced_metadata

@@ -1,4 +1,4 @@
-"""Delete: at once where nothing holds the object, else marked and left to those who hold it.
+"""Delete: at once if no finalizer holds the object; otherwise it is marked, and removed with its last finalizer.
 
 Propagation only sets finalizers here (``orphan``, ``foregroundDeletion``); the garbage collector does the rest. Pods that run
 somewhere are given time to end: their kubelet deletes them then, with no time left.
@@ -65,7 +65,7 @@ def delete(backend: Backend, served: Served, namespace: str, name: str, options:
 
 
 def _ask(policies: Policies, backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> None:
-    """Refuse what an admission policy refuses, unless it is going already. Raises StatusError."""
+    """Refuse a deletion that an admission policy refuses, unless the object is being deleted already. Raises StatusError."""
     if options.user is None or find(obj, "metadata", "deletionTimestamp") is not None:
         return
     namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")

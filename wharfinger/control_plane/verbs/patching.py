@@ -314,7 +314,7 @@ def applied(
 
 
 def _without_unowned(served: Served, merged: JsonObject) -> JsonObject:
-    """Return the object without managed fields for what no manager owns of its kind."""
+    """Return the object without managed fields for the fields that no manager can own in its kind."""
     names = [f"f:{name}" for name in UNOWNED.get(served.kind.group_kind, ())]
     if not names:
         return merged

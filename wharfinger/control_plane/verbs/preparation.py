@@ -1,7 +1,7 @@
 """The fields that the server itself writes into every new object before it is stored; strategies in ``api`` add those of
 kinds.
 
-Field managers own defaults as if the client had written them, but no manager owns what is written here.
+Field managers own defaults as if the client had written them, but no manager owns the fields that are written here.
 """
 
 from typing import Final

@@ -42,7 +42,7 @@ _UNPRINTED_FIELDS: Final = {
     ("Node", "spec.unschedulable"): ("spec.unschedulable", "false"),
     ("Pod", "spec.hostNetwork"): ("spec.hostNetwork", "false"),
 }
-"""Fields of built-in kinds that selectors may name: where they stand, and what they read as where they are not printed."""
+"""Fields of built-in kinds that selectors may name: their paths, and the values that an absent field has."""
 
 
 @dataclass(frozen=True, slots=True)

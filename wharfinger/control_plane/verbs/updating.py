@@ -52,7 +52,7 @@ _CARRIED = (
 _COUNTED_METADATA = {"Deployment.apps": "annotations", "EndpointSlice.discovery.k8s.io": "labels"}
 """Metadata whose change is a new generation, in the kinds that count it."""
 _COUNTED_AS_ASKED: Final = frozenset({"EndpointSlice.discovery.k8s.io"})
-"""Kinds in which a change counts that is asked for, even where nothing comes of it."""
+"""Kinds whose generation grows with a requested change even if the stored object stays the same."""
 _GROUPS_IN_PATHS: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 _STORED_BELOW: Final = {
     "Endpoints": "services/endpoints",

@@ -54,7 +54,7 @@ class Bells:
         self.pace_s = 0.0
         """The time between two chunks for each stream that follows the same collection."""
         self.shared: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
-        """Chunks made lately, by what was asked for, with the revision each goes up to."""
+        """Recent chunks by their request, each with its last revision."""
         self._moments: dict[Collection, tuple[float, int, Storage]] = {}
         """The end of the present moment, and the revision of a storage up to which it sends events; for busy collections."""
         self._waits: dict[Collection, trio.Event] = {}

@@ -1,7 +1,7 @@
 """Bodies read and written: JSON, the YAML that server-side apply and a few clients send, and the protobuf of typed ones.
 
-A :class:`Body` keeps its text beside its value, since what is said of a body that is wrong quotes the text: the spelling of
-numbers, members that stand twice, the first bytes.
+A :class:`Body` keeps its text beside its value, since errors about a body quote its text: the spelling of numbers, members
+that stand twice, the first bytes.
 """
 
 import codecs
@@ -36,7 +36,7 @@ _CONTROL: Final = "control characters are not allowed"
 
 
 class BodyError(FormatError):
-    """The text is none of its encoding; the message is what Go's readers say."""
+    """The text is not of the declared encoding; the message is what Go's readers say."""
 
 
 class LargeNumberError(BodyError):

@@ -1,8 +1,8 @@
 """Bodies of built-in kinds become typed objects, as Go's JSON decoder makes structs of them.
 
-What no struct declares is left out and noted, nulls mean that nothing was said, times, quantities and bytes come out in their
-canonical form, and a value of another type is refused in Go's words, which name the struct, the path and the Go type. The first
-wrong type is what is said, unless a type that reads itself (a time, a quantity) gives up: that ends the reading at once.
+Fields that no struct declares are left out and noted. A null is an absent field. Times, quantities and bytes get their
+canonical form. A value of another type is refused in Go's words, which name the struct, the path and the Go type. The first
+wrong type is reported. A type with a reader of its own (a time, a quantity) that fails ends the reading at once.
 
 Sources: sigs.k8s.io/json (case-sensitive, integers kept, strict errors), and UnmarshalJSON of the types in apimachinery.
 """
@@ -137,7 +137,9 @@ class _Decoder:
         return self._list(value, types) if isinstance(value, list) else self._wrong(value, types)
 
     def schema(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        """Return a schema, or what may be in its place. Its reader ignores unknown fields, and ends at the first error."""
+        """Return a schema, or the boolean or list that may replace it. Its reader ignores unknown fields, and ends at the
+        first error.
+        """
         read: JsonValue = None
         if isinstance(value, dict):
             read = self.struct(value, schema_types())

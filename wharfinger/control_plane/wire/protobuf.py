@@ -4,7 +4,7 @@ Typed clients (``kubectl create namespace``) send nothing else. A body is an env
 with apiVersion, kind and the message); how a message's fields read as JSON stands in ``protobuf_types.json`` beside this
 file, made by ``generate_protobuf_types.py``. Nothing is ever written in it: clients that send it accept JSON too.
 
-Every length is checked against what is there, and nesting is bounded, so a hostile body is a :class:`ProtobufError`.
+Every length is checked against the remaining bytes, and nesting is bounded, so a hostile body is a :class:`ProtobufError`.
 """
 
 import base64
@@ -228,7 +228,7 @@ def _raw_json(data: bytes, depth: int) -> JsonValue:  # noqa: ARG001
 
 
 def _schema_or(other: str) -> Callable[[bytes, int], JsonValue]:
-    """Return a reader of a schema, or of what stands in its place: a list of schemas, a boolean, a list of names."""
+    """Return a reader of a schema, or of its replacement: a list of schemas, a boolean, a list of names."""
 
     def read(data: bytes, depth: int) -> JsonValue:
         fields: dict[int, list[Wire]] = {}

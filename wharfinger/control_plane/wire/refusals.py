@@ -10,7 +10,7 @@ from wharfinger.formats.json.value import JsonObject, JsonValue
 
 KIND_MISSING: Final = "Object 'Kind' is missing in "
 KIND_FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
-"""The fields that say what a body is; they are found whatever the case of their names."""
+"""The fields that identify the kind of a body; they are found in any case of their names."""
 REPEATS: Final = "yaml: unmarshal errors:\n"
 _KIND_FINDER: Final = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'

@@ -137,7 +137,7 @@ def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> Status
 
 
 def _within(errors: Sequence[FieldError]) -> Sequence[FieldError]:
-    """Return the errors, without those beyond what an answer holds."""
+    """Return the errors without those that exceed the limit of an answer."""
     sizes = accumulate(len(error.message) for error in errors)
     last = next((index for index, size in enumerate(sizes) if size > MOST_SAID), None)
     return errors if last is None else errors[: last + 1]

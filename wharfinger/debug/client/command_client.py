@@ -39,7 +39,7 @@ def add_socket(parser: argparse.ArgumentParser) -> None:
 
 
 def ask(args: argparse.Namespace, question: Callable[[DebugClient], Awaitable[_T]]) -> _T:
-    """Ask the daemon that ``args`` select. Raises what the question raises."""
+    """Ask the daemon that ``args`` select. Raises the errors of the question."""
     return trio.run(_ask, cast("Path | None", args.socket) or default_socket(), question)
 
 
@@ -71,7 +71,7 @@ def say(line: str) -> None:
 def show(text: str) -> None:
     """Write the answer to stdout. Characters that the terminal's encoding lacks are escaped.
 
-    Raises BrokenPipeError if the reader has closed its end, and for other errors what `__main__` makes of stdout.
+    Raises BrokenPipeError if the reader has closed its end, and the errors of stdout as `__main__` reports them.
     """
     sys.stdout.write(encodable(text, _encoding()))
     sys.stdout.flush()

@@ -94,5 +94,5 @@ def answer_from_json(value: JsonValue) -> SettingsAnswer:
     answer = as_object(value, "answer")
     verdict = need_str(answer, "verdict")
     if verdict not in _VERDICTS:
-        raise ShapeError(f"verdict: {verdict!r} is none of {', '.join(_VERDICTS)}")
+        raise ShapeError(f"verdict: {verdict!r} is not one of {', '.join(_VERDICTS)}")
     return record_from_json({**answer, "why": answer.get("message")}, _VERDICTS[verdict], "answer")

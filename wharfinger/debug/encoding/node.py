@@ -75,5 +75,5 @@ def _group_from_json(value: JsonValue) -> GroupSnapshot:
     members = _needs_from_json(find_object(value, "members"))
     group = record_from_json(value, GroupSnapshot, "groups", {"members": members})
     if group.kind not in _GROUPS:
-        raise ShapeError(f"groups: kind: {group.kind!r} is none of {', '.join(_GROUPS)}")
+        raise ShapeError(f"groups: kind: {group.kind!r} is not one of {', '.join(_GROUPS)}")
     return group

@@ -54,7 +54,7 @@ class EdgeKind(StrEnum):
 class GraphNode:
     """One package. ``order`` is the effective one, None outside the scheduler; ``status`` is the package's own state.
 
-    ``message`` explains why it is not active; ``waits_for`` describes what it is parked on.
+    ``message`` explains why it is not active; ``waits_for`` describes its blockers.
     """
 
     name: str
@@ -112,7 +112,7 @@ _KINDS: Final = tuple(EdgeKind)
 _GROUPS: Final = {"anyOf": EdgeKind.ANY_OF, "noneOf": EdgeKind.EXCLUDES}
 _WORSE: Final = {"Failed": NodeState.FAILED, "Degraded": NodeState.DEGRADED}
 _RESTING: Final = {"Ready": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
-"""The states of nodes whose last run ended without success although nothing failed.
+"""The states of nodes whose last run was ended early, without a failure.
 
 The scheduler reports ``failed`` also for a run that was cut short, or ordered and never started.
 """

@@ -63,7 +63,7 @@ def _lines(graph: Graph, columns: int | None, branches: Branches) -> Iterator[st
 
 
 def _tiers(graph: Graph) -> Iterator[tuple[str, list[GraphNode]]]:
-    """Yield the packages of each order, lowest first, then those without an order, then the absent ones."""
+    """Yield the packages by order, lowest first, then the packages without an order, then the absent ones."""
     orders = sorted({node.order for node in graph.nodes if node.order is not None})
     for order in orders:
         yield f"order {order}", [node for node in graph.nodes if node.order == order]
@@ -81,7 +81,7 @@ def _count(members: list[GraphNode]) -> str:
 
 
 def _why(node: GraphNode) -> Iterator[str]:
-    """Yield what the node is parked on, or else its message."""
+    """Yield the node's blockers, else its message."""
     if node.waits_for:
         yield f"waits for {', '.join(node.waits_for)}"
     elif node.message:

@@ -1,8 +1,8 @@
 """Rendered manifests that are safe to show: the same objects, without their secrets.
 
 Pure, but slow on large charts: keep it off the event loop. A manifest is parsed and written again, document by document, so
-the output is YAML whatever was redacted. Comments before a document (Helm's ``# Source:``) are kept, comments inside it are
-dropped. All values of Secrets are blanked, and everything else is redacted as in a dump.
+the output is always YAML. Comments before a document (Helm's ``# Source:``) are kept, comments inside it are dropped. All
+values of Secrets are blanked, and everything else is redacted as in a dump.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The debug socket as a file: private from its creation, taken over from a dead daemon, never from a living one.
+"""The debug socket as a file: private from its creation; the file of a dead daemon is replaced, that of a running one never.
 
 * The socket has mode 0600 before it has a name: Linux gives a socket file the mode of the bound descriptor, so neither
   the umask nor a window between bind and chmod matters.

@@ -124,7 +124,7 @@ class ArchiveStream:
         return data
 
     def _raw(self) -> bytes:
-        """Return what was read ahead, else the next chunk; empty at the end."""
+        """Return the bytes that were read ahead, else the next chunk; empty at the end."""
         data, self._pending = self._pending, b""
         return data or self._read()
 

@@ -127,7 +127,9 @@ def _blanked(value: JsonValue, wanted: _Wanted, depth: int) -> JsonValue:
 
 
 def _replaced(value: JsonValue) -> JsonValue:
-    """Return the mark. Null, booleans and empty values are kept: they hide nothing, and show whether something is set."""
+    """Return the mark. Null, booleans and empty values are kept: an empty value hides nothing, and shows that the field is
+    not set.
+    """
     return value if value is None or isinstance(value, bool) or value in ("", [], {}) else MARK
 
 

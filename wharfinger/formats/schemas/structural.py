@@ -2,7 +2,7 @@
 
 Defaulting, pruning and list types follow the same keywords, in the daemon (settings and values) and in the control plane
 (custom resources): ``properties``, ``additionalProperties`` and ``items``, and never ``allOf``, ``anyOf``, ``oneOf`` and
-``not``, whose branches may not apply (apiextensions-apiserver, KEP-1693). What they do at each part differs, and is theirs.
+``not``, whose branches may not apply (apiextensions-apiserver, KEP-1693). The action at each part is that of the caller.
 """
 
 from collections.abc import Iterator

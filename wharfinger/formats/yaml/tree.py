@@ -6,7 +6,7 @@ then copied, so that nothing in the result is shared and no alias bomb can grow.
 would contain itself and is refused.
 
 Mappings and merges are kubectl's: ``<<`` overrides the members before it and is overridden by those after it; in a list of
-sources the first wins. Keys are strings in the result whatever they were in the text.
+sources the first wins. Keys are strings in the result, whatever type they have in the text.
 """
 
 import enum
@@ -55,7 +55,7 @@ _Key: TypeAlias = "str | _Mark"
 
 @dataclass(slots=True)
 class _Anchor:
-    """A named node; the weight is what an alias to it adds."""
+    """A named node; the weight is the cost of each alias to it."""
 
     value: JsonValue
     scalar: Resolved | None

@@ -48,7 +48,8 @@ def write_yaml(value: JsonValue) -> str:
 
 
 def write_go_yaml(value: JsonValue) -> str:
-    """Write one document as Go's yaml package does: folded at 80 columns, in double quotes what is plainly no text.
+    """Write one document as Go's yaml package does: folded at 80 columns; a string that reads as another type is in double
+    quotes.
 
     Raises YamlError as write_yaml does.
     """

@@ -124,8 +124,8 @@ class HookConfig:
 
     The orders (``on_startup`` … ``after_all``) are relative to the other hooks of the package, or to the other global hooks;
     None means that there is no such binding. ``min_interval`` and ``burst`` limit how often the hook runs; None means no
-    limit. ``version`` is "v1" or "v0"; contexts of "v0" are never combined. ``warnings`` are what the contract accepts but
-    the author should know. ``warm`` is false if each run must be a new process (``pool: none``).
+    limit. ``version`` is "v1" or "v0"; contexts of "v0" are never combined. ``warnings`` name things that the contract
+    accepts and the author should know. ``warm`` is false if each run must be a new process (``pool: none``).
     """
 
     on_startup: int | None
@@ -148,4 +148,4 @@ class HookConfig:
 
 
 UNBOUND = HookConfig(None, None, None, None, None, (), (), None, 1)
-"""The configuration of a hook that nothing runs by itself."""
+"""The configuration of a hook without bindings, which runs only on request."""

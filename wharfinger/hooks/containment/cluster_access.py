@@ -1,9 +1,9 @@
 """Access of hooks to the daemon's own cluster: a kubeconfig for each run, and the policy for its credentials.
 
-Whatever the daemon was configured with (several files, a context, a plugin, a pod's service account), a hook gets one
-complete file in the folder of its run. Only the run's user can read it, and it is removed with the folder. So ``kubectl``
-talks to the daemon's cluster, also as another user and in a sandbox. The credentials in the file are the daemon's own, as of
-the start of the run.
+However the daemon was configured (several files, a context, a plugin, a pod's service account), a hook gets one complete
+file in the folder of its run. Only the run's user can read it, and it is removed with the folder. So ``kubectl`` talks to
+the daemon's cluster, also as another user and in a sandbox. The credentials in the file are the daemon's own, as of the
+start of the run.
 
 If the policy denies a package the credentials, the file still names the cluster. Then its API server refuses the requests,
 and no other cluster answers them.

@@ -85,7 +85,7 @@ class HookUsers:
 
 
 def _end_all_of(hook: str, uid: int) -> None:
-    """End all processes of the user and remove what it left. Blocking. Raises HookError."""
+    """End all processes of the user, and remove its remains. Blocking. Raises HookError."""
     if left := sweep([Mark(_NO_TOKEN, uid=uid)], _SWEEP_S).left:
         why = f"{left} processes still run as user {uid}, which is reserved for hooks, and do not end; kill them"
         raise HookError(hook, why, transient=True)
@@ -96,13 +96,13 @@ def _end_all_of(hook: str, uid: int) -> None:
 
 
 def remove_remains_of(uid: int) -> None:
-    """Remove what the user left outside of its processes and folders. Blocking; what cannot be removed is kept."""
+    """Remove the remains of the user outside of its processes and folders. Blocking; what cannot be removed is kept."""
     remove_ipc_of(uid)
     remove_files_of(uid)
 
 
 def remove_files_of(uid: int, folders: Iterable[Path] = PUBLIC_FOLDERS) -> None:
-    """Remove what the user left in folders where every user may write. Blocking; what cannot be removed is kept."""
+    """Remove the user's files from folders where every user may write. Blocking; what cannot be removed is kept."""
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:

@@ -1,4 +1,4 @@
-"""Removal of what a user left in the kernel: memory, queues and semaphores of System V (sysvipc(7)).
+"""Removal of a user's objects in the kernel: memory, queues and semaphores of System V (sysvipc(7)).
 
 They outlive the processes that made them, hold memory that no limit counts, and would be visible to the next run with this
 user. A run in a sandbox has its own, which end with it. All functions here block.
@@ -15,7 +15,7 @@ _KINDS: Final = (("shm", "shmid"), ("msg", "msqid"), ("sem", "semid"))
 
 
 def remove_ipc_of(uid: int) -> None:
-    """Remove what belongs to the user or was made by it; what may not be removed is kept."""
+    """Remove the objects that belong to the user or were made by it. Objects that may not be removed are kept."""
     system = ctypes.CDLL(None)
     for kind, identifier in _KINDS:
         for number in _of_user(kind, identifier, uid):

@@ -1,4 +1,4 @@
-"""Everything measured about hooks: what they publish themselves, and what their runs cost. One for the daemon.
+"""Everything measured about hooks: the metrics that hooks publish, and the cost of their runs. One for the daemon.
 
 The rules of METRICS_PATH (spec hook-protocol §3.2) are here. A run's operations that name a group replace everything that
 this group published before. Operations without a group are in a group named after the hook. A run that publishes nothing

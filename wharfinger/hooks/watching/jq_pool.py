@@ -15,7 +15,7 @@ So a caller waits for a free slot, and nothing piles up here. Invariants:
   limited.
 * A program that ran out of time is not retried at once, and after several times in a row not at all for a while
   (:mod:`~wharfinger.hooks.watching.slow_programs`).
-* Leaving the block kills all workers; every waiting caller gets a FilterError, whatever the state of its request.
+* Leaving the block kills all workers; every waiting caller gets a FilterError.
 """
 
 import sys

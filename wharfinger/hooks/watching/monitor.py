@@ -173,7 +173,7 @@ class Monitor:
     def checksum(self) -> str:
         """Return ``sha256:…`` of what the hook would be shown, the same in any process.
 
-        It covers the binding and, for each object, what counts for an event.
+        It covers the binding and, for each object, the content whose change is an event.
         """
         total = hashlib.sha256(canonical_json(_shown(self.binding, self._namespace)))
         for key in sorted(self._table, key=lambda key: (key.namespace, key.name)):

@@ -63,7 +63,7 @@ def sighting_of(obj: RawObject) -> Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An object as a hook may see it, and the checksum (SHA-256) of what counts."""
+    """One object as hooks see it, with the checksum (SHA-256) of the content whose change is an event."""
 
     item: Item
     checksum: bytes

@@ -2,8 +2,8 @@
 
 The story. A crontab is an *entry*, however many owners (packages) asked for it, and a tick names only the crontab; the
 owners know which bindings have it. One task sleeps until the next entry is due. The wall clock decides what is due, because
-that is what a crontab means. The sleep is by trio's clock, which neither jumps nor counts the time during which a machine
-was suspended. So the task checks the wall clock at least every :data:`LOOK_S`:
+crontabs are about wall-clock time. The sleep is by trio's clock, which neither jumps nor counts the time during which a
+machine was suspended. So the task checks the wall clock at least every :data:`LOOK_S`:
 
 * If it is later than an entry's time, the entry ticks *once*, and continues from now. Missed times are not made up, so a
   machine that wakes on Monday runs its hourly hooks once, not sixty times.

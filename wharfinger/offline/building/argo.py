@@ -1,4 +1,5 @@
-"""What the source of an Argo CD Application asks of Helm, of kustomize and of a plain folder. Pure, but for one reader of files.
+"""The inputs of Helm, kustomize and plain folders that the source of an Argo CD Application gives. Pure, but for one reader
+of files.
 
 Helm: ``valueFiles`` in order, then ``values`` or ``valuesObject`` (which wins over ``values``), then ``fileParameters`` and
 ``parameters``, as ``helm template`` gets them from Argo CD. Of a folder, ``directory.include`` and ``exclude`` are globs in which

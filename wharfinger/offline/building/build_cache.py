@@ -35,7 +35,7 @@ _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class BuildKey:
-    """What is asked for: the builder's version, the name of the folder, and the files that are made for the build.
+    """The request: the builder's version, the name of the folder, and the files that are made for the build.
 
     ``start`` is what paths are relative to.
     """
@@ -52,7 +52,7 @@ class BuildKey:
 
 
 class BuildCache:
-    """Objects by what they were built from."""
+    """Objects by the content that they were built from."""
 
     def __init__(self, entries: EntryCache) -> None:
         self._entries = entries
@@ -109,7 +109,7 @@ def _relative(seen: Mapping[str, str], start: Path) -> dict[str, str]:
 
 
 def _found_now(digest: str, lists: list[list[str]], start: Path) -> list[str]:
-    """Return the content's key for each list of paths, from what is at the paths now. Blocking."""
+    """Return the content's key for each list of paths, from the files that are at the paths now. Blocking."""
     known: dict[str, str] = {}
     return [_content_key(digest, {path: _state_of(start, path, known) for path in paths}) for paths in lists]
 
@@ -126,7 +126,7 @@ def _state_of(start: Path, path: str, known: dict[str, str]) -> str:
 
 
 def _state(path: Path) -> str:
-    """Return what is at a path, in the engine's words."""
+    """Return the state of a path, in the engine's words."""
     try:
         descriptor = os.open(path, _READ)
     except (FileNotFoundError, NotADirectoryError):

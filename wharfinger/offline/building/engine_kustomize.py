@@ -19,7 +19,7 @@ from wharfinger.packages.rendering.program_versions import ProgramVersions
 from wharfinger.process.errors import ProcessError
 
 _PLACE: Final = ".wharfinger-overlay"
-"""The name of a folder for what is made for a build; it exists in the engine only."""
+"""The name of the folder for the files of a build; it exists in the engine only."""
 
 
 class EngineKustomize:

@@ -70,7 +70,7 @@ Kustomization: TypeAlias = Folder | Overlay | Manifests
 
 
 def names_in_messages(what: Kustomization, place: Path) -> tuple[tuple[str, str], ...]:
-    """Return pairs: what kustomize calls a path in its messages, and what the caller calls it."""
+    """Return pairs: the name of a path in kustomize's messages, and the caller's name for it."""
     match what:
         case Folder():
             return ((str(what.folder), what.name), (str(what.folder.resolve()), what.name))

@@ -38,7 +38,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong; ``place`` is the file and line of the object, or of what produced it."""
+    """One thing that is wrong; ``place`` is the file and line of the object, or of its producer."""
 
     rule: Rule
     severity: Severity

@@ -1,4 +1,4 @@
-"""The interface of controllers, what they work with, and what comes of their work."""
+"""The interface of controllers, the services that they share, and the result of their work."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The reading of a tree of manifests: which files count, what they declare and where, and what builds them.
+"""The reading of a tree of manifests: which files are manifests, which objects they declare, and which Kustomizations build
+them.
 
 May import ``store``.
 """

@@ -23,7 +23,7 @@ class ArgoSource:
 
     @property
     def is_values_only(self) -> bool:
-        """True if it makes nothing, and is only there for the values files of other sources."""
+        """True if it makes no objects, and only holds values files for other sources."""
         return bool(self.ref) and not self.path and not self.chart
 
 

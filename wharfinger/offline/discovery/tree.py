@@ -1,10 +1,10 @@
-"""The discovery of a tree: what an offline run begins with, and what it only knows of.
+"""The discovery of a tree: the objects that an offline run begins with, and those that it only knows.
 
-Everything below the given path is read, and every folder that a Flux Kustomization of the tree builds (``spec.path``) or that
-a ``kustomization.yaml`` lists. But
-what a Kustomization builds comes into being when it is built, as in a cluster; so of the files below a ``spec.path`` only the
-*bootstrap* files are loaded: a Kustomization that lies in the folder it builds itself, and its source. Everything else there
-is in the *existence index* (`Tree.declared`), which names the file of an object that a run lacks.
+Everything below the given path is read, and every folder that a Flux Kustomization of the tree builds (``spec.path``) or
+that a ``kustomization.yaml`` lists. But the objects of a Kustomization come into being when it is built, as in a cluster; so
+of the files below a ``spec.path`` only the *bootstrap* files are loaded: a Kustomization that lies in the folder it builds
+itself, and its source. Everything else there is in the *existence index* (`Tree.declared`), which names the file of an
+object that a run lacks.
 
 A folder with a ``kustomization.yaml`` that no Flux Kustomization builds is built as a whole (`Tree.folders`), so files that
 it does not list do not count, and its namespace and generators apply. All other files are loaded as they are.
@@ -191,7 +191,7 @@ class _Scan:
                         self.file(each)
 
     def tree(self, path: str) -> Tree:
-        """Sort what was read into what is loaded, what is built, and what is only known."""
+        """Sort the documents into loaded ones, built ones, and ones that are only known."""
         flux = tuple(self.flux())
         local = self._local_sources(flux)
         argo = tuple(self.argo())

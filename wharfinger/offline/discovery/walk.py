@@ -1,4 +1,4 @@
-"""The files of a tree in one order, whatever order the file system has them in.
+"""The files of a tree in a fixed order, independent of the file system.
 
 Folders of charts and packages are named and not entered: they are material for renders, not manifests. Hidden folders,
 ignored paths, links to folders, and links that leave the tree are skipped.

@@ -1,6 +1,6 @@
 """The bodies that the fixpoint engine runs for a tree: each runs the controller of its object's kind.
 
-A body publishes nothing before it is done. What it made is put into the store and emitted with its outcome, without an await
+A body publishes nothing before it is done. Its objects are put into the store and emitted with its outcome, without an await
 in between, so that no other body sees a part of it. Objects that it made before and makes no more are removed.
 
 Two producers of one object: the one with the lower id owns it, whichever came first, and a warning names both. An object
@@ -44,14 +44,14 @@ _KEPT_IN_STORE: Final = SCHEDULABLE | {CONFIG_MAP, SECRET}
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a node made in its last run that ended."""
+    """The objects that a node made in its last finished run."""
 
     produced: Produced
     published: tuple[Id, ...]
 
 
 class TreeBodies:
-    """The bodies of one run, and what came of them. All on one thread."""
+    """The bodies of one run, and their results. All on one thread."""
 
     def __init__(self, tree: Tree, store: ObjectStore, controllers: Mapping[str, Controller], world: World) -> None:
         self.made: dict[Id, Made] = {}
@@ -90,7 +90,7 @@ class TreeBodies:
         return self._done(stored, gate, produced)
 
     def reruns_at_drain(self, _who: Id, /) -> bool:
-        """Return False: every node names what it looks at."""
+        """Return False: every node names the ids that it reads."""
         return False
 
     def _derived(self, who: Id, failed: tuple[Id, ...]) -> Status:
@@ -126,7 +126,7 @@ class TreeBodies:
         )
 
     def _publish(self, who: Id, produced: Produced) -> tuple[tuple[Id, ...], tuple[Emission, ...]]:
-        """Put what a node made into the store, and take out what it made before. Raises FormatError."""
+        """Put the objects that a node made into the store, and remove those that it made before."""
         made: dict[Id, JsonObject] = {}
         for obj in produced.objects:
             if not is_manifest(obj):

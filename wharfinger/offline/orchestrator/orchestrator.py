@@ -97,7 +97,7 @@ class Orchestrator:
 
     def __init__(self, config: Config, tools: Tools) -> None:
         self.store = ObjectStore()
-        """The objects of this run: what files declare, and what nodes render."""
+        """The objects of this run: those that files declare, and those that nodes render."""
         self._config = config
         self._tools = tools
         self._work = Path(tempfile.mkdtemp(prefix="run-", dir=tools.scratch))
@@ -143,7 +143,7 @@ class Orchestrator:
             self.store.add(BOOTSTRAP_SOURCE, {"kind": "GitRepository", "spec": {"url": "the working tree"}})
 
     async def run(self) -> Result:
-        """Run the controllers to their fixpoint, and return what came of it. Raises TreeError."""
+        """Run the controllers to their fixpoint, and return the result. Raises TreeError."""
         try:
             await self.bootstrap()
             return await self._converged()
@@ -178,7 +178,7 @@ class Orchestrator:
         seeds = [each.id for each in self.store.list() if each.id.kind in SCHEDULABLE]
 
         def changed(change: Change, who: Id) -> None:
-            """Report what comes from outside of the bodies, and the set of Modules, which has no producer."""
+            """Report changes from outside of the bodies, and the set of Modules, which has no producer."""
             stored = self.store.get(who)
             if change is Change.ADDED and stored is not None and stored.producer is None:
                 world.arrived(Emission(who, stored.digest, runnable=who.kind in SCHEDULABLE))

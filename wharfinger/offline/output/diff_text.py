@@ -23,7 +23,7 @@ def unified(comparison: Comparison, *, coloured: bool = False) -> str:
 
 
 def summary_lines(comparison: Comparison) -> list[str]:
-    """Return the summary: counts, images, dangers, and what could not be compared."""
+    """Return the summary: counts, images, dangers, and the objects that could not be compared."""
     counts = ", ".join(f"{comparison.count(verb)} {verb}" for verb in Verb)
     lines = [f"objects: {counts}" if comparison.changes else "no differences"]
     old, new = changed_images(comparison.changes)

@@ -1,7 +1,7 @@
 """Manifests as a folder: one file for each producer, and an index of the files.
 
-The index is what makes a folder ours: a build into a folder that has one replaces its files and deletes those that are not
-built any more. A folder with other files and without an index is refused, so that a typing mistake overwrites nothing.
+The index marks a folder as ours: a build into a folder that has one replaces its files and deletes those that are not built
+any more. A folder with other files and without an index is refused, so that a typing mistake overwrites nothing.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The cache folder of offline commands: what lies there, and the removal of what was not used for long.
+"""The cache folder of offline commands: its content, and the removal of old files.
 
 =========  ============================================================================================================
 results    rendered charts, kustomizations that were built, and versions of programs: a file for each
@@ -59,7 +59,7 @@ class AreaStatistics:
 
 @dataclass(slots=True)
 class Removed:
-    """What was removed, and why something was not."""
+    """The files that were removed, and the reason why some were not."""
 
     entries: int = 0
     bytes: int = 0
@@ -82,7 +82,7 @@ def statistics(cache: Path) -> dict[str, AreaStatistics]:
 
 
 def collect(cache: Path, *, max_bytes: int, unused_s: float) -> Removed:
-    """Remove what was not used for ``unused_s``, then the longest unused, until ``max_bytes`` are left.
+    """Remove entries that were not used for ``unused_s``, then the longest unused ones until ``max_bytes`` are left.
 
     Blocking. Raises OSError.
     """

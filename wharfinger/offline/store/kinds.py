@@ -1,4 +1,4 @@
-"""The kinds that an offline run knows: those that have a controller, and those that are data for others.
+"""The kinds that an offline run knows: kinds with a controller, and kinds that are data for other objects.
 
 The API group is part of each: a ``Bucket`` of another group is an ordinary manifest.
 """

@@ -1,8 +1,8 @@
-"""The central store of objects: what files declare and what nodes render, with events for listeners.
+"""The central store of objects: those that files declare and those that nodes render, with events for listeners.
 
-Objects in it are never changed in place: to change an object, add another one with the same id. An addition that is equal to
-what is there (numbers compared by value) is no event. A refire makes an object's node run again; its status is Pending before
-the event, so that no listener sees the old one.
+Objects in it are never changed in place: to change an object, add another one with the same id. To add an object that is
+equal to the stored one (numbers compared by value) is no event. A refire makes an object's node run again; its status is
+Pending before the event, so that no listener sees the old one.
 
 Listeners run inside the call that caused the event, in the order of their subscription, and must not block.
 """

@@ -3,9 +3,9 @@
 It finds everything that the daemon would refuse, and problems that the daemon would not report.
 
 `check_package` reads a folder as the daemon does when it loads a package (definition, schemas with their rules, conversions,
-CRDs), and checks ``values.yaml`` as for a user who sets nothing. Then it goes further: it compiles every program of a
-conversion, converts the examples in the package, and checks given settings as it would check an Application's. It does not run
-hooks; ``wharfinger hook config`` runs one.
+CRDs), and checks ``values.yaml`` as for a user without settings. Then it goes further: it compiles every program of a
+conversion, converts the examples in the package, and checks given settings as it would check an Application's. It does not
+run hooks; ``wharfinger hook config`` runs one.
 
 The result is a list of `CheckFinding`. A bad package raises nothing; an error is raised only if the answer cannot be
 determined now (a worker died). A program that takes too long is a finding, too: the daemon would retry it, in case the

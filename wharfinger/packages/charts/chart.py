@@ -133,8 +133,8 @@ def read_chart_file(data: bytes, folder: Path) -> Chart:
 def synthetic_chart(folder: Path, name: str, app_version: str) -> Chart:
     """Return a chart for a package that has something to render but no ``Chart.yaml``: its name, and always version 0.2.0.
 
-    Templates of module folders have always seen this name and version (spec hook-protocol §5.8). The version that counts is
-    the package's; the release record has that one, for ``helm list``.
+    Templates of module folders have always seen this name and version (spec hook-protocol §5.8). The chart's version is not
+    used, only the package's; the release record has that one, for ``helm list``.
     """
     metadata: JsonObject = {"apiVersion": "v2", "name": name, "version": "0.2.0"}
     if app_version:

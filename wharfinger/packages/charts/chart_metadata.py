@@ -1,8 +1,8 @@
 """The fields of a ``Chart.yaml`` as Helm decodes them.
 
 Helm reads the file into a typed document, and is lenient: a number or a boolean in place of a string becomes a string, keys
-match in any case, unknown keys and later documents are ignored, and the last of several equal keys counts. A chart that Helm
-renders is accepted here, too; each of these is a warning, because it is most often a mistake.
+match in any case, unknown keys and later documents are ignored, and of several equal keys the last one is used. A chart that
+Helm renders is accepted here, too; each of these is a warning, because it is most often a mistake.
 
 The result has Helm's types throughout, whatever the file had. Release records need that: Helm cannot read a record whose
 chart has a number as its version, and then fails to list any release beside it.

@@ -2,7 +2,7 @@
 
 The rules are Helm's (``internal/ignore`` of its sources), not git's: patterns are those of Go's ``filepath.Match`` (``*``
 and ``?`` stop at ``/``, no ``**``), a pattern with a slash is matched against the path from the chart's folder and one
-without against the last name, a trailing slash is for folders only, and a rule after ``!`` leaves out everything it does
+without against the last name, a trailing slash is for folders only, and a rule after ``!`` excludes every path that it does
 *not* match. Helm's built-in rule ``templates/.?*`` is always there. Nothing under an ignored folder is looked at.
 """
 

@@ -6,7 +6,7 @@ from each version to the next, as modules of Deckhouse do::
 
     # openapi/conversions/v2.yaml
     version: 2
-    conversions:                                     # jq programs, each run on what the one before gave
+    conversions:                                     # jq programs, each run on the result of the one before
       - .auth.enabled = .auth.enable | del(.auth.enable)
     description: {en: auth.enable is called auth.enabled}
 

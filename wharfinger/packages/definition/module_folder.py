@@ -1,8 +1,8 @@
 """Module folders in addon-operator's layout: how to recognise one, the meaning of its name, and its own values.
 
-A module folder has no file that says what it is. It is recognised by what only such a folder has: ``hooks/``, ``openapi/``
-or ``enabled``. Without a Chart.yaml, which would make it a plain chart, ``templates/``, ``crds/``, or a ``values.yaml`` with
-a section named after the module count as well.
+A module folder has no file that names its kind. It is recognised by files that only such a folder has: ``hooks/``,
+``openapi/`` or ``enabled``. Without a Chart.yaml, which would make it a plain chart, ``templates/``, ``crds/``, or a
+``values.yaml`` with a section named after the module count as well.
 
 Its ``values.yaml`` is written in one of two ways. Either it has a section under the module's key (``sysctlTuner:``), and
 only the operator's own keys are read beside it. Or it is flat, and all of it is the module's: then there is no such section,

@@ -1,8 +1,8 @@
 """OCI image manifests, read as untrusted data.
 
 `read_manifest` is the only reader. It takes the bytes and the descriptor by which they were requested, checks that the bytes
-match the descriptor, and returns a :class:`~wharfinger.packages.registry.registry.Manifest`. For anything else it raises a
-PackageError, whatever the bytes are (a fuzz test checks that). Sizes and counts are bounded before anything is built.
+match the descriptor, and returns a :class:`~wharfinger.packages.registry.registry.Manifest`. For all other bytes it raises a
+PackageError (a fuzz test checks that). Sizes and counts are bounded before anything is built.
 
 It reads OCI image manifest v1 (image-spec 1.1 §"Image Manifest") and Docker schema 2, which older registries and tools
 write; :mod:`wharfinger.packages.registry.image_index` reads indexes of them. It does not read schema 1, embedded ``data``,
@@ -125,7 +125,7 @@ def is_chart(manifest: Manifest) -> bool:
 def package_layers(manifest: Manifest) -> tuple[Descriptor, ...]:
     """Return the layers with the package: the one with a chart's archive, or all of an image, the lowest first.
 
-    Raises ArtifactError naming what is there instead.
+    Raises ArtifactError that names the layers it has.
     """
     what = f"manifest {manifest.descriptor.digest}"
     if is_chart(manifest):

@@ -6,7 +6,7 @@ client's log lines, which contain whole URLs: redirects to object storage carry 
 
 * credentials and tokens go only to the registry's own origin (scheme, host, port) and to the token realm it names, if that
   is on its own host, in its own domain, or on a host that the user named;
-* https never turns into http, whatever a redirect or an upload location says;
+* https never turns into http, not even by a redirect or an upload location;
 * at most ``at_once`` requests run together. The bound is a limiter outside the pool: a bounded httpcore pool loses a slot
   whenever a request is cancelled while it waits for one (encode/httpcore#1093), so the pool itself has no bound;
 * every wait is limited: connecting, each read and write, the whole of a small answer, and each window of a blob's
@@ -354,7 +354,7 @@ async def _read_all(chunks: AsyncIterator[bytes], max_bytes: int) -> bytes | Non
 
 
 async def _error_body(response: httpx.Response, what: str) -> bytes:
-    """Return the body of an error answer, as far as it fits; the answer counts even if its body breaks off."""
+    """Return the body of an error answer, as far as it fits; the status is used even if the body breaks off."""
     chunks = _chunks(response, what)
     try:
         return await _read_all(chunks, MAX_ERROR_BODY) or b""

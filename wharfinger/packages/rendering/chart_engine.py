@@ -1,8 +1,8 @@
 """The resident chart engine: Helm's own library in worker processes, which render one chart after the other.
 
-Starting Helm takes 30 to 50 ms of the processor, rendering a small chart 3. So a worker (the program of ``engine/``) stays, and
-renders what ``helm template`` would, byte by byte. It has kustomize's own library, too, and builds what ``kubectl kustomize``
-would, except that it fetches nothing.
+Starting Helm takes 30 to 50 ms of the processor, rendering a small chart 3. So a worker (the program of ``engine/``) stays,
+and renders what ``helm template`` would, byte by byte. It also contains kustomize's library, and gives the results of
+``kubectl kustomize``, but never fetches anything.
 
 Each slot of the pool is a task with at most one worker, which is started on demand, ends when it has been idle for IDLE_S, and is
 replaced after MAX_RENDERS requests or when its heap has grown beyond MAX_HEAP. A request goes to an idle worker, if there is
@@ -95,7 +95,7 @@ class FolderBuild:
 
 @dataclass(frozen=True, slots=True)
 class EngineResult:
-    """The result of a request: what the program would have ended with.
+    """The result of a request: the exit code and stderr that the program would have had.
 
     ``seen`` is all that a build depends on besides its request, if that is known: the sha256 of each file, or "folder" or
     "absent", by path. ``is_remote``: the build failed because it needs a network.
@@ -126,7 +126,7 @@ class _Job:
         self.result: EngineResult | ProcessError | None = None
 
     def finish(self, result: EngineResult | Outcome | ProcessError) -> None:
-        """Pass the result to the caller; the first result counts."""
+        """Pass the result to the caller; later results are ignored."""
         if self.result is None:
             self.result = EngineResult(result) if isinstance(result, Outcome) else result
             self.done.set()

@@ -1,8 +1,8 @@
 """The inputs of a chart's templates besides the values, found in the text of its files.
 
-Helm does not report which values, versions or objects of the cluster a render used, so this is read from the templates. What
-is found need not be used: a helper that no template includes counts as well. A wrong yes costs a render; a wrong no would
-give a release outdated data.
+Helm does not report which values, versions or objects of the cluster a render used, so this is read from the templates. A
+use that is found need not be executed: a helper that no template includes is found, too. A wrong yes costs a render; a wrong
+no would give a release outdated data.
 
 ``tpl`` renders texts from elsewhere: values, literals, and files of the chart if a template reads ``.Files``. If a chart
 calls it, these are read, too.

@@ -4,8 +4,8 @@ A key is a checksum of everything that the result depends on. So entries never b
 entry is removed if there are too many or they are too large. In the folder (:mod:`wharfinger.packages.rendering.render_folder`)
 entries outlive the process, and other processes use them at the same time.
 
-What the bytes mean is the caller's business. If bytes from the folder cannot be read in spite of their digest, the caller drops
-them.
+Only the caller knows the meaning of the bytes. If bytes from the folder cannot be read in spite of their digest, the caller
+drops them.
 """
 
 from collections import OrderedDict
@@ -34,7 +34,7 @@ class CacheLimits:
 
 @dataclass(frozen=True, slots=True)
 class EntryStatistics:
-    """The number and size of the entries in memory, and what is known of the folder."""
+    """The number and size of the entries in memory, and the known size of the folder."""
 
     entries: int
     bytes: int

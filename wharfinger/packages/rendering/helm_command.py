@@ -36,7 +36,7 @@ _NOWHERE: Final = "http://127.0.0.1:9"
 def template_arguments(request: RenderRequest) -> list[str]:
     """Return the arguments after ``helm template``, except values and chart.
 
-    Raises RenderError; it refuses whatever could be read as another flag.
+    Raises RenderError; it refuses names that could be read as another flag.
     """
     if not is_subdomain(request.release, 53):
         raise RenderError(

@@ -5,8 +5,8 @@ into place when it is complete; it is not synced, because its digest detects the
 this cache, or that contradicts its first line, is removed and treated as missing. The file's own time says when it was used
 last, so that a restarted daemon removes the right ones.
 
-Several processes may use a folder at the same time. Each finds what the others have written, and each keeps the folder within
-the limits as far as it knows it: from its first look at all files on, and with its own writes since.
+Several processes may use a folder at the same time. Each finds the entries of the others, and each keeps the folder within
+the limits as far as it knows its content: from its first look at all files on, and with its own writes since.
 
 Errors of the disk cost renders and nothing else: they are counted, and the last message is kept.
 """

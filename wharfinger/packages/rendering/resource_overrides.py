@@ -204,7 +204,7 @@ def _read_workload(value: JsonValue, where: str) -> WorkloadOverride:
     entry = closed_object(as_object(value, where), where, ("kind", "name", "replicas", "containers"))
     kind = text(entry, "kind", where)
     if kind not in _GROUPS:
-        raise ShapeError(f"{at(where, 'kind')}: {kind[:60]!r} is none of {', '.join(_GROUPS)}")
+        raise ShapeError(f"{at(where, 'kind')}: {kind[:60]!r} is not one of {', '.join(_GROUPS)}")
     name = _name(entry, where, is_subdomain)
     replicas = number(entry, "replicas", where, most=MAX_REPLICAS)
     if replicas is not None and kind not in _SCALED:

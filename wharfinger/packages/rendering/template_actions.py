@@ -1,7 +1,7 @@
 """The actions of Go templates (``{{ … }}``): which functions a text calls, and which fields it reads. Pure.
 
 Only the content of an action can have an effect, so prose, comments and string literals never count as calls. The text is
-split into tokens as Go's own lexer does, and not parsed further: an action that is never reached counts like any other.
+split into tokens as Go's own lexer does, and not parsed further: an action that is never reached counts, too.
 """
 
 import re

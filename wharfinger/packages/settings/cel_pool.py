@@ -104,7 +104,7 @@ class _Job:
         self.result: _Result = RulesError("the evaluation of rules was shut down")
 
     def finish(self, result: _Result) -> None:
-        """Pass the result to the caller; only the first result counts."""
+        """Pass the result to the caller; later results are ignored."""
         if not self.done.is_set():
             self.result = result
             self.done.set()

@@ -1,9 +1,9 @@
 """The full report on settings or values: their schema, its rules, immutable fields, deprecations.
 
 The schema itself is checked directly (:class:`~wharfinger.formats.schemas.openapi_schema.Schema`). Its rules are foreign
-programs and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`). They run first, whatever the schema's
-result, so that a user sees all problems at once. Only consequences of another problem are left out: a rule that could not be
-evaluated on a part of the value that the schema refuses anyway.
+programs and run elsewhere (:class:`~wharfinger.packages.settings.cel_pool.Rules`). They always run, and first, so that a
+user sees all problems at once. Only consequences of another problem are left out: a rule that could not be evaluated on a
+part of the value that the schema refuses anyway.
 
 No message quotes a value that the schema calls ``writeOnly``, or whose key's name marks it as a credential, neither its
 present nor its old form. A rule may build a message from everything it sees, in any form (cut, encoded, in capitals), so

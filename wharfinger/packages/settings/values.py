@@ -144,7 +144,7 @@ def default_problems(definition: Definition) -> tuple[Problem, ...]:
 async def check_package_rules(definition: Definition, rules: Rules) -> None:
     """Compile the rules of the package's schemas; once, when it is loaded.
 
-    Raises ArtifactError naming each schema's place and what is wrong with the rule there, RulesError.
+    Raises ArtifactError with the place and the error of each wrong rule, RulesError.
     """
     wrong: list[str] = []
     for what, schema in (("settings", definition.settings_schema), ("values", definition.values_schema)):
@@ -203,7 +203,8 @@ def helm_values(
     """Return ``.Values`` for templates. ``settings`` are the effective ones.
 
     Spec runtime §8.4 has further root objects beside ``.Values``; ``helm template`` cannot provide them, so they are keys of
-    it. Raises SettingsError if the values lack what the schema requires for Helm, or use one of these keys themselves.
+    it. Raises SettingsError if the values lack a property that the schema requires for Helm, or use one of these keys
+    themselves.
     """
     if definition.layout is Layout.CHART:
         return settings

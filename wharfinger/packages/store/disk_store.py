@@ -14,7 +14,7 @@ The tests check these invariants with a cancellation at every await and a ``kill
 * nothing is trusted for its name: a blob is hashed again before it is used, a tree compared with its record;
 * a digest is downloaded and unpacked once however many packages want it at the same time, and two digests never wait for
   each other;
-* `collect` never deletes what a deployed name uses, nor what was downloaded recently and is not deployed yet.
+* `collect` never deletes files that a deployed name uses, nor recent downloads that are not deployed yet.
 """
 
 import fcntl

@@ -24,7 +24,7 @@ class ConflictError(ClaimError):
 
 @dataclass(frozen=True, slots=True)
 class Claimed(Generic[Prize]):
-    """A claimed member: its version after the claim, and what the caller gets."""
+    """A claimed member: its version after the claim, and the result for the caller."""
 
     version: int
     prize: Prize
@@ -34,7 +34,7 @@ class Backend(Protocol[Spec_contra, Prize]):
     """A pool of members. No method is called after the scheduler's block was left."""
 
     def changes(self) -> Sequence[Seen | Lost]:
-        """Return what the cache shows that was not returned before; all members at the first call. Never waits.
+        """Return the changes of the cache since the last call; all members at the first call. Never waits.
 
         The backend calls `PoolScheduler.notify_idle` when there is more.
         """

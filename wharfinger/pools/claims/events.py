@@ -1,4 +1,4 @@
-"""The values that the claim machine is made of: what happens to it, and what it asks for. Pure."""
+"""The values that the claim machine is made of: its events, and its effects. Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -105,7 +105,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """Claims under way are not waited for any more; none of them is reported after this."""
+    """Claims under way are not waited for any more; these claims are not reported any more."""
 
 
 Event: TypeAlias = Enqueued | Withdrawn | Seen | Lost | Succeeded | Conflicted | Failed | Passed | Closed | Abandoned

@@ -9,7 +9,7 @@ out of its line before a claim can be sent, so no member is held back by a reque
 version of it that can't be older than the end of the claim:
 
 * after a success, the version that the claim wrote;
-* after a conflict, any version above the one that the claim was based on, because that one is known to be out of date;
+* after a conflict, any version above that of the claim, which is known to be outdated;
 * after another failure, at once, because the member is as it was.
 
 Reservations are by uid. So a slow watch cannot hand a member out twice, and a member that was made again under an old name is

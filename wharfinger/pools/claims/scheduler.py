@@ -6,7 +6,7 @@ changes and watches the deadlines.
 
 The end. :meth:`PoolScheduler.shutdown` closes the pool: requests that wait are answered at once, claims under way get
 `CLOSING_S` to finish. Then, or when the block of :func:`open_pool_scheduler` is left otherwise, they are cancelled, their
-requests are answered, and their members are recycled. So each accepted request has exactly one answer, whatever happens.
+requests are answered, and their members are recycled. So each accepted request gets exactly one answer.
 """
 
 import math

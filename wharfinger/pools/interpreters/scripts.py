@@ -1,6 +1,6 @@
 """The scripts that can be started warm: whose interpreter is a plain Python, named without options.
 
-A script is started warm only if a worker of a zygote is then what a new process would be. So the environment of the zygote has
+A script is started warm only if a worker of a zygote behaves as a new process would. So the environment of the zygote has
 the variables that an interpreter reads when it starts, and they are part of the key by which zygotes are told apart. All
 others are set when the worker gets its script. Blocking: for a worker thread.
 """

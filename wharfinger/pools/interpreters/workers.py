@@ -1,6 +1,6 @@
 """The idle workers of one interpreter as a backend of the claim scheduler: a claim gives a worker its script.
 
-Workers are used once. A claimed worker leaves the pool, and what the caller gets is a child process that runs the script.
+Workers are used once. A claimed worker leaves the pool, and the caller gets a child process that runs the script.
 """
 
 import json
@@ -111,7 +111,7 @@ class WarmWorkers:
         return len(self._idle)
 
     def add(self, idle: Idle) -> None:
-        """Take over an idle worker."""
+        """Add an idle worker, and watch for its end."""
         watched = self._idle[idle.uid] = _Watched(idle)
         self._changes.append(Seen(Member(idle.uid, _VERSION)))
         self._nursery.start_soon(self._watch, watched, name=f"idle worker {idle.child.mark.pid}")
@@ -146,7 +146,7 @@ class WarmWorkers:
         raise ConflictError("the worker ended before it started its script")
 
     async def recycle(self, uid: str) -> None:
-        """End a worker that was given a script, and whatever the script started."""
+        """End a worker that was given a script, and all processes of the script."""
         child = self._handed.pop(uid, None)
         if child is not None:
             await end_child(child, self._ledger)
@@ -223,7 +223,9 @@ class WarmWorkers:
 
 
 async def end_child(child: Adopted, ledger: ProcessLedger | None) -> None:
-    """End a child that nobody conducts, and all that it has started. Shielded, and bounded as the end of any child."""
+    """End a child that no caller waits for, with all processes that it has started. Shielded, and bounded as the end of any
+    child.
+    """
     limits = Limits(wall_s=0.0, stdout_bytes=0, term_grace_s=0.0, cancel_grace_s=0.0)
     run = Run(child, f"worker {child.mark.pid}", limits)
     run.ask_end()

@@ -75,7 +75,7 @@ class Zygote:
     async def fork(self) -> Idle:
         """Fork a worker. Raises ZygoteError, and LedgerError; nothing is left then.
 
-        Cancelled, it has finished what it began, and ended the worker.
+        If it is cancelled, it finishes the fork, and ends the worker.
         """
         token = secrets.token_hex(16)
         ledger = self._ledger

@@ -81,7 +81,7 @@ _process = ctypes.PyDLL(None, use_errno=True)
 
 
 class Job(TypedDict):
-    """What a worker is given: see `wharfinger.pools.interpreters.workers.Job`."""
+    """The job of a worker: see `wharfinger.pools.interpreters.workers.Job`."""
 
     argv: list[str]
     interpreter: list[str]
@@ -96,7 +96,7 @@ class Unfit(Exception):  # noqa: N818 - it is no error of this program
 
 
 class Zygote:
-    """What a fork needs to know, found once."""
+    """The facts that each fork needs, determined once."""
 
     def __init__(self, own: socket.socket) -> None:
         machine = os.uname().machine
@@ -257,7 +257,7 @@ def _wait_for_job(zygote: Zygote, token: bytes, fds: list[int]) -> tuple[str, by
 
 
 def _rehearse(zygote: Zygote) -> None:
-    """Do once what a job needs, so that the kernel copies the memory that is written by it while the worker is idle."""
+    """Perform the steps of a job once, so that the kernel copies the memory that they write while the worker is idle."""
     environment = json.loads(json.dumps(dict(os.environ)))
     os.environ.clear()
     os.environ.update(environment)
@@ -381,7 +381,7 @@ def _run(zygote: Zygote, script: str, source: bytes) -> None:
 
 
 def _compiled(source: bytes, script: str) -> types.CodeType | None:
-    """Return the script's code; None if the interpreter has to report what is wrong with it."""
+    """Return the script's code; None if it has an error, which the interpreter reports."""
     try:
         return compile(source, script, "exec", dont_inherit=True)
     except Exception:  # noqa: BLE001 - of any kind, if warnings are errors
@@ -408,7 +408,7 @@ def _run_file(zygote: Zygote, script: str) -> None:
 def _status_of(zygote: Zygote, code: object) -> int:
     """Return the exit status for the code of a SystemExit; anything that is not a number is printed.
 
-    A number beyond those of C is left to the interpreter, which ends at once: its versions differ in what they make of it.
+    A number beyond those of C is left to the interpreter, which ends at once: its versions treat it differently.
     """
     if code is None:
         return 0
@@ -467,10 +467,10 @@ def _note_interrupt(zygote: Zygote) -> None:
 def _end(zygote: Zygote, status: int) -> None:
     """End the interpreter with this status.
 
-    The end of an interpreter takes apart all modules, and most of them are the zygote's: nothing is lost if those are left to
-    the kernel. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script brought are
-    taken apart. If anything is left that has an end of its own (an open file, a generator, ``__del__``), or anything fails, the
-    interpreter takes its usual way to the end, which repeats what is done here without effect.
+    The end of an interpreter takes apart all modules, and most of them are the zygote's: nothing is lost if those are left
+    to the kernel. So threads, ``atexit`` and streams get their usual end, and then only the modules that the script brought
+    are taken apart. If an object is left that must be finalized (an open file, a generator, ``__del__``), or a step fails,
+    the interpreter shuts down in its usual way; the steps here are harmless if they are repeated.
     """
     try:
         zygote.end_threads()

@@ -1,4 +1,4 @@
-"""The controllers: they turn custom resources, a modules directory and a ConfigMap into what the core is to install, hold
+"""The controllers: they turn custom resources, a modules directory and a ConfigMap into the wanted state for the core, hold
 back changes that would break dependents, and take over the releases of an earlier process.
 
 May import ``core`` and below.

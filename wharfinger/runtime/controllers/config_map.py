@@ -11,8 +11,8 @@
       sysctlTunerMaintenance: NoResourceReconciliation
 
 Each key is a module's name in camelCase, alone or with one of two suffixes (spec hook-protocol §5.5). A user writes the
-whole ConfigMap at once, and a wrong part may change the meaning of the rest. So if anything is wrong, nothing is taken over,
-and `problems` lists all that is wrong. A key that names an unknown module is only a warning, because modules come and go.
+whole ConfigMap at once, and a wrong part may change the meaning of the rest. So a ConfigMap with a mistake is not adopted at
+all, and `problems` lists every mistake. A key that names an unknown module is only a warning, because modules come and go.
 
 Settings must be objects, because they are merged over objects. A list under a module's key, which addon-operator's reader
 accepts, is refused here.

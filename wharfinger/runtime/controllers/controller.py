@@ -1,6 +1,6 @@
 """The controllers of Applications and Modules: custom resources in, `Runtime` calls and status patches out.
 
-Everything is level-triggered. Informers keep what the API server has. Whatever changes (a resource, a repository, a Secret
+Everything is level-triggered. Informers keep a copy of the objects. Every change (of a resource, a repository, a Secret that
 it refers to, a package's own status) puts the package's name into one coalescing inbox, and a few workers reconcile one name
 at a time: first the finalizer is set, then the runtime is notified of the wanted state, then the status is written if it
 differs. Nothing is remembered between two reconciliations of a name, so a failed one is simply repeated later.
@@ -142,7 +142,9 @@ class Controller:
         self.guard.looked(name)
 
     async def _tell_runtime(self, identity: PackageId, obj: JsonObject) -> None:
-        """Pass what a resource wants to the runtime, or report why it cannot be acted on. Raises ClusterError."""
+        """Pass the wanted state of a resource to the runtime, or report why the resource cannot be acted on. Raises
+        ClusterError.
+        """
         written = find_object(obj, "status")
         try:
             spec = self._read(identity, obj)
@@ -169,7 +171,7 @@ class Controller:
         self.runtime.block(identity, generation, written, reason, message)
 
     def _read(self, identity: PackageId, obj: JsonObject) -> PackageSpec:
-        """Return what a resource asks for. Raises SpecError."""
+        """Return the wanted state of a resource. Raises SpecError."""
         if isinstance(identity, AppId):
             spec = read_application(obj)
             allowed = self.scopes.allows(identity.namespace)
@@ -177,7 +179,7 @@ class Controller:
         return read_module(obj, enabled_by_default=self.enabled_by_default)
 
     def _act_on(self, spec: PackageSpec) -> None:
-        """Pass what is wanted to the runtime, once everything it refers to has been looked up."""
+        """Pass the wanted state to the runtime, once everything that it refers to has been looked up."""
         if (found := self.lookup.of(spec)) is not None:
             update = self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module
             update(spec, *found)

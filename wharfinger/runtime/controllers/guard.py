@@ -3,9 +3,9 @@
 It is asked when a package is to be taken off (its object is deleted, a Module says ``enabled: false``, or a Module no longer
 says anything and its bundle has it off), and when a package is to become another version. A package that is on now *stands
 in the way* if the change would turn it off for a requirement: a mandatory one, a version, the last member of an any-of
-group, or a none-of range that the new version falls into. Then the change is **held**: nothing of it is begun or adopted,
-and what is installed keeps running. The scheduler finds these packages by trying the change out (`Scheduler.would_break`).
-Packages that are off do not count; suspended ones do.
+group, or a none-of range that the new version falls into. Then the change is **held**: no part of it is begun or adopted,
+and the installed package keeps running. The scheduler finds these packages by trying the change out
+(`Scheduler.would_break`). Packages that are off do not count; suspended ones do.
 
 =====================================  ====================  ================================================================
 what stands in the way                 reason                the hold ends when
@@ -19,8 +19,8 @@ packages not loaded since the start    WaitingForDependents  each of them was lo
 known. Between held packages, an edge "waits for" is kept only if it closes no cycle, so one of them may always proceed,
 unless a package that is kept stands in the way. A package in a namespace that is being deleted is removed even if others
 need it, because its objects are being deleted anyway. Of two members of one any-of group, the first may be removed, and
-counts as gone when the second is judged. A package that cannot be loaded (its registry is down, its files are lost) holds
-back nothing after its first failure, and protects nothing, because its requirements are not known. A package whose resource
+counts as gone when the second is judged. A package that cannot be loaded (its registry is down, its files are lost) neither
+holds back nor protects others after its first failure, because its requirements are not known. A package whose resource
 cannot be acted on (a Secret is missing, say) is known from its files on disk. A change that had begun before a restart goes
 on; the packages of a change that was held then are known from their files on disk
 (:mod:`wharfinger.runtime.controllers.installed_packages`).
@@ -68,7 +68,7 @@ from wharfinger.runtime.status.reasons import Reason
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 60.0
-"""The interval at which a held change is checked, whatever else happens."""
+"""The interval at which a held change is checked, even without an event."""
 _REMOVAL: Final = "the removal"
 _DISABLE: Final = "spec.enabled: false"
 _DEFAULT: Final = "being off by default (spec.enabled is not set)"
@@ -105,7 +105,7 @@ class Guard:
     # --- admission -------------------------------------------------------------------------------------------------------
 
     async def prepare(self, identity: PackageId, obj: JsonObject) -> None:
-        """Load what is installed before this process first judges a change of the package. Raises ClusterError.
+        """Load the installed package before this process first judges a change of it. Raises ClusterError.
 
         Until the change is judged, the package counts as present, as it was installed.
         """
@@ -126,7 +126,7 @@ class Guard:
             self._hear((name,))
 
     async def prepare_blocked(self, identity: PackageId, obj: JsonObject) -> None:
-        """Load what is installed before a resource that cannot be acted on is blocked. Raises ClusterError.
+        """Load the installed package before a resource that cannot be acted on is blocked. Raises ClusterError.
 
         The package then counts as present, as it was installed.
         """
@@ -139,7 +139,7 @@ class Guard:
             self._hear((identity.name,))
 
     def admit(self, spec: PackageSpec) -> Hold | None:
-        """Return why what a resource asks for is held; None if it may be adopted."""
+        """Return why the change of a resource is held; None if it may be adopted."""
         name = spec.id.name
         self._begun_before.discard(name)
         hold = None if spec.directives.ignore_dependents else self._change(spec)
@@ -357,7 +357,7 @@ class Guard:
             self.runtime.set_status(instance, status)
 
     def say(self, spec: PackageSpec, hold: Hold) -> None:
-        """Report why nothing of what a resource asks for is adopted.
+        """Report why no part of a resource's change is adopted.
 
         If the hold only waits until other packages are known, it is reported as progress, not as a failure.
         """

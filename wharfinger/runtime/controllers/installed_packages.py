@@ -5,8 +5,8 @@ while no daemon was running, or the earlier daemon held the change (:mod:`wharfi
 of such a package may be on only while it is present. So it counts as present, as it was installed: its definition is read
 from the store, it becomes a node of the scheduler, and it is treated as suspended: nothing is fetched or run for it, and its
 hooks do not run. For its dependents it counts as run, if it ever was completely installed. Then the guard can judge the
-change. If it is held, the package runs again as before, provided that everything else in its resource is what was applied
-last; otherwise it stays suspended.
+change. If it is held, the package runs again as before, provided that the rest of its resource is as it was applied last;
+otherwise it stays suspended.
 """
 
 import logging
@@ -52,7 +52,7 @@ class Stock:
 
 
 async def take_stock(runtime: Runtime, identity: PackageId, obj: JsonObject) -> Stock | None:
-    """Read what is installed for the resource ``obj``; return None if its files are lost or cannot be read.
+    """Read the installed package of the resource ``obj``; return None if its files are lost or cannot be read.
 
     Raises ClusterError if a retry may help.
     """

@@ -1,9 +1,9 @@
 """The wanted resources for modules directories. Pure.
 
 There is one PackageRepository for each directory and one for the folder of global hooks, one Module for each module, and the
-Module ``global``. All carry a label that marks them as managed. What has no field in ``spec`` is in annotations: whether the
-module's files switch it on, the static layer of its values (:mod:`~wharfinger.runtime.resources.static_values`), and a
-digest of the module's content. When the digest changes, the module is asked to be installed again.
+Module ``global``. All carry a label that marks them as managed. Settings without a field in ``spec`` are in annotations:
+whether the module's files switch it on, the static layer of its values (:mod:`~wharfinger.runtime.resources.static_values`),
+and a digest of the module's content. When the digest changes, the module is asked to be installed again.
 """
 
 import hashlib

@@ -4,10 +4,10 @@ It translates addon-operator's way of installing (a directory of modules, a fold
 settings of all modules) into Wharfinger's own resources, so that nothing else (scheduler, hooks, releases, status) needs to
 know about it.
 
-Everything is level-triggered: when anything changes (a folder, the ConfigMap, one of the resources), everything is compared,
-and what differs is applied. Folders are scanned every RESCAN_S. At the start everything must be right: if a directory cannot
-be read or the ConfigMap has a mistake, the daemon does not start, like addon-operator. Later, the last sound state stays in
-force until the mistake is fixed; meanwhile the log and the Module ``global`` say what is wrong.
+Everything is level-triggered: after any change (of a folder, the ConfigMap, or a resource) everything is compared, and the
+differences are applied. Folders are scanned every RESCAN_S. At the start everything must be right: if a directory cannot be
+read or the ConfigMap has a mistake, the daemon does not start, like addon-operator. Later, the last sound state stays in
+force until the mistake is fixed; meanwhile the log and the Module ``global`` name the mistake.
 
 A Module is removed when its folder is gone, never because it cannot be read. A resource without our label belongs to another
 manager: it is not changed, and the module of its name is not installed from the folder.

@@ -1,8 +1,8 @@
-"""The takeover of releases that an earlier process applied: each one once its package was reconciled, with whatever result.
+"""The takeover of releases that an earlier process applied: each one once its package was reconciled, successfully or not.
 
 A package may be loaded from disk, fetched, blocked, suspended, being removed, or gone; its release exists in each case.
 Until all releases are taken over, the engine neither prunes nor compares anything. So the takeover depends on none of the
-package's tasks: a package that makes no progress holds up no other. If this process does not know what is wanted, drift is
+package's tasks: a package that makes no progress holds up no other. If this process does not know the wanted state, drift is
 reported but not corrected.
 
 A record that cannot be read is skipped with a warning; a transient failure is retried with growing pauses.

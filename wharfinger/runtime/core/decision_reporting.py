@@ -5,9 +5,9 @@ dependent of one of those may not be on, and that is right: nothing is begun for
 dependency is not installed, so it is suspended" would be shown for a moment and is untrue. Until the missing packages were
 loaded or have failed once (`heard`), such a package keeps its earlier status, which says that it is on its way.
 
-This holds only for packages that were installed, and only if what they lack leads to a package that is not known yet,
-directly or through packages whose decisions are unreported for the same reason. Every installed package is loaded or fails
-eventually, so every decision is reported eventually.
+This holds only for packages that were installed, and only if their missing requirement leads to a package that is not known
+yet, directly or through packages whose decisions are unreported for the same reason. Every installed package is loaded or
+fails eventually, so every decision is reported eventually.
 """
 
 from collections import deque
@@ -35,7 +35,7 @@ class Statements:
         self._heard: deque[str] = deque()
 
     def say(self, instance: Instance, decided: Decided) -> None:
-        """Set a package's status to what was decided about it, unless that is too early."""
+        """Set a package's status to the decision about it, unless that is too early."""
         name, now = instance.id.name, self.runtime.now()
         if not decided.allowed and instance.status.installed_since is not None and self._is_early(name):
             self._unsaid.add(name)
@@ -53,7 +53,7 @@ class Statements:
             self._restate_for((name,))
 
     def restate(self, instance: Instance) -> None:
-        """Report again what the scheduler has decided, after a failure was reported in between."""
+        """Report the scheduler's decision again, after a failure was reported in between."""
         decided = self.runtime.scheduler.decision(instance.id.name)
         if decided is not None:
             self.say(instance, decided)

@@ -73,8 +73,7 @@ class Rounds:
     """The number of rounds in a row that afterAll hooks have begun."""
 
     def expect(self) -> None:
-        """Prepare for global hooks: no package is run before them, because global values are part of what a package is run
-        with.
+        """Prepare for global hooks: no package is run before them, because global values are part of a package's values.
 
         Until their switches are known, all installed Modules count as switched on, so that none is disabled only because the
         global hooks have not been read yet.
@@ -193,7 +192,7 @@ class Rounds:
             await self.runtime.queues.wait_idle(name)
 
     def _end_turn(self, cause: str) -> None:
-        """Interrupt the afterAll hooks, if they run, because what is queued behind them in the lane must not wait for them."""
+        """Interrupt running afterAll hooks, because the tasks behind them in the lane must not wait for them."""
         turn, self._after_all = self._after_all, None
         if turn is not None:
             turn.scope.cancel(cause)
@@ -219,5 +218,5 @@ class Rounds:
 
 
 def _made_by_hooks(instance: Instance) -> str:
-    """Return a checksum of what hooks can change: the global values, and the switches of Modules."""
+    """Return a checksum of the values that hooks can change: the global values, and the switches of Modules."""
     return checksum([instance.values, dict(flags_in(instance.patches))])

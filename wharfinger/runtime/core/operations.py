@@ -122,7 +122,7 @@ class Operations:
             self._join(instance, instance.definition)
 
     def _join(self, instance: Instance, definition: Definition) -> None:
-        """Make what is loaded a node of the scheduler, and begin what follows from that.
+        """Make the loaded package a node of the scheduler, and perform the scheduler's orders.
 
         If that would close a cycle, it is refused: the earlier version, if one is installed, stays the node that others
         depend on.
@@ -202,7 +202,7 @@ class Operations:
         self.tell_scheduler(Rescheduled(instance.id.name, reason))
 
     def _begin_reconciliation(self, instance: Instance, run: int, reason: str) -> None:
-        """Run what is loaded.
+        """Run the loaded package.
 
         While a version is being loaded, nothing is begun: the end of the load orders a run. A refused version is offered to
         the scheduler once more instead.
@@ -320,7 +320,7 @@ class Operations:
             log.warning("%s: %s", instance.id, error)
 
     def restate_requirements(self, instance: Instance) -> None:
-        """Report again what the scheduler has decided, after a failure was reported in between."""
+        """Report the scheduler's decision again, after a failure was reported in between."""
         self.runtime.statements.restate(instance)
 
     # --- removal ---------------------------------------------------------------------------------------------------------

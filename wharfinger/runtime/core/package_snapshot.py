@@ -1,7 +1,7 @@
-"""The snapshot of one package: what is wanted, what is installed, what it is doing, without anything secret.
+"""The snapshot of one package: the wanted state, the installed one, and the work in progress, without secrets.
 
-Most of it is in the package's `Instance`. What is kept for all packages together (the journal, the limits, the packages
-whose definitions are being tried) is read once for any number of packages, as `Surroundings`, and added by `surrounded`.
+Most of it is in the package's `Instance`. Facts that concern all packages (the journal, the limits, the packages whose
+definitions are being tried) are read once for any number of packages, as `Surroundings`, and added by `surrounded`.
 """
 
 from collections import defaultdict
@@ -180,7 +180,7 @@ def queue_snapshot(dump: QueueDump) -> QueueSnapshot:
 
 
 def _shown(instance: Instance, values: JsonObject) -> JsonObject:
-    """Return settings or values that may be shown: whatever is secret by its path, text or key name is redacted."""
+    """Return settings or values that may be shown: values that are secret by their path, text or key name are redacted."""
     return redact_object(values, paths=instance.hidden_paths, secrets=instance.secrets)
 
 

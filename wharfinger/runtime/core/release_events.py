@@ -1,7 +1,7 @@
 """The events of releases after they were applied: health, drift, and revisions made with helm by others, shown as status.
 
-The release engine watches what it applied and reports what it sees; here each report is matched with its package. Health is
-shown only once a package was ready: until then, the task that waits for it reports what it waits for. If objects are unready
+The release engine watches the objects that it applied, and reports changes; here each report is matched with its package.
+Health is shown only once a package was ready: until then, the waiting task reports what it waits for. If objects are unready
 for a while, as during each scaling and each rollout, the package stays Ready, and is Reconciling; it becomes Degraded once
 an object failed or stalled. Drift that is only reported, and revisions made by another writer, are warnings, because a retry
 would not help. Fields that another manager sets again and again make the package Degraded, with that manager's name, until
@@ -164,14 +164,14 @@ class Keeping:
 
 
 class Charging:
-    """The accounting of the reconciler's work: it counts as work of the package whose release it is for."""
+    """The accounting of the reconciler's work: it is charged to the package whose release it is for."""
 
     def __init__(self) -> None:
         self.runtime: Runtime | None = None
-        """The runtime, once there is one; before that, the work counts as the daemon's own."""
+        """The runtime, once there is one; before that, the work is charged to the daemon itself."""
 
     def __call__(self, owner: Owner) -> AbstractContextManager[None]:
-        """Return a context manager in whose block the work counts as that of the release's package."""
+        """Return a context manager in whose block the work is charged to the release's package."""
         runtime = self.runtime
         identity = runtime.claims.owner_of(owner.namespace, owner.name) if runtime is not None else None
         return acting_for(identity.name if identity is not None else "")

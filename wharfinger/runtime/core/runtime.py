@@ -1,6 +1,6 @@
-"""The `Runtime`: all packages, what is wanted of each, and the tasks that install and change them accordingly.
+"""The `Runtime`: all packages, the wanted state of each, and the tasks that install and change them accordingly.
 
-The life of one package. A controller reports what is wanted (`update_app`, `update_module`); the lifecycle store decides
+The life of one package. A controller reports the wanted state (`update_app`, `update_module`); the lifecycle store decides
 whether that calls for an update, a reconfiguration or nothing. An update puts Download → Install → Load on the package's own
 queue. The success of Load makes the package a node of the scheduler, which decides whether it may be on, and when its turn
 comes: that begins a reconciliation, Configure → Startup → Run → WaitReady. Events that its hooks watch, and schedules,
@@ -114,7 +114,7 @@ class Runtime:
     # --- what is wanted ------------------------------------------------------------------------------------------------
 
     def update_app(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
-        """Adopt what an Application asks for, and begin the operation that this calls for.
+        """Adopt the wanted state of an Application, and begin the operation that it requires.
 
         REMOVING means that nothing was adopted: the caller asks again after `on_change` has reported the end of the removal.
         """
@@ -201,7 +201,7 @@ class Runtime:
             self.operations.restart_removal(instance)
 
     def object_gone(self, identity: PackageId) -> None:
-        """Remove what is left of a package whose object is gone, and forget a finished removal."""
+        """Remove the remains of a package whose object is gone, and forget a finished removal."""
         name = identity.name
         self._removed.discard(name)
         if name in self.instances:

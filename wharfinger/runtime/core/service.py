@@ -140,7 +140,8 @@ async def open_runtime(
 
 
 async def _remember(runtime: Runtime) -> None:
-    """Record what the hooks of idle packages know, so that they are not shown it again at the next start.
+    """Record the objects that the hooks of idle packages have seen, so that these are not synchronized again at the next
+    start.
 
     Hooks whose record is not written in time are shown it again.
     """

@@ -144,7 +144,7 @@ class Reports:
             self.runtime.set_status(instance, status)
 
     def values_changed(self, instance: Instance, hook: str) -> None:
-        """Record that an event hook has changed the values, so that what was rendered from them is out of date.
+        """Record that an event hook has changed the values, so that the last render is out of date.
 
         A run that is under way is not interrupted; otherwise a busy hook would keep the package from ever being applied.
         """

@@ -327,7 +327,7 @@ def _scope(text: str) -> ApplicationScope:
     try:
         return ApplicationScope(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of {', '.join(ApplicationScope)}") from error
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not one of {', '.join(ApplicationScope)}") from error
 
 
 def _count(text: str) -> int:

@@ -168,14 +168,14 @@ def _repeat(text: str) -> Repeat:
     try:
         return Repeat(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of {', '.join(Repeat)}") from error
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not one of {', '.join(Repeat)}") from error
 
 
 def _policy(text: str) -> CredentialsPolicy:
     try:
         return CredentialsPolicy(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of {', '.join(CredentialsPolicy)}") from error
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not one of {', '.join(CredentialsPolicy)}") from error
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ Additional fields of a record are given as ``extra={"fields": {...}}``: plain JS
 message; in JSON they are beside it, and none of them replaces a standard field.
 
 The package comes from a context variable that a queue's worker binds, so no call has to pass it along. Names and values of
-fields are escaped: a log line is one line, whatever a registry, a chart or a hook puts into a message.
+fields are escaped: a log entry is always one line, even if a registry, a chart or a hook puts line breaks into a message.
 """
 
 import json

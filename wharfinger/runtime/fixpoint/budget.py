@@ -54,8 +54,8 @@ def loop_of(who: Id, cause: Id | None, cause_of: Callable[[Id], Id | None]) -> L
     """Return the loop that ends with ``who``: its last run was caused by ``cause``, whose run was caused by
     ``cause_of(cause)``, and so on.
 
-    A loop that begins at the world outside (None), or in a loop of other nodes, is not closed: what they start reaches
-    ``who``.
+    A loop that begins at the world outside (None), or in a loop of other nodes, is not closed: the nodes that they start
+    reach ``who``.
     """
     found = {who: None}
     while cause is not None and cause not in found and len(found) < _FOLLOWED:
@@ -70,7 +70,7 @@ def chain_of(who: Id, creator: Id | None, creator_of: Callable[[Id], Id | None])
 
 
 def budget_message(who: Id, loop: Loop, budget: int) -> str:
-    """Return the message for an exhausted budget: what is wrong, with which node, why, and what to do."""
+    """Return the message for an exhausted budget: the problem, the node, the cause and the remedy."""
     what = f"{who} does not settle: it was to run again at its own cost more than {budget} times"
     if loop.closed and len(loop.ids) > 1:
         why = f"{_named((*loop.ids, loop.ids[0]))} keep each other running"

@@ -91,7 +91,7 @@ def finished(names: Iterable[T], targets: Edges[T]) -> list[T]:
 
 
 def _steps(found: set[T], edges: Edges[T]) -> Iterator[bool]:
-    """Walk from what is found, and add to it; yields after every edge, so that the walk can be left."""
+    """Walk from the nodes that were found, and add to them; yields after every edge, so that the walk can be left."""
     to_see = list(found)
     while to_see:
         for each in edges(to_see.pop()):

@@ -52,7 +52,7 @@ class Bodies(Protocol):
     """The work of the nodes."""
 
     async def run(self, who: Id, level: Level, loop: tuple[Id, ...], /) -> Outcome:
-        """Do the work of a node; see :class:`Dispatch`. Whatever it raises is that node's crash, and affects no other node."""
+        """Do the work of a node; see :class:`Dispatch`. An exception is the crash of that node, and affects no other node."""
         ...
 
     def reruns_at_drain(self, who: Id, /) -> bool:
@@ -83,7 +83,8 @@ class Report:
 class World:
     """The entrance for events of the world outside, for one `converge`; to be called from its thread.
 
-    What is reported before `converge` begins is true when it begins; what is reported after its end changes nothing.
+    Facts that are reported before `converge` begins hold from its beginning; facts that are reported after its end have no
+    effect.
     """
 
     def __init__(self) -> None:
@@ -132,7 +133,7 @@ class World:
 async def converge(
     bodies: Bodies, seeds: Iterable[Id], *, limit: int, rules: Rules = _RULES, world: World | None = None
 ) -> Report:
-    """Run the seeds and whatever they create, at most ``limit`` bodies at a time, until no node has anything to do.
+    """Run the seeds and the nodes that they create, at most ``limit`` bodies at a time, until no node has anything to do.
 
     Raises ValueError if that has no end or no beginning: rules without drain, or a limit below 1. Raises RuntimeError if the
     world belongs to another `converge`.
@@ -156,7 +157,7 @@ async def converge(
 
 
 class _Convergence:
-    """One engine, its bodies, and what came of them."""
+    """One engine, its bodies, and their results."""
 
     def __init__(self, bodies: Bodies, nursery: trio.Nursery, limit: int, rules: Rules, *, speaks: bool) -> None:
         self.state = start(rules)
@@ -183,7 +184,9 @@ class _Convergence:
         )
 
     def take(self, event: Event) -> None:
-        """Take an event in. No await from here on until whatever follows from it is done: this is what makes it one step."""
+        """Take an event in. No await from here on until all of its consequences are processed: this is what makes it one
+        step.
+        """
         if not self.over.is_set():
             self.state, effects = step(self.state, event)
             for effect in effects:
@@ -215,7 +218,7 @@ class _Convergence:
                 assert_never(effect)
 
     async def _run(self, order: Dispatch) -> None:
-        """One body, and what it answered, whatever that is."""
+        """Run one body, and report its result, or its crash."""
         await trio.lowlevel.checkpoint_if_cancelled()
         who, sweep = order.id, False
         try:

@@ -34,7 +34,7 @@ class News:
 
 
 class Draft:
-    """One step's working copy of a :class:`Fixpoint`; ``clock`` is one later, and is the stamp of whatever this step does."""
+    """One step's working copy of a :class:`Fixpoint`; ``clock`` is one later, and is the stamp of all changes of this step."""
 
     __slots__ = (*Fixpoint._fields, "effects", "news")
 

@@ -1,8 +1,9 @@
 """The decisions at a fixpoint: which nodes are swept, and which parked nodes are asked how hard.
 
-A fixpoint is structural: nothing is to run, nothing runs, and no node waits for the world outside. So nothing that is lacked
-now can come by itself; that is a fact and not a guess. First the nodes that want it are swept, if anything arrived since
-they last ran: this may produce what others lack. Then the parked nodes are judged, each connected group separately:
+A fixpoint is structural: nothing is to run, nothing runs, and no node waits for the world outside. So a missing id can no
+longer appear without a decision; that is a fact and not a guess. First the nodes that want it are swept, if anything arrived
+since they last ran: this may produce the ids that others lack. Then the parked nodes are judged, each connected group
+separately:
 
 1. A node that was asked at NONE and lacks something that is not parked itself is asked at CASCADE: what is absent will not
 come.

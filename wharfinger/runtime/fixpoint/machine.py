@@ -4,7 +4,7 @@ ends.
 A node is to run → running → parked, waiting outside, or done; from each of the last three it is to run again when a cause
 comes, and never twice at once. A body's answer is processed like this:
 
-* the node was removed meanwhile: the answer is discarded. What it emitted is not published; a node that came back runs afresh;
+* the node was removed meanwhile: the answer is discarded. Its emissions are not published; a node that came back runs afresh;
 * it emitted: this is published, even if the run is out of date, because it exists: a repeated run emits the same again, and
   the same is not a change;
 * it is out of date, because its own content changed, because another run was requested, or because something that it reads or

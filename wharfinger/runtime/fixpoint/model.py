@@ -24,13 +24,12 @@ class Level(IntEnum):
     """The strictness with which a body judges missing ids (spec/schedulers §A.2); it is fixed when the body is dispatched."""
 
     NONE = 0
-    """Whatever is lacked may still come: block."""
+    """Missing ids may still appear: block."""
     CASCADE = 1
-    """Fail for what is absent, because it will not come; block on what is present and not done yet."""
+    """Fail for absent ids, because they will not come; block on ids that are present and not done yet."""
     FORCE = 2
-    """Fail also for what is not done yet, because it will not be. Only nodes on a cycle, and nodes that lack nothing else,
-    are asked
-    so.
+    """Fail also for ids that are not done yet, because they never will be. Only nodes on a cycle, and nodes that lack
+    nothing else, are asked so.
     """
 
 

@@ -1,9 +1,9 @@
 """The state of the engine between two events, and the questions that it answers.
 
-Everything is a persistent map, set or queue: the next state shares all that did not change with the last one, so that a step
-costs what it touches, and a snapshot is a reference. Every id that is present, and while bodies run also one that was
-removed, has a :class:`Mark`, which says when it last changed; if it has a body, the mark is part of its :class:`Node`. Marks
-and runs are stamped from one clock that only goes up: whether something changed while a body ran is one comparison.
+Everything is a persistent map, set or queue: the next state shares all unchanged parts with the last one, so that the cost
+of a step depends on its changes, and a snapshot is a reference. Every id that is present, and while bodies run also one that
+was removed, has a :class:`Mark`, which says when it last changed; if it has a body, the mark is part of its :class:`Node`.
+Marks and runs are stamped from one clock that only goes up: whether something changed while a body ran is one comparison.
 
 Invariants, held by tests/runtime/fixpoint/test_state.py after random events:
 
@@ -30,11 +30,14 @@ class Rules:
     """The limits of an engine, and whether it drains."""
 
     drain: bool = True
-    """Judge what is parked once nothing else can happen. False: a live daemon, where whatever is lacked may come any time."""
+    """Judge the parked nodes once nothing else can happen. False: a live daemon, where a missing id may appear at any time.
+    """
     budget: int = 32
     """The number of charged runs that a node may have; with ``drain`` off, between two moments at which nothing runs."""
     depth: int = 64
-    """The greatest depth of creation: seeds and what comes from outside are at 0, what a node emits is one deeper than it."""
+    """The greatest depth of creation: seeds and emissions from outside are at 0, the emissions of a node are one deeper than
+    it.
+    """
 
 
 # --- what is told of a node ----------------------------------------------------------------------------------------------------
@@ -110,7 +113,7 @@ class Mark(NamedTuple):
     changed: int = 0
     finished: int = 0
     digest: str | None = None
-    """The digest of its content; None: unknown, so that whatever comes is a change."""
+    """The digest of its content; None: unknown, so that every digest is a change."""
     cause: Id | None = None
     """The node whose run changed it last; None: the world outside."""
     present: bool = False
@@ -122,8 +125,8 @@ class Said(NamedTuple):
     result: str
     reads: tuple[Id, ...]
     differed: bool = False
-    """True if the answer was out of date and not what had been published: nodes that saw it are told of what is published
-    next.
+    """True if the answer was out of date and not what had been published: nodes that saw it are notified of the next
+    published answer.
     """
 
 
@@ -154,7 +157,7 @@ class Node(NamedTuple):
     """One node, as it is between two events."""
 
     mark: Mark | None
-    """None: it was removed, and its mark is among those of what has no node."""
+    """None: it was removed, and its mark is among those without a node."""
     stage: Stage
     run: int
     """The stamp of its last dispatch, which is also the name of that run; 0: never."""
@@ -187,7 +190,7 @@ class Fixpoint(NamedTuple):
     latest: int
     """The stamp of the last change or end of a run: a run that began later cannot have missed any."""
     marks: "HashTrieMap[Id, Mark]"
-    """The marks of data, and of what was removed."""
+    """The marks of data, and of removed nodes."""
     nodes: "HashTrieMap[Id, Node]"
     queue: Fifo[Id]
     parked_on: "HashTrieMap[Id, HashTrieSet[Id]]"

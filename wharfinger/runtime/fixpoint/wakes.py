@@ -1,4 +1,4 @@
-"""The reasons for which nodes run again, and which node is charged: what arrives, what ends, and which nodes that wakes.
+"""The reasons for which nodes run again, and which node is charged: arrivals, ends of runs, and the nodes that they wake.
 
 Every change that other nodes may have to react to is put among the draft's news, and told by `tell` at the end of the step,
 one after the other: so a wake that ends a node (its budget is spent) wakes its own waiters in turn without recursion.
@@ -184,7 +184,7 @@ def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], s
 
 
 def _exhaust(draft: Draft, who: Id, node: Node, message: str, loop: tuple[Id, ...], cause: Id | None) -> None:
-    """End the node's runs in this episode. It still reads what it read when it last answered, for the next episode."""
+    """End the node's runs in this episode. For the next episode it keeps the reads of its last answer."""
     draft.effects.append(Exhausted(who, message, loop))
     draft.charged = True
     said = node.said

@@ -73,7 +73,7 @@ class RuntimeInspector:
         )
 
     def stand_by(self, why: str) -> None:
-        """Set what the daemon waits for before it may work; "" once it may."""
+        """Set the reason why the daemon may not work yet; "" once it may."""
         self.standby = " ".join(why.split())
 
     async def statistics(self) -> StatisticsSnapshot | None:

@@ -1,4 +1,4 @@
-"""The counts of a running daemon as one snapshot: they show why nothing proceeds, or what there is too much of.
+"""The counts of a running daemon as one snapshot: they show why the work stands still, or which number is too large.
 
 Each part keeps its own counts; this module only puts them together.
 """

@@ -126,7 +126,7 @@ class Journal:
         """Begin an operation. Steps that an earlier process completed of it with the same fingerprint stay complete.
 
         ``fingerprint`` stands for everything that the operation's steps depend on. A second beginning in one process is from
-        the top, whatever its fingerprint. Records of other operations that this one makes untrue are deleted: see
+        the top, whatever its fingerprint. Records of other operations that this one invalidates are deleted: see
         `journal_machine`.
         """
         self._step(package, Begin(operation, fingerprint))

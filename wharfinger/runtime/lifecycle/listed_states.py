@@ -1,8 +1,7 @@
 """The recorded states of all packages, read in one list when the daemon starts instead of a GET for each.
 
 A state is taken once, by the first task that needs it, and only soon after the list: later a person may have changed or
-deleted the Secret. Packages whose state is not here read it themselves, so nothing depends on the list but the number of
-requests.
+deleted the Secret. A package that is not in the list reads its state itself, so the list only saves requests.
 """
 
 import logging
@@ -27,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class ListedStates:
-    """The Secrets of the list that were not taken yet."""
+    """The Secrets of one list, each until the package that it belongs to has taken it."""
 
     def __init__(self) -> None:
         self._secrets: dict[ObjectKey, JsonObject] = {}

@@ -3,8 +3,8 @@ understand.
 
 :mod:`~wharfinger.runtime.lifecycle.lifecycle_machine` explains the decisions, and
 :mod:`~wharfinger.runtime.lifecycle.desired_state` what a wish requires. This module is the shell: it keeps a machine for
-each name, gives out the numbers, and turns them into :class:`WorkScope` objects. It enqueues nothing and awaits nothing, so
-a decision and its scope are never separated. A cancelled scope's listeners run within the call; they find the store as it is
+each name, gives out the numbers, and turns them into :class:`WorkScope` objects. It neither enqueues nor awaits, so a
+decision and its scope are never separated. A cancelled scope's listeners run within the call; they find the store as it is
 after the decision.
 """
 

@@ -5,7 +5,7 @@ time limit (:mod:`wharfinger.hooks.running.enabled_script`), so one that hangs k
 depends on the package that it is part of, on the values that it is given, and on nothing else that could be known here. So
 the answer is kept under a key of exactly those. While the key is the same, a reload or a changed specification uses the kept
 answer and does not run the script. If a user asks to reconcile everything (``wharfinger.dev/reconcile-requested-at``,
-``force-requested-at``), the script is asked again, because it may depend on something that is in no key.
+``force-requested-at``), the script is asked again, because it may depend on inputs that no key contains.
 
 A failure is not an answer and is never kept: the next caller asks the script again. Answers live as long as the process.
 """
@@ -39,7 +39,7 @@ def globals_for(name: str, global_values: JsonObject, before: tuple[str, ...] | 
     """Return what a script sees under ``global``: everything but its own package, about which it has yet to vote.
 
     With ``before``, it sees only these Modules: module folders are asked in their order, and each sees those before it (spec
-    hook-protocol §5.6). So no two of them can wait for each other, or switch each other off and on forever.
+    hook-protocol §5.6). So two scripts can neither wait for each other, nor switch each other off and on forever.
     """
     enabled = global_values.get("enabledModules")
     if not isinstance(enabled, list):

@@ -1,8 +1,8 @@
-"""One package as it lives in the runtime: what is wanted, what its tasks have done, and its status.
+"""One package as it lives in the runtime: the wanted state, the results of its tasks, and its status.
 
-The runtime writes what is wanted and the status. The tasks of the package's main lane write what they fetched, loaded,
-configured and started, strictly one after the other, so no lock is needed. Hook runs, which have lanes of their own, change
-only ``values``, ``patches`` and ``failing``, each in one step between two awaits.
+The runtime writes what is wanted and the status. The tasks of the package's main lane record their results strictly one
+after the other, so no lock is needed. Hook runs, which have lanes of their own, change only ``values``, ``patches`` and
+``failing``, each in one step between two awaits.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -101,7 +101,9 @@ class Tools:
 
 @dataclass(slots=True)
 class Signal:
-    """A repeatable event that wakes all waiters. It costs next to nothing while nothing waits, as in ten thousand packages."""
+    """A repeatable event that wakes all waiters. It costs almost nothing while no task waits, so ten thousand packages can
+    have one each.
+    """
 
     _event: trio.Event | None = None
 
@@ -380,7 +382,7 @@ class Reporter(Protocol):
         ...
 
     def values_changed(self, instance: Instance, hook: str) -> None:
-        """Record that an event hook has changed the values, so that what was rendered from them is out of date."""
+        """Record that an event hook has changed the values, so that the last render is out of date."""
         ...
 
     def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001

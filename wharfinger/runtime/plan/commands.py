@@ -24,7 +24,7 @@ from wharfinger.runtime.scheduler.rules import Facts
 EXIT_NOT_ON: Final = 1
 EXIT_UNREADABLE: Final = 2
 QUIET_S: Final = 1.0
-"""Nothing is said about what is quicker."""
+"""Progress is shown only if the command takes longer."""
 _EVERY_S: Final = 0.2
 
 

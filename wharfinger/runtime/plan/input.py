@@ -187,7 +187,9 @@ def _read_file(path: Path, reader: _Reader) -> bytes | None:
         return None
     reader.read += len(data)
     if reader.read > MAX_BYTES:
-        raise PlanInputError([f"{path}: with it, all files are more than {MAX_BYTES} bytes; plan a part of them"])
+        raise PlanInputError(
+            [f"{path}: the files up to this one exceed the limit of {MAX_BYTES} bytes together; plan a part of them"]
+        )
     return data
 
 

@@ -1,8 +1,8 @@
 """The way from a package's settings to its manifests, as far as no cluster is needed. Pure, but for the file that is rendered.
 
-The daemon goes this way for what it applies, and an offline build for what it prints, so both get the same objects: the
-request for a render (`chart_request`), the overrides of the user and of maintenance on its result (`with_overrides`), and what
-every package sees of the others (`global_values`).
+The daemon and an offline build both use these functions, so both get the same objects: the request for a render
+(`chart_request`), the overrides of the user and of maintenance on its result (`with_overrides`), and what every package sees
+of the others (`global_values`).
 """
 
 from collections.abc import Collection, Mapping

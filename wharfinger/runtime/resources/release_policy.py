@@ -68,5 +68,5 @@ def read_deletion(spec: JsonObject) -> DeletionPolicy:
     said = find_str(spec, DELETION_POLICY, default=DeletionPolicy.DELETE)
     if said not in set(DeletionPolicy):
         known = ", ".join(policy.value for policy in DeletionPolicy)
-        raise UpkeepError(f"spec.{DELETION_POLICY}: {said!r:.80} is none of {known}")
+        raise UpkeepError(f"spec.{DELETION_POLICY}: {said!r:.80} is not one of {known}")
     return DeletionPolicy(said)

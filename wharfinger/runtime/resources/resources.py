@@ -1,7 +1,7 @@
 """Wharfinger's own custom resources as the runtime reads them (``wharfinger.dev/v1alpha1``; manifests in ``crds/``).
 
 An API server validates them against the CRDs, but an older CRD, a webhook or a hand-edited object may let invalid content
-through: each reader here checks what it needs, and a :class:`SpecError` names the field and what was expected.
+through: each reader here checks the fields that it needs, and a :class:`SpecError` names the field and the expected value.
 """
 
 from dataclasses import dataclass, field

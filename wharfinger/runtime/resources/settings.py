@@ -71,8 +71,8 @@ def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject |
 def carried_over(before: ResolvedSettings, settings: JsonObject, version: int) -> ResolvedSettings:
     """Return ``settings``, of ``version``, which a conversion made of ``before``, with the secrets marked again.
 
-    A program may take a text from a Secret apart and put the pieces anywhere. So if anything was hidden before, everything is
-    hidden now, except values that are unchanged at the same path and were not hidden.
+    A program may take a text from a Secret apart and put the pieces anywhere. So if the earlier settings had hidden values,
+    all values are hidden now, except those that are unchanged at the same path and were visible before.
     """
     if not before.hidden or settings == before.settings:
         return ResolvedSettings(settings, before.secrets, before.hidden, version)

@@ -92,7 +92,7 @@ def votes_of(
 
 
 class _Judge:
-    """Decisions about some nodes, over those that stand about all others."""
+    """New decisions about some nodes, on top of the existing ones about all others."""
 
     def __init__(
         self,

@@ -114,11 +114,12 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The nodes in order. What a node names comes before it, except for some edges within knots.
+    """The nodes in order. The nodes that a node names come before it, except for some edges within knots.
 
-    ``waits_for``: what must be active before a node may be scheduled, sorted. ``effective``: its order, raised. ``named_by``: for
-    a name, there or not, the nodes whose requirements have it. ``knots``: of the nodes that are in one. ``rank``: how many steps
-    a node is above those that build on nothing; one for a whole knot. ``edges``: of every node that is there.
+    ``waits_for``: what must be active before a node may be scheduled, sorted. ``effective``: its order, raised.
+    ``named_by``: for a name, there or not, the nodes whose requirements have it. ``knots``: of the nodes that are in one.
+    ``rank``: the number of steps between a node and the nodes without dependencies; one for a whole knot. ``edges``: of
+    every node that is there.
     """
 
     effective: "HashTrieMap[str, int]" = field(default_factory=HashTrieMap)
@@ -129,8 +130,7 @@ class Topology:
     edges: "HashTrieMap[str, Edges]" = field(default_factory=HashTrieMap)
 
     def affected_by(self, nodes: Mapping[str, Node], names: Iterable[str]) -> tuple[str, ...]:
-        """Return every node whose decision may follow from those about ``names``, these included, in the order of their
-        decisions.
+        """Return ``names`` and every node whose decision may depend on theirs, in the order in which they are decided.
 
         Names without a node count for the nodes that name them. Of a knot, all members or none are affected.
         """
@@ -165,9 +165,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Rewired:
-    """The result of a change. ``moved``: the other nodes that wait for other nodes than before, or have another effective
-    order.
-    """
+    """The result of a change. ``moved``: the remaining nodes whose dependencies or effective order have changed."""
 
     topology: Topology
     moved: tuple[str, ...] = ()
@@ -333,7 +331,9 @@ class _Draft:
         return namers
 
     def _measure(self, members: tuple[str, ...]) -> None:
-        """Rank and effective orders of one node, or of those in a knot, from those of all that they name."""
+        """Return the rank and the effective orders of a node, or of all nodes of a knot, computed from the nodes that they
+        name.
+        """
         inside = frozenset(members)
         below = [self._rank[each] for name in members for each in self.named(name) if each not in inside]
         rank = max(below, default=-1) + 1
@@ -373,7 +373,7 @@ _Value = TypeVar("_Value")
 
 
 class _Overlay(Generic[_Value]):
-    """Values by name: those that are new over those that were."""
+    """Values by name: the new entries on top of the old ones."""
 
     def __init__(self, before: "HashTrieMap[str, _Value]") -> None:
         self.new: dict[str, _Value] = {}

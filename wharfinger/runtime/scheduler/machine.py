@@ -19,7 +19,7 @@ and its arrival wakes the node.
 Invariants:
 
 * a node is scheduled only while everything it waits for is active, and never while it is off;
-* a change of one node resets no other node, except those that subscribed to it;
+* a change of one node resets only the nodes that subscribed to it;
 * a node waits only for the nodes that it names, for the orders below its own, and for its script's vote;
 * a failed run holds back only its dependents and no longer the higher orders, or one broken package would stop the rest;
 * a gate that closes pauses a package; only a no of the user or of the script uninstalls it (DESIGN §7);
@@ -126,7 +126,7 @@ class _Turn:
         self.subscribers, self.engine = graph.subscribers, graph.engine
         self.effects: list[Effect] = []
         self.suspects: set[str] = set()
-        """Names, there or not, whose decisions, and those that follow from them, may have changed."""
+        """The names, of existing nodes or not, whose decisions may have changed, and with them the dependent decisions."""
         self.everything = False
         """All are suspects."""
         self.asked: set[str] = set()

@@ -7,8 +7,9 @@ intent; the enabled script. All from Kubernetes to the groups are *gates*: they 
 The version of what is installed is looked at without its prerelease and build metadata wherever a rule has a range: 1.2.0-rc1
 satisfies ``>=1.2.0``. What is no version at all (``latest``) satisfies no range, and is in every one that is excluded.
 
-Messages name the subject, what it asks for and what is there; members are sorted, so that a status does not flap. Whether what is
-missing is not installed, or installed and off, is said, since what to do differs; why it is off is said by its own status.
+Messages name the subject, the requirement and what was found; members are sorted, so that a status does not flap. They
+distinguish a package that is not installed from one that is off, because the remedies differ; why it is off is said by its
+own status.
 """
 
 from collections.abc import Container, Iterator, Mapping

@@ -40,7 +40,7 @@ class ConstraintsError(Exception):
 
 
 class Scheduler:
-    """The machine with its state: one synchronous object, whose owner performs what `apply` returns."""
+    """The machine with its state: a synchronous object, whose owner performs the effects that `apply` returns."""
 
     def __init__(self) -> None:
         self._graph = Graph()

@@ -1,4 +1,4 @@
-"""A node of the scheduler as it is shown: where it stands, what it is parked on, and what every rule says (spec/runtime §4.9)."""
+"""A node of the scheduler as it is shown: its state, its blockers, and the verdict of every rule (spec/runtime §4.9)."""
 
 from collections.abc import Callable, Iterable
 from functools import cache, partial

@@ -1,7 +1,7 @@
 """The state of the scheduler: packages with their phases, and the books of the engine, the gates and the orders.
 
-:mod:`wharfinger.runtime.scheduler.machine` explains them. Everything is frozen and persistent: a step copies nothing that it
-does not change, and a what-if is a step whose result is dropped.
+:mod:`wharfinger.runtime.scheduler.machine` explains them. Everything is frozen and persistent: a step copies only what it
+changes, and a what-if is a step whose result is dropped.
 """
 
 from collections.abc import Iterator, Mapping

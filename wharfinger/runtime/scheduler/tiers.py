@@ -1,8 +1,8 @@
 """The barrier between orders: a node goes when no node of a lower effective order still has work before it.
 
 A tier is an id of the fixpoint engine without a body (DESIGN §7). Nodes park on the highest tier below them that is not
-released: its release is news to exactly those that wait for it, however many tiers there are. What holds a tier is counted,
-so that taking in a node or its release costs no look at the others.
+released: its release is news to exactly those that wait for it, however many tiers there are. The nodes that hold a tier are
+counted, so that adding or releasing a node needs no search.
 """
 
 from collections.abc import Iterable

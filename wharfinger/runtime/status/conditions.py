@@ -6,8 +6,9 @@ Programs read two kinds of conditions, which answer different questions:
   each generation. At most one of them is True, except during a rollout: a package is both Ready and Reconciling (kstatus: in
   progress) if it was ready and its objects are being updated, scaled or replaced, or are being checked after a restart. All
   three can be False only if a package is settled without being Ready: suspended, or not wanted and gone.
-* ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: how far did what is *there* get? Each has
-  a mapper, which returns what to report now, or nothing. If it returns nothing, the condition is kept unchanged, with the
+* ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: how far did the *installed* package
+  get? Each has a mapper, which returns its present report, or nothing. If it returns nothing, the condition is kept
+  unchanged, with the
   generation that it was reported for; it is absent if it was never reported. Failures are looked for before successes.
 
 The phase decides where a mapper looks for failures. Until the package is complete for the first time, every stage counts. While
@@ -80,7 +81,7 @@ def tell(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
 
 
 def without_silent(status: PackageStatus) -> Mapping[str, Told]:
-    """Return the reported conditions, without those that their mappers have nothing to report about any more."""
+    """Return the reported conditions, without those whose mappers have nothing to report any more."""
     return {
         kind: told
         for kind, told in status.told.items()

@@ -1,6 +1,6 @@
 """The meaning of an error for its package: the reason that its status shows, and whether a retry can help.
 
-The errors of the other parts say what went wrong; this table says what follows. A registry is an input that sends no event
+The errors of the other parts describe the problem; this table says what follows. A registry is an input that sends no event
 when it changes, so every failure of a registry is retried with the queue's capped backoff instead of being parked
 (docs/decisions/0005).
 """

@@ -430,9 +430,9 @@ class Reason(StrEnum):
 OFF: Final = frozenset(
     {Reason.DYNAMICALLY_DISABLED, Reason.DISABLED_BY_DEFAULT, Reason.DISABLED_BY_HOOK, Reason.DISABLED_BY_SCRIPT}
 )
-"""The reasons of packages that are not wanted: nothing is wrong, and nothing is waited for."""
+"""The reasons of packages that are not wanted: nothing is wrong, and the package waits for nothing."""
 HELD: Final = frozenset({Reason.WOULD_BREAK_DEPENDENTS, Reason.WAITING_FOR_DEPENDENTS})
-"""The reasons of changes that are held back for dependents: nothing has begun, and what is installed is unchanged."""
+"""The reasons of changes that are held back for dependents: nothing has begun, and the installed package is unchanged."""
 LOOKED_AT_ANEW: Final = frozenset({Reason.SCRIPT_ERROR})
 """Reasons of unmet requirements that no watched event can resolve.
 

@@ -23,8 +23,8 @@ Looked      always                          unchanged              check again a
   controller checks the package again, and finds a difference as long as there is one.
 * At most one minor change is written in a PAUSE_S. Urgent changes wait for nothing: a changed state if the old or the new one is
   Ready, Failed, Degraded, Suspended, Disabled or Removing, and the first status of a generation.
-* If a Ready package is only checked again, that is not written at once (`Left`): most checks find nothing to do, and then nothing
-  was written. The same holds for a rollout of a Ready package, because many are over at once. Another generation is always
+* If a Ready package is only checked again, that is not written at once (`Left`): most checks find no difference, and write
+  nothing. The same holds for a rollout of a Ready package, because many are over at once. Another generation is always
   written at once.
 * A change that is not visible outside requests nothing.
 * Every package is checked again RESYNC_S after its last check, so a missed event does no lasting harm.

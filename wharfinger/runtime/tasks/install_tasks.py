@@ -161,7 +161,7 @@ async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
 
 
 async def load_stored(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
-    """Read the installed version from the disk; do nothing if its files are missing. Nothing is fetched, nothing is changed."""
+    """Read the installed version from the disk; do nothing if its files are missing. Fetch and change nothing."""
     state = (await instance.recorded(tools)).state
     manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
     if manifest is None:
@@ -260,7 +260,7 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
 
 
 def _fingerprint(source: Source, instance: Instance) -> str:
-    """Return the fingerprint of an update: everything that decides what is fetched."""
+    """Return the fingerprint of an update: all inputs that decide which files are fetched."""
     wanted = instance.wanted
     asked: list[JsonValue] = [instance.package, instance.version, wanted.requested, wanted.forced, wanted.reset]
     return checksum([source_text(source), *asked])

@@ -6,8 +6,8 @@ seals them: a fingerprint of the inputs, and one of the render. If a record's in
 nothing is rendered.
 
 Overrides of a render by the user and by maintenance (``spec.resourceRequests``, ``spec.maintenance``) are no input of it. If
-they change anything, the record has the render itself as well, beside the applied manifest; the render is what the label seals,
-and what later overrides are applied to.
+they change anything, the record has the render itself as well, beside the applied manifest; the render is covered by the
+label's checksum, and later overrides are applied to it.
 
 The label does not say who wrote a record: Helm copies it to a user's revision, where it does not match the manifest unless that
 is the same. So the newest record that matches its label counts. Annotations would not work, because Helm drops them when it

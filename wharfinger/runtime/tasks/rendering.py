@@ -82,7 +82,7 @@ def is_unmanaged(release: Release) -> bool:
 class Wanted:
     """A request for a render, and the fingerprint of its inputs; "" if they have none.
 
-    ``directives`` are those of the same moment: newer ones may exist before everything is applied.
+    ``directives`` are those of the same moment: newer values may exist before everything is applied.
     """
 
     request: RenderRequest

@@ -247,7 +247,7 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
 
 
 def _tell_left(instance: Instance, result: UninstallResult) -> None:
-    """Log what happened to each object of a release whose record is gone, because nothing else shows that any more."""
+    """Log the fate of each object of a release whose record is gone, because no record shows it any more."""
     for key in result.deleted:
         log.info("%s: deleted %s: it was left over from this package's release, whose record is gone", instance.id, key)
     for key, why in result.kept.items():

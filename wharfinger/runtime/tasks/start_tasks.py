@@ -4,8 +4,8 @@ Startup depends on the layout. ``package.yaml`` packages start watching for thei
 hook once per version: a hook that is recorded as done is not run again, not even after a crash; and a binding whose hook
 already knows all objects (:mod:`~wharfinger.runtime.tasks.synchronizations`) is not synchronized again. addon-operator's
 modules run onStartup first, and everything at every start, as their contract says. In both, every kubernetes binding is
-synchronized before its events are released. A second Startup does only what is missing, so a failure in the middle repeats
-nothing that succeeded.
+synchronized before its events are released. A second Startup does only the missing steps, so a failure in the middle repeats
+no successful step.
 """
 
 import logging

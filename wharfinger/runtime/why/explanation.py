@@ -1,11 +1,11 @@
 """The chain of causes from a package to its root, and what to do about the root. For `wharfinger why`.
 
 Each package has causes (:mod:`~wharfinger.runtime.why.causes`): roots, and causes that come through other packages. The
-reported chain is the shortest one to a root that a user can act on. Among equally short chains, the causes of a package count
-in their order: what takes precedence over all stages, a failing stop, a refusal, the votes of the gates in the order of the
-rules, what the package is parked on, and its stages in the order of the pipeline. The packages that a cause comes through are
-ordered by name. If no root can be acted on, the chain is the shortest one to work in progress. Other causes of the packages in
-the chain are reported beside it.
+reported chain is the shortest one to a root that a user can act on. Among equally short chains, the causes of a package
+count in their order: states that take precedence over all stages, a failing stop, a refusal, the votes of the gates in the
+order of the rules, the packages that are waited for, and its stages in the order of the pipeline. The packages that a cause
+comes through are ordered by name. If no root can be acted on, the chain is the shortest one to work in progress. Other
+causes of the packages in the chain are reported beside it.
 
 For example, if a tier waits for ten packages, of which nine are being downloaded and one has a failing hook, that one is
 named.
@@ -81,7 +81,9 @@ def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
 
 
 def _failing(package: PackageSnapshot) -> list[str]:
-    """Return its failing objects: those of an upgrade in progress, and those that are corrected or deleted without a request."""
+    """Return its failing objects: objects of an upgrade in progress, and objects that are corrected or deleted without a
+    request.
+    """
     return [one_line(f"{package.name}: {text}") for text in package.failing]
 
 

@@ -191,7 +191,7 @@ def _members(known: Known, node: NodeSnapshot, vote: VoteSnapshot) -> tuple[Memb
 
 
 def _member_of(known: Known, node: NodeSnapshot, each: DependencySnapshot) -> Member | None:
-    """Return the member; None if it cannot help: it is the package itself, or is suitable already."""
+    """Return the member of the group, or None if it cannot satisfy the group: it is the package itself, or suitable already."""
     there = known.node(each.name)
     version = there.version if there is not None and known.is_on(each.name) else ""
     if each.name == node.name or (version and _allows(each.constraint, version)):

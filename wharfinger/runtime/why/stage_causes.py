@@ -1,4 +1,4 @@
-"""The causes in a package's own stages and tasks: what failed, what is at work, and what that waits for.
+"""The causes in a package's own stages and tasks: the failure, the stage at work, and what it waits for.
 
 A removal, a resource that cannot be acted on, and ``spec.suspend`` take precedence over all stages. After them, the first
 stage that is not done counts: its failure, or the task that works on it. A failure in a separate lane (event hooks,

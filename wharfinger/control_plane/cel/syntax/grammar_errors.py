@@ -1,7 +1,8 @@
 """The errors of a text that is not an expression, in the words of the grammar that all implementations of CEL share.
 
-Only the C++ library has these words, and the server never loads it: a child process does, once for each text. Such a text comes
-only in a wrong rule of a definition or policy, and a child takes some 40 ms, in which the server answers no other request.
+Only the C++ library has these words, and the server never loads it: a child process does, once for each text. Only a wrong
+rule of a definition or a policy has such a text. A child process takes about 40 ms, in which the server answers no other
+request.
 """
 
 import re

@@ -1,8 +1,8 @@
 """The queue of keys that controllers must reconcile, with the most urgent controllers first.
 
 A single task does all the work, one key at a time, so no key is ever processed twice at once. A key waits once per
-controller. Among controllers with due keys, the first in the list runs first: Pods before the set that counts them, and sets
-before the Deployment that counts them. So each object is written once where upstream writes it many times.
+controller. Among controllers with due keys, the first in the list runs first: Pods before their set, and sets before their
+Deployment, because each counts the objects below it. So each object is written once where upstream writes it many times.
 """
 
 import heapq
@@ -27,7 +27,9 @@ Item = tuple[int, Key]
 
 
 class Agenda:
-    """The keys of each controller (by its number); times are trio's clock, and the earliest time of a key counts."""
+    """The keys of each controller (by its number); times are those of trio's clock; of several times of a key, the earliest
+    one is used.
+    """
 
     def __init__(self, controllers: int) -> None:
         self._due: list[dict[Key, None]] = [{} for _ in range(controllers)]

@@ -3,8 +3,8 @@
 Upstream this is ``plugin/pkg/admission/serviceaccount``.
 
 A Pod whose account does not exist is refused. The exception is the account ``default``: controllers create it a moment after
-its namespace, and kube-apiserver waits for it (ten attempts, up to two seconds). Here the Pod gets what the new account
-would have given it.
+its namespace, and kube-apiserver waits for it (ten attempts, up to two seconds). Here the Pod gets the token and the
+settings that the new account would have given it.
 """
 
 from typing import Final

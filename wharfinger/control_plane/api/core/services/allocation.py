@@ -32,7 +32,7 @@ _DRY_PORT: Final = 32_768
 
 @dataclass
 class Ports:
-    """Node ports: those that are already taken, and those that one write takes."""
+    """Node ports: the ports that are already allocated, and those that one write allocates."""
 
     view: ClusterView
     taken: set[int]
