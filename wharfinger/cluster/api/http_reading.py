@@ -199,8 +199,8 @@ class HttpReader:
 async def gathered(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """Yield the chunks of a stream; while it is busy, pause after each chunk that was waited for.
 
-    Chunks that arrive during the pause are read at once: at thousands of events a second most of the work would be waking up
-    for each of them. If many chunks arrive between two waits there is nothing to gain, so there is no pause.
+    Chunks that arrive during the pause are read together, because at thousands of events a second most of the work would be
+    to wake up for each of them. If many chunks arrive between two waits, a pause would gain nothing, so there is none.
     """
     waited_at, taken = -math.inf, 0
     asked = trio.current_time()

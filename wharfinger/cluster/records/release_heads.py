@@ -62,7 +62,7 @@ class ForeignChange:
 
     @property
     def owner(self) -> Owner:
-        """Return the owner whose release it is."""
+        """Return the package that owns the release."""
         return self.head.owner
 
     @property

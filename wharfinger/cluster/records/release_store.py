@@ -106,7 +106,7 @@ class ReleaseStore:
         return history
 
     async def revision(self, release: Release) -> Release | None:
-        """Read a revision whole that a history has a summary of; None where it is gone. Raises ReleaseRecordError."""
+        """Read the whole record of a summary in a history; None if it was deleted meanwhile. Raises ReleaseRecordError."""
         resource = await self._client.resource_type("v1", "Secret")
         try:
             secret = await self._client.get(ObjectKey(resource, release.namespace, release.secret_name))

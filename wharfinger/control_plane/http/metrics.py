@@ -113,7 +113,7 @@ class Metrics:
         self._in_flight["readOnly" if method == "GET" else "mutating"] += more
 
     def count(self, series: Series, code: int, seconds: float) -> None:
-        """Count a request that was answered; a watch's length says nothing."""
+        """Count a request that was answered. The duration of a watch is not recorded."""
         self.requests[series, code] += 1
         durations = self.durations.get(series)
         if durations is None:

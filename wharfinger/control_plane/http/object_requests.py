@@ -1,7 +1,7 @@
 """Requests for objects: one step from a parsed request to its answer, by method and place.
 
 This is the seam between HTTP and the verbs: options are parsed here, media types chosen, and codes set. Nothing here
-waits, so each request is atomic; a watch is handed back as what to stream.
+waits, so each request is atomic; for a watch, the caller gets the stream.
 """
 
 import sys

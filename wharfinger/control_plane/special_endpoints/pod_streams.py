@@ -96,7 +96,7 @@ def _number(asked: Asked, name: str) -> int | None:
 
 
 def _container(asked: Asked, pod: JsonObject) -> None:
-    """Refuse a container that is not there, or none where there are several."""
+    """Refuse a name that no container has, and a request without a name if the Pod has several containers."""
     wanted, name = _given(asked, "container"), text(pod, "metadata", "name")
     names = [text(container, "name") for kind in _LISTED for container in parts(pod, "spec", kind)]
     if wanted and wanted not in names:

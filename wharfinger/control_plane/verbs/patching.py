@@ -1,8 +1,9 @@
-"""PATCH in its four dialects; each computes the object as it should be, and hands over to the one way of updating.
+"""PATCH in its four formats. Each computes the wanted object; the rest is as for an update.
 
 ``application/json-patch+json`` (RFC 6902), ``application/merge-patch+json`` (RFC 7396), strategic merge patches (built-in
-kinds only), and server-side apply (KEP-555), the only one that can create. A patch is read only once its object was found, since
-that is the order in which failures are said.
+kinds only), and server-side apply (KEP-555), the only one that can create. A patch is read only after its object was found,
+so that a missing object is
+reported before a wrong patch.
 """
 
 from collections.abc import Sequence

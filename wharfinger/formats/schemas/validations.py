@@ -164,7 +164,7 @@ class _Reading:
             if isinstance(inner, dict | list) and _has_rules(inner):
                 raise self.error(
                     (*path, keyword),
-                    f"has {KUBERNETES} or {DECKHOUSE} in it, which would not be evaluated there; move them out of {keyword}",
+                    f"has {KUBERNETES} or {DECKHOUSE} in it. Rules are not evaluated there; move them out of {keyword}",
                 )
 
     def listed(self, schema: JsonObject, keyword: str, path: ValuePath) -> list[tuple[JsonObject, ValuePath]]:

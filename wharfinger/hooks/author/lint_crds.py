@@ -1,4 +1,4 @@
-"""Checks of the custom resource definitions in ``crds/``, the same as an API server makes.
+"""Checks of the custom resource definitions in ``crds/``: those that an API server makes.
 
 A definition that a server refuses is an error. An unknown keyword, which a server would drop, is a warning. So is an object
 that is not a definition, because it is applied anyway.

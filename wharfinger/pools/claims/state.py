@@ -27,7 +27,8 @@ class Waiting:
 
 @dataclass(slots=True)
 class Claim:
-    """A claim under way. ``answered``: its request was answered before the claim was, so a success has no taker."""
+    """A claim under way. ``answered``: its request was answered earlier, for example by its deadline, so nobody
+    takes a member that is claimed now."""
 
     waiting: Waiting
     member: Member

@@ -82,7 +82,9 @@ class WarmStarts:
         return await run_child(command, limits, sinks=sinks, ledger=self._ledger)
 
     def _remember_cold(self, program: str) -> None:
-        """Look at this command no more. Should that change, it is still started as a new process, which is never wrong."""
+        """Remember that this command is started as a new process, without another look at its script. If the script
+        changes, that is
+        still correct, only slower."""
         self._never[program] = None
         if len(self._never) > _MAX_COLD:
             self._never.popitem(last=False)

@@ -56,8 +56,8 @@ def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: C
     """Return the hold on ``what`` (``the removal``), if any: ``broken`` are packages that are kept, ``waits`` those that go
     first.
 
-    The message says what one of the broken packages would lack, preferably one of ``direct``, which does not break merely
-    because another one does.
+    The message names the missing requirement of one broken package. It is preferably one of ``direct``, the packages that would
+    break by themselves and not only because another one breaks.
     """
     staying = sorted(broken, key=lambda each: (each.name not in direct, each.name))
     if staying:

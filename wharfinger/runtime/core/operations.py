@@ -65,7 +65,7 @@ log = logging.getLogger(__name__)
 
 
 class Operations:
-    """The operations of one runtime, which they belong to: begun here, also those that its scheduler orders."""
+    """The operations of one runtime, also those that its scheduler orders; all of them begin here."""
 
     def __init__(self, runtime: "Runtime") -> None:
         self.runtime = runtime

@@ -1,14 +1,13 @@
-"""The decisions at a fixpoint: which nodes are swept, and which parked nodes are asked how hard.
+"""The decisions at a fixpoint: which nodes are swept, and which parked nodes run at which level.
 
 A fixpoint is structural: nothing is to run, nothing runs, and no node waits for the world outside. So a missing id can no
 longer appear without a decision; that is a fact and not a guess. First the nodes that want it are swept, if anything arrived
 since they last ran: this may produce the ids that others lack. Then the parked nodes are judged, each connected group
 separately:
 
-1. A node that was asked at NONE and lacks something that is not parked itself is asked at CASCADE: what is absent will not
-come.
+1. A node that was asked at NONE and lacks something that is not parked itself is asked at CASCADE: absent ids will not come.
 2. If there is no such node, the remaining ones lack only each other, or still lacked something at CASCADE. At the bottom of
-them are cycles, and nodes that only lack what will not come; the lowest node of each is asked at FORCE.
+   them are cycles, and nodes that only lack absent ids; the lowest node of each is asked at FORCE.
 3. A node that lacks something even then is unresolved, which is its end.
 
 Each of these makes a node run or ends one. A node that is woken by anything returns to NONE, and with it its group: only

@@ -73,8 +73,9 @@ class Entry:
 
     @property
     def released(self) -> bool:
-        """Return whether the package no longer holds its tier: a failed one, and one that can only wait for that, holds back
-        no other.
+        """Return whether the package no longer holds its tier. A failed package, and one that waits only for failed ones,
+        hold back no
+        other package.
         """
         return isinstance(self.phase, Active) or self.hopeless
 

@@ -151,7 +151,7 @@ def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
 def _since(node: NodeSnapshot, vote: VoteSnapshot) -> datetime | None:
     """Return since when a vote has been the decision; None if another vote decided, or if that is not known.
 
-    The condition's time is older if the package was off for another reason before.
+    It is not the time of the condition, which is older if the package was off before for another reason.
     """
     return node.since if (vote.reason, vote.message) == (node.reason, node.message) else None
 
