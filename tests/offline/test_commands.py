@@ -77,12 +77,22 @@ def test_a_folder_of_output(tmp_path: Path) -> None:
     ]
 
 
+def test_secrets_are_wiped_on_request(tmp_path: Path) -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: words, namespace: apps}\nstringData: {word: hidden}\n"
+    tree = write_tree(tmp_path / "tree", {"secret.yaml": secret, "map.yaml": config_map("words", word="hidden")})
+    plain = cli("build", str(tree), cache=tmp_path / "cache").stdout
+    wiped = cli("build", str(tree), "--wipe-secrets", cache=tmp_path / "cache").stdout
+    assert wiped == plain.replace("stringData:\n  word: hidden", "stringData:\n  word: ..PLACEHOLDER_word..")
+    assert wiped != plain
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["/does/not/exist"], "error: /does/not/exist: does not exist"),
         ([".", "--namespace=Wrong"], "--namespace 'Wrong': cannot be a namespace"),
         ([".", "--helm=no-such-program"], "no 'no-such-program' on PATH; install it, or name it with --helm"),
+        ([".", "--kubectl=no-such-program"], "no 'no-such-program' on PATH; install it, or name it with --kubectl"),
         ([".", "--engine=no-such-program"], "--engine no-such-program: no such program"),
         ([".", "--packages=/does/not/exist"], "--packages /does/not/exist: not a folder"),
         ([".", "--values=/does/not/exist"], "--values /does/not/exist: cannot be read"),

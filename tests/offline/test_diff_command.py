@@ -52,6 +52,9 @@ def test_two_charts(tmp_path: Path) -> None:
     done = cli("diff", str(two), "--root", str(two), "--against", str(one), cache=tmp_path / "cache")
     assert done.returncode == 2
     assert done.stderr.splitlines() == ["objects: 1 added, 0 changed, 0 deleted"]
+    page = cli("diff", str(two), "--root", str(two), "--against", str(one), "-o", "html", cache=tmp_path / "cache")
+    assert page.stdout.startswith("<!DOCTYPE html>")
+    assert "<summary>ConfigMap apps/more: added</summary>" in page.stdout
 
 
 def test_failures_are_no_deletions(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """Whole builds with the engine: the same as without it, and by several processes with one cache."""
 
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +27,23 @@ def test_a_tree_is_the_same_with_and_without_the_engine(tmp_path: Path) -> None:
         assert (having.returncode, having.stdout) == (0, without.stdout), having.stderr
     again = cli("build", *TREE, "--engine", "none", cache=tmp_path / "with")
     assert again.stdout == without.stdout
+
+
+def test_with_the_engine_no_kubectl_is_needed(tmp_path: Path) -> None:
+    """The programs are those of a folder without kubectl."""
+    (tmp_path / "bin").mkdir()
+    for name in ("helm", "git"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name) or name)
+    command = [sys.executable, "-m", "wharfinger", "build", *TREE, "--offline", "--cache-dir", str(tmp_path / "cache")]
+    environment = {**os.environ, "PATH": str(tmp_path / "bin")}
+    expected = cli("build", *TREE, "--engine", "none", cache=tmp_path / "without").stdout
+    for engine, code in ((str(engine_program()), 0), ("none", 1)):
+        done = subprocess.run(
+            [*command, "--engine", engine], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stderr
+        assert (done.stdout == expected) is (code == 0)
+    assert "needs kubectl, which is not on PATH" in done.stderr
 
 
 def test_processes_share_a_cache_while_it_is_cleaned_up(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
 
@@ -11,6 +12,7 @@ from wharfinger.offline.options import OptionError, add_options, add_path, read_
 from wharfinger.offline.output.documents import json_documents, yaml_documents
 from wharfinger.offline.output.folder import FolderError, write_folder
 from wharfinger.offline.output.report import report_text, summary
+from wharfinger.offline.output.wiped_secrets import with_wiped_secrets
 
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
@@ -32,6 +34,9 @@ def add_build(parser: argparse.ArgumentParser) -> None:
         help="write one file for each producer into this folder (default: print all manifests)",
     )
     parser.add_argument("-o", "--format", choices=("yaml", "json"), default="yaml", help="yaml (default) or json")
+    parser.add_argument(
+        "--wipe-secrets", action="store_true", help="write placeholders in place of the values of Secrets"
+    )
     add_options(parser)
     parser.set_defaults(handler=build)
 
@@ -41,6 +46,8 @@ def build(args: argparse.Namespace) -> int:
     try:
         options = read_options(args)
         result = run_build(options)
+        if args.wipe_secrets:
+            result = replace(result, manifests=with_wiped_secrets(result.manifests))
         folder = cast("Path | None", args.output)
         if folder is not None:
             write_folder(folder, result.manifests)

@@ -17,6 +17,7 @@ from wharfinger.offline.orchestrator.orchestrator import Config, Tools
 from wharfinger.offline.orchestrator.result import Result
 from wharfinger.offline.orchestrator.toolbox import open_tools
 from wharfinger.offline.output.comparison import compared
+from wharfinger.offline.output.diff_html import diff_html
 from wharfinger.offline.output.diff_markdown import diff_markdown
 from wharfinger.offline.output.diff_text import diff_json, summary_lines, unified
 from wharfinger.offline.output.report import report_text
@@ -54,9 +55,9 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        choices=("unified", "json", "markdown"),
+        choices=("unified", "json", "markdown", "html"),
         default="unified",
-        help="unified (default), json, or markdown for a comment on a review",
+        help="unified (default), json, markdown for a comment on a review, or html for a page",
     )
     add_options(parser)
     parser.set_defaults(handler=diff)
@@ -75,6 +76,8 @@ def diff(args: argparse.Namespace) -> int:
         text = diff_json(comparison)
     elif args.output == "markdown":
         text = diff_markdown(comparison)
+    elif args.output == "html":
+        text = diff_html(comparison)
     else:
         text = unified(comparison, coloured=sys.stdout.isatty())
     sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))

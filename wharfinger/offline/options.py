@@ -22,6 +22,7 @@ from wharfinger.packages.settings.values import MAX_VALUES
 from wharfinger.runtime.daemon.engine import ENGINE, NO_ENGINE
 from wharfinger.runtime.resources.application_scope import ApplicationScope
 
+KUBECTL: Final = "kubectl"
 _HIGHEST: Final = 64
 
 
@@ -116,9 +117,9 @@ def _add_programs(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--kubectl",
-        default="kubectl",
+        default=KUBECTL,
         metavar="PROGRAM",
-        help="the kubectl program whose kustomize builds folders (default: %(default)s)",
+        help="the kubectl program whose kustomize builds folders; not needed with the chart engine (default: %(default)s)",
     )
     group.add_argument(
         "--engine",
@@ -159,7 +160,8 @@ def read_options(args: argparse.Namespace) -> OfflineOptions:
         raise OptionError(f"{path}: does not exist; name a chart, a package or a folder of manifests")
     if not is_label(namespace):
         raise OptionError(f"--namespace {namespace[:80]!r}: cannot be a namespace")
-    helm, kubectl = _program(args.helm, "--helm"), _program(args.kubectl, "--kubectl")
+    helm = _program(args.helm, "--helm")
+    kubectl = find_program(KUBECTL) if args.kubectl == KUBECTL else _program(args.kubectl, "--kubectl")
     engine = None if args.engine == NO_ENGINE else find_program(args.engine or ENGINE)
     if engine is None and args.engine not in {"", NO_ENGINE}:
         raise OptionError(f"--engine {args.engine}: no such program; build it with `make engine`")

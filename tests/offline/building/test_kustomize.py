@@ -27,6 +27,16 @@ async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
         await KubectlKustomize(tmp_path / "absent", tmp_path).build(Folder(tmp_path, ""))
 
 
+async def test_without_a_program_a_build_says_what_to_do(tmp_path: Path) -> None:
+    builder = KubectlKustomize(None, tmp_path)
+    assert not builder.is_there
+    assert not await builder.version(ProgramVersions(EntryCache(tmp_path / "renders")))
+    with pytest.raises(
+        KustomizeError, match="needs kubectl, which is not on PATH; install it, or name it with --kubectl"
+    ):
+        await builder.build(Folder(tmp_path, ""))
+
+
 async def test_the_program_tells_its_version(tmp_path: Path) -> None:
     versions = ProgramVersions(EntryCache(tmp_path / "renders"))
     assert (await KubectlKustomize(tool("kubectl"), tmp_path).version(versions)).startswith("v5.")

@@ -23,7 +23,7 @@ _PLACE: Final = ".wharfinger-overlay"
 
 
 class EngineKustomize:
-    """A builder that uses an engine if it has the version of ``kubectl``, else ``kubectl``."""
+    """A builder that uses an engine if it has the version of ``kubectl``, or there is none; else ``kubectl``."""
 
     def __init__(
         self, engine: ChartEngine, kubectl: KubectlKustomize, versions: ProgramVersions, cache: BuildCache
@@ -60,7 +60,8 @@ class EngineKustomize:
         async with self._asking:
             if self._is_same is None:
                 own = self._engine.versions.kustomize
-                self._is_same = bool(own) and await self._kubectl.version(self._versions) == own
+                same = not self._kubectl.is_there or await self._kubectl.version(self._versions) == own
+                self._is_same = bool(own) and same
             return self._is_same
 
 

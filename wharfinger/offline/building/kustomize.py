@@ -26,6 +26,7 @@ LIMITS: Final = Limits(wall_s=120.0, stdout_bytes=OUTPUT_BYTES, term_grace_s=0.3
 _VERSION: Final = Limits(wall_s=30.0, stdout_bytes=64 * 1024)
 MAX_MESSAGE: Final = 1_000
 _NOWHERE: Final = "http://127.0.0.1:9"
+_MISSING: Final = "this kustomization needs kubectl, which is not on PATH; install it, or name it with --kubectl"
 
 
 class KustomizeError(Exception):
@@ -47,12 +48,13 @@ class KustomizeBuilder(Protocol):
 class KubectlKustomize:
     """A builder that runs ``kubectl kustomize`` for each build.
 
-    ``scratch`` is a folder for kustomizations that are made; ``at_once`` is the number of builds at the same time.
+    ``program`` None: there is none, and every build fails. ``scratch`` is a folder for kustomizations that are made;
+    ``at_once`` is the number of builds at the same time.
     """
 
     def __init__(
         self,
-        program: Path,
+        program: Path | None,
         scratch: Path,
         *,
         network: bool = True,
@@ -65,8 +67,15 @@ class KubectlKustomize:
         self._environ = os.environ if environ is None else environ
         self._slots = trio.CapacityLimiter(at_once)
 
+    @property
+    def is_there(self) -> bool:
+        """False if there is no program; then every build is a KustomizeError."""
+        return self._program is not None
+
     async def build(self, what: Kustomization) -> tuple[JsonObject, ...]:
-        """Build a kustomization. Raises KustomizeError."""
+        """Build a kustomization. Raises KustomizeError, also without a program."""
+        if self._program is None:
+            raise KustomizeError(_MISSING)
         if isinstance(what, Folder):
             return await self._built(what, what.folder)
         with tempfile.TemporaryDirectory(prefix="kustomize-", dir=self._scratch, ignore_cleanup_errors=True) as made:
@@ -75,7 +84,7 @@ class KubectlKustomize:
 
     async def version(self, versions: ProgramVersions) -> str:
         """Return the version of kustomize in the program, such as ``v5.8.1``; "" if it does not tell one."""
-        return await versions.told(self._program, self._ask_version)
+        return "" if self._program is None else await versions.told(self._program, self._ask_version)
 
     async def _ask_version(self) -> str:
         arguments = (str(self._program), "version", "--client", "--output=json")

@@ -39,10 +39,13 @@ _SCRATCH: Final = "wharfinger-build-"
 
 @dataclass(frozen=True, slots=True)
 class ToolOptions:
-    """The programs to use, and where files are cached. ``engine`` None: charts are rendered by ``helm`` alone."""
+    """The programs to use, and where files are cached.
+
+    ``engine`` None: charts are rendered by ``helm`` alone. ``kubectl`` None: only the engine builds kustomizations.
+    """
 
     helm: Path
-    kubectl: Path
+    kubectl: Path | None
     cache: Path
     engine: Path | None = None
     packages: Path | None = None

@@ -74,8 +74,7 @@ class Entry:
     @property
     def released(self) -> bool:
         """Return whether the package no longer holds its tier. A failed package, and one that waits only for failed ones,
-        hold back no
-        other package.
+        hold back no other package.
         """
         return isinstance(self.phase, Active) or self.hopeless
 
