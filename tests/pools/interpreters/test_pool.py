@@ -31,6 +31,24 @@ async def test_a_worker_that_was_killed_is_replaced() -> None:
         await until(lambda: set(pool._workers._idle) != before and pool.snapshot().ready == 2)
 
 
+async def test_surplus_workers_are_ended_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A surplus comes from requests that got no worker in time: each had one forked for it."""
+    monkeypatch.setattr("wharfinger.pools.interpreters.pool.SURPLUS_S", 0.01)
+    script = package(tmp_path / "package", "print('done')")
+    async with ready(command_of(script, tmp_path / "first"), 4) as starts:
+        (pool,) = starts.pools()
+        await until_ready(pool, 4)
+        pids = {watched.idle.child.mark.pid for watched in pool._workers._idle.values()}
+        pool.size = 1
+        assert (await starts.run(command_of(script, tmp_path / "second"), LIMITS)).stdout == b"done\n"
+        await until(lambda: len(pool._workers) == 1 and pool.snapshot().ready == 1)
+        kept = {watched.idle.child.mark.pid for watched in pool._workers._idle.values()}
+        assert kept < pids
+        await until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids - kept))
+        assert (await starts.run(command_of(script, tmp_path / "third"), LIMITS)).stdout == b"done\n"
+        await until_ready(pool, 1)
+
+
 async def test_a_zygote_killed_under_load_is_replaced_and_no_run_is_lost_or_doubled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

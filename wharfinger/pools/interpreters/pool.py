@@ -1,10 +1,12 @@
 """The pool of one interpreter: its zygote, its idle workers, and the scheduler that hands them out.
 
 The zygote is kept: if it ends, another one is started, and the workers that the old one forked serve on. It forks a worker
-whenever fewer than the wanted number are ready, one more for each request that waits.
+whenever fewer than the wanted number are ready, one more for each request that waits. Workers that were forked for requests
+which did not need them in the end are ended after a while.
 """
 
 import logging
+import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -31,6 +33,8 @@ MAX_FAILED_STARTS: Final = 5
 """An interpreter that could not be started so many times in a row is given up, until its pool is opened again."""
 SOUND_S: Final = 30.0
 """A zygote that served as long as this was sound, and its end is the first one again."""
+SURPLUS_S: Final = 10.0
+"""The time without a claim after which surplus workers are ended."""
 _LIMITS: Final = PoolLimits(waiting=256, in_flight=32, attempts=4)
 
 
@@ -109,14 +113,21 @@ class InterpreterPool:
 
             nursery.start_soon(watch)
             while True:
-                if self._missing() > 0:
+                if (missing := self._missing()) > 0:
                     self._workers.add(await zygote.fork())
                     await trio.lowlevel.checkpoint()
-                else:
+                    continue
+                with trio.move_on_after(SURPLUS_S if missing < 0 else math.inf):
                     await self._scheduler.wait_change()
+                    continue
+                while self._missing() < 0:
+                    await self._workers.retire_one()
 
     def _missing(self) -> int:
-        """Return the number of workers to fork: enough for all requests that wait, and the wanted number of idle ones."""
+        """Return the number of workers to fork: enough for all requests that wait, and the wanted number of idle ones.
+
+        A negative number is that of the surplus workers.
+        """
         found = self._scheduler.snapshot()
         return found.waiting + self.size - len(self._workers)
 

@@ -27,6 +27,8 @@ MAX_INTERPRETERS: Final = 4
 """Pools at once: interpreters, or sets of variables that an interpreter reads when it starts."""
 IDLE_S: Final = 300.0
 """A pool that started no script for as long as this is closed."""
+_LOOKS: Final = 8
+"""The number of scripts that are looked at, and folders that are prepared, at the same time."""
 _MAX_COLD: Final = 4096
 
 
@@ -41,6 +43,7 @@ class WarmStarts:
         self._nursery = nursery
         self._pools: dict[Interpreter, InterpreterPool | None] = {}
         self._never: OrderedDict[str, None] = OrderedDict()
+        self._looks = trio.CapacityLimiter(_LOOKS)
 
     def pools(self) -> tuple[InterpreterPool, ...]:
         """Return the pools that are open."""
@@ -65,7 +68,7 @@ class WarmStarts:
                 prepare()
             return warm_start(command)
 
-        start = await trio.to_thread.run_sync(look, limiter=trio.CapacityLimiter(1))
+        start = await trio.to_thread.run_sync(look, limiter=self._looks)
         if start is None:
             self._remember_cold(key)
         elif (pool := self._pool(start.interpreter)) is not None and pool.serves:
@@ -82,9 +85,10 @@ class WarmStarts:
         return await run_child(command, limits, sinks=sinks, ledger=self._ledger)
 
     def _remember_cold(self, program: str) -> None:
-        """Remember that this command is started as a new process, without another look at its script. If the script
-        changes, that is
-        still correct, only slower."""
+        """Remember that this command is started as a new process, without another look at its script.
+
+        If the script changes, that is still correct, only slower.
+        """
         self._never[program] = None
         if len(self._never) > _MAX_COLD:
             self._never.popitem(last=False)

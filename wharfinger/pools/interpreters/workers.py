@@ -157,6 +157,13 @@ class WarmWorkers:
             raise ConflictError("the pool was closed, and the worker ended")
         return child
 
+    async def retire_one(self) -> None:
+        """End the idle worker that was added last, if there is one. Shielded; it dies at once."""
+        uid = next(reversed(self._idle), None)
+        if uid is not None:
+            with trio.CancelScope(shield=True):
+                await self._retire(uid)
+
     async def close(self) -> None:
         """End all workers that are idle or were handed over and not taken. Shielded; each dies at once."""
         with trio.CancelScope(shield=True):
