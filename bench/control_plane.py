@@ -38,7 +38,7 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one run came to; sizes in bytes, times in seconds."""
+    """The results of one run; sizes in bytes, times in seconds."""
 
     load: Figures
     cpu_per_write: float

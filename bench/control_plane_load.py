@@ -19,7 +19,7 @@ from wharfinger.formats.json.value import decode_json, find_str
 
 PATIENCE_S: Final = 120.0
 BODY_BYTES: Final = 2048
-"""Of the data of one object."""
+"""The size of the data of one object."""
 KEYS: Final = 4
 PAGE: Final = 500
 SETTLE_S: Final = 2.0
@@ -29,7 +29,7 @@ _CHUNK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What to do; ``rate`` 0 is as fast as the answers come, ``verb`` is put, patch, create or mixed."""
+    """The load; ``rate`` 0 is as fast as the answers come, ``verb`` is put, patch, create or mixed."""
 
     rate: int
     seconds: float
@@ -41,7 +41,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What came of it; times in seconds."""
+    """The results; times in seconds."""
 
     writes: int
     failures: int

@@ -1,4 +1,4 @@
-"""What a package costs in memory while nothing happens: loaded, Ready, idle.
+"""The memory of a package while nothing happens: loaded, Ready, idle.
 
 Tasks, queues, scheduler, lifecycle, status and inbox are the daemon's own. Under them stand a cluster that keeps nothing and a
 store and a registry that have one package, so that what is counted is the runtime's. A package's content (its definition,
@@ -109,7 +109,7 @@ async def _bring_up(runtime: Runtime, first: int, count: int) -> None:
 
 
 async def _look_at_all(keys: WorkKeys, writer: StatusWriter) -> None:
-    """As the controller's workers do, until nothing is due."""
+    """Work as the controller's workers do, until nothing is due."""
     while keys.statistics()["due"]:
         name = await keys.take()
         writer.may_write(name, trio.current_time())

@@ -1,4 +1,4 @@
-"""What a monitor costs in memory: twenty thousand objects under one binding with a jqFilter, against the same objects parsed.
+"""The memory of a monitor: twenty thousand objects under one binding with a jqFilter, against the same objects parsed.
 
 Both are measured in this run, by what Python has allocated once the list is in. The objects come from a client that makes them up
 as they are asked for, so that nobody else holds them; the filter is the real one.

@@ -33,7 +33,7 @@ MEGABYTES = 30
 FILES = 400
 HITS = 20
 VERSIONS = 400
-"""What a cluster with some operators serves, by group, version and kind."""
+"""The kinds that a cluster with some operators serves, by group, version and kind."""
 CHART = Path(__file__).resolve().parent.parent / "examples" / "web-service"
 PACKAGE = "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\nrequirements: {kubernetes: '>=1.28'}\n"
 

@@ -37,7 +37,7 @@ OPTIONS: Final = ReconcilerOptions(prune_s=0)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """As little as a row can be."""
+    """The smallest row that is possible."""
 
     key: int
 
@@ -59,7 +59,7 @@ class Nothing:
 
 
 def key_of(row: Row) -> int:
-    """Of a row."""
+    """The key of a row."""
     return row.key
 
 

@@ -102,7 +102,7 @@ def _environment(folder: Path, kubeconfig: Path) -> dict[str, str]:
 
 
 async def _installs(stage: Stage, chart: Path, packages: int) -> Ratio:
-    """As many packages as there are by the daemon, some of the same chart by helm; the time of one."""
+    """Return the time of one install: of all packages by the daemon, and of some releases of the same chart by helm."""
     target = f"{stage.registry}/packages/six:1.0.0"
     stage.run(*WHARFINGER, "package", "push", str(chart), target, "--plain-http")
     for name in ("ours", "theirs"):
@@ -202,7 +202,7 @@ async def _bring_up(world: World, numbers: range) -> None:
 
 
 async def _look_again(world: World, packages: int) -> float:
-    """As the scheduler has a package looked at when what it builds on changed; until the last of them was. Seconds."""
+    """Return the seconds until the last package was checked, as the scheduler has packages checked after a change below them."""
     names = [f"prod.six-{number}" for number in range(1, 1 + packages)]
     began = time.perf_counter()
     for name in names:

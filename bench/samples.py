@@ -1,4 +1,4 @@
-"""What several parts are measured with: a schema of settings as packages have them, values that fit it, archives."""
+"""Inputs for the benchmarks of several parts: a schema of settings as packages have them, values that fit it, archives."""
 
 import io
 import tarfile

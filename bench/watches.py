@@ -32,7 +32,7 @@ POD: Final = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 RATE: Final = 2_000
 """Events a second."""
 CORE: Final = 0.25
-"""What that rate may use of a core."""
+"""The share of a core that this rate may use."""
 EVENTS: Final = 4_000
 OBJECTS: Final = 100
 SUBSCRIBERS: Final = 20
@@ -125,7 +125,7 @@ def _told(_change: RawChange) -> None:
 
 
 async def _bare(url: str) -> float:
-    """What anybody would write who needs the objects."""
+    """The simple code of a user who needs the objects."""
     meter = _Meter(EVENTS)
     rest = b""
     async with (

@@ -27,7 +27,7 @@ JobOut_co = TypeVar("JobOut_co", bound=Job, covariant=True)
 
 
 class Jobs(Protocol[JobOut_co]):
-    """Where a slot gets its requests, such as a trio.MemoryReceiveChannel."""
+    """A source of requests for a slot, such as a trio.MemoryReceiveChannel."""
 
     async def receive(self) -> JobOut_co:
         """Return the next request. Raises trio.EndOfChannel when there is no more to come."""

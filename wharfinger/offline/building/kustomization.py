@@ -1,4 +1,4 @@
-"""What a kustomize builder builds: a folder with a ``kustomization.yaml``, or a kustomization that is made for a build.
+"""The inputs of a kustomize builder: a folder with a ``kustomization.yaml``, or a kustomization that is made for a build.
 
 A kustomization that is made lies in a folder of its own, the *place*, which the builder chooses. It need not be on the disk.
 """

@@ -47,7 +47,7 @@ _CONSTRAINT: Final = frozenset("*^~<>=| ")
 
 @dataclass(frozen=True, slots=True)
 class ArgoSources:
-    """Where the sources of Applications come from."""
+    """The fetchers of the sources of Applications."""
 
     fetchers: Fetchers
     oci: OciFetcher

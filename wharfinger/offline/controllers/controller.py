@@ -39,7 +39,7 @@ class RunOptions:
 
 @dataclass(slots=True)
 class Desk:
-    """What the controllers of one run share: the tree, the store, and the artifacts of sources that were fetched."""
+    """The shared state of the controllers of one run: the tree, the store, and the artifacts of fetched sources."""
 
     tree: Tree
     store: ObjectStore

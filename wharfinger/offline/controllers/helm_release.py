@@ -41,7 +41,7 @@ MAX_VALUES_FILE: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ChartSources:
-    """Where charts of repositories come from."""
+    """The fetchers of charts."""
 
     oci: OciFetcher
     repositories: HelmRepositories

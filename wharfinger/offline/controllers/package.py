@@ -74,7 +74,7 @@ _ANYWHERE: Final = (Path("/"),)
 
 @dataclass(frozen=True, slots=True)
 class PackageTools:
-    """What packages are built with. ``folder`` has all packages by name, in place of those of repositories."""
+    """The tools that build packages. ``folder`` has all packages by name, in place of those of repositories."""
 
     store: Store
     jq: JqRunner

@@ -53,9 +53,9 @@ class Tree:
     folders: tuple[str, ...]
     declared: Mapping[Id, Document]
     problems: tuple[Problem, ...]
-    """What is wrong with files that are loaded."""
+    """The mistakes in files that are loaded."""
     hidden_problems: tuple[Problem, ...]
-    """What is wrong with files that a Kustomization or a folder builds; they matter if it does."""
+    """The mistakes in files that a Kustomization or a folder builds; they matter if it does."""
     local_sources: frozenset[Id]
     """The GitRepositories that stand for the tree itself."""
     local_addresses: frozenset[str] = frozenset()

@@ -104,7 +104,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Whom a node names, there or not, but for itself; ``named`` are all of them."""
+    """The other nodes that a node names, whether they exist or not; ``named`` are all of them."""
 
     hard: frozenset[str]
     any_of: frozenset[str]
