@@ -7,12 +7,14 @@ import pytest
 from tests.offline.controllers.test_argo_application import FLEET, REMOTE, application
 from tests.offline.support import config_map, write_tree
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.discovery.argo import argo_folders, argo_sources
 from wharfinger.offline.discovery.tree import discover
 
 
 def test_several_sources_win_over_one() -> None:
-    one, two = {"repoURL": "a", "path": "x", "targetRevision": "v1"}, {"repoURL": "b", "ref": "values"}
+    one: JsonObject = {"repoURL": "a", "path": "x", "targetRevision": "v1"}
+    two: JsonObject = {"repoURL": "b", "ref": "values"}
     (source,) = argo_sources({"spec": {"source": one}})
     assert (source.repository, source.revision, source.path, source.field) == ("a", "v1", "x", "spec.source")
     several = argo_sources({"spec": {"source": one, "sources": [two, one, {"repoURL": "c", "chart": "web"}]}})

@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wharfinger.formats.json.value import JsonObject
 from wharfinger.offline.output.comparison import Comparison, ObjectChange
 from wharfinger.offline.output.diff_html import diff_html
 from wharfinger.runtime.fixpoint.model import Id
@@ -35,7 +36,7 @@ def page_of(comparison: Comparison) -> Page:
 
 
 def change(value: str) -> Comparison:
-    before = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}
+    before: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}
     return Comparison((ObjectChange(WEB, before, {**before, "data": {"a": value}}),), (Id("HelmRelease.x", "a", "b"),))
 
 
