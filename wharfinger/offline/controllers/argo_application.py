@@ -200,7 +200,8 @@ def _plain(files: _Files, directory: JsonObject) -> Sequence[JsonObject]:
     """Return the objects in the files of a folder, in the order of their paths. Blocking. Raises ReconcileError, TreeError."""
     takes = folder_filter(directory)
     found: list[JsonObject] = []
-    for path in sorted(files.folder.rglob("*")):
+    paths = files.folder.rglob("*") if find(directory, "recurse") is True else files.folder.iterdir()
+    for path in sorted(paths):
         relative = path.relative_to(files.folder).as_posix()
         if path.suffix not in SUFFIXES or not takes(relative) or not path.is_file():
             continue
